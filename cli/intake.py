@@ -1,0 +1,259 @@
+"""`import` and `record`: results go in."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from cli import render
+from cli.options import by_option, ignore_clock_option, instant_or_now
+from ledger import clock
+from ledger.canonical import format_instant, parse_object
+from ledger.importing import Imported, import_items, restore
+from ledger.rejections import Refused, Rejection
+from ledger.sources import STDIN, Item, read_items, size
+from ledger.store import open_ledger
+from ledger.tables import GAME_COLUMNS, TIE, TableOptions
+from ledger.zones import zone as check_zone
+from projections.admission import Admission
+
+SHOWN_REJECTIONS = 20
+
+allow_uncounted_option = click.option(
+    "--allow-uncounted", is_flag=True, help="Record games that a ladder's rule cannot score."
+)
+result_format = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for value in values:
+        name, equals, other = value.partition("=")
+        if not name or not equals:
+            raise click.BadParameter(f"{value!r} is not NAME=VALUE")
+        found[name.strip()] = other.strip()
+    return found
+
+
+def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found = _pairs(context, parameter, values)
+    for name in found:
+        if name not in GAME_COLUMNS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}")
+    return found
+
+
+def _zone(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None:
+        try:
+            check_zone(value)
+        except Refused as problem:
+            raise click.BadParameter(problem.message) from None
+    return value
+
+
+zone_option = click.option(
+    "--zone", metavar="NAME", callback=_zone, help="Time zone of times without an offset, such as Europe/Berlin."
+)
+
+
+@click.command(name="import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
+@click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, callback=_pairs,
+              help="Rename a CSV column; THEIRS= drops it.")  # fmt: skip
+@click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, callback=_fixed,
+              help="One value for all rows of a CSV file.")  # fmt: skip
+@zone_option
+@click.option("--keep-going", is_flag=True, help="Append what is good, write the rest to FILE.rejects.jsonl.")
+@click.option("--dry-run", is_flag=True, help="Check everything, append nothing.")
+@allow_uncounted_option
+@click.option("--restore", "restoring", is_flag=True, help="Take an export into an empty ledger, byte for byte.")
+@ignore_clock_option
+@by_option
+@result_format
+@click.pass_obj
+def import_(
+    db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
+    dry_run: bool, allow_uncounted: bool, restoring: bool, ignore_clock: bool, by: str, form: str,
+) -> int:  # fmt: skip
+    """Import events (JSON Lines) or games (CSV) from FILES; - is standard input.
+
+    Everything is checked before anything is appended; if one line is refused, nothing of the call is appended.
+    """
+    ledger = open_ledger(db)
+    if restoring:
+        if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
+            raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
+        result, _ = restore(ledger, files[0])
+        return _report(result, form, dry_run=False)
+    options = TableOptions(zone, renamed, fixed)
+    with ledger.reading() as connection:
+        admission = Admission(connection, allow_uncounted)
+    with _rejects(keep_going and not dry_run) as reject, _bar(files) as (read, appended):
+        result = import_items(
+            ledger,
+            (item for name in files for item in read_items(name, options, read(name))),
+            by=by,
+            clock=clock.now,
+            admit=admission,
+            reject=reject,
+            keep_going=keep_going,
+            dry_run=dry_run,
+            ignore_clock=ignore_clock,
+            progress=appended,
+        )
+    return _report(result, form, dry_run)
+
+
+@click.command()
+@click.argument("players", nargs=-1)
+@click.option("--game", metavar="NAME", help="Which game, such as catan.")
+@click.option("--game-id", metavar="ID", help="The game's own id; must be new.")
+@click.option("--at", metavar="TIME", help="When it ended.  [default: now]")
+@zone_option
+@click.option("--group", help="The game group.")
+@click.option("--city", help="The city.")
+@click.option("--league", help="The league.")
+@click.option("--season", help="The season.")
+@click.option("--dry-run", is_flag=True, help="Check it, append nothing.")
+@allow_uncounted_option
+@ignore_clock_option
+@by_option
+@result_format
+@click.pass_obj
+def record(
+    db: str, players: tuple[str, ...], game: str | None, game_id: str | None, at: str | None, zone: str | None,
+    dry_run: bool, allow_uncounted: bool, ignore_clock: bool, by: str, form: str, **labels: str | None,
+) -> int:  # fmt: skip
+    """Record one game: PLAYERS in the order of their places, tied ones joined by =.
+
+    \b
+        ratings record --game catan --game-id g-7 anna ben=cleo dora
+
+    Without PLAYERS one event, or the data of one game, is read as JSON from standard input.
+    """
+    ledger = open_ledger(db)
+    event: dict[str, Any] | Refused
+    if players:
+        if game is None or game_id is None:
+            raise click.UsageError("a game needs --game and --game-id")
+        data = {
+            "game_id": game_id,
+            "game": game,
+            **{name: label for name, label in labels.items() if label is not None},
+            "participants": _placed(players),
+        }
+        event = {"type": "game.recorded", "data": data}
+    else:
+        try:
+            event = parse_object(sys.stdin.buffer.read(1 << 20))
+        except Refused as problem:
+            event = problem
+        if isinstance(event, dict) and "type" not in event and "game_id" in event:
+            event = {"type": "game.recorded", "data": event}
+    if isinstance(event, dict) and (at is not None or "occurred_at" not in event):
+        event["occurred_at"] = format_instant(instant_or_now(at, zone, clock.now()))
+    with ledger.reading() as connection:
+        admission = Admission(connection, allow_uncounted)
+    item = Item(STDIN, 1, event, None)
+    result = import_items(
+        ledger, [item], by=by, clock=clock.now, admit=admission, dry_run=dry_run, ignore_clock=ignore_clock
+    )
+    result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
+    return _report(result, form, dry_run)
+
+
+def _placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for seat in players:
+        place = len(found) + 1
+        found += [{"player": player.strip(), "place": place} for player in seat.split(TIE)]
+    return found
+
+
+def _report(result: Imported, form: str, dry_run: bool) -> int:
+    if form == "json":
+        render.print_json(
+            {
+                "appended": result.appended,
+                "existing": result.existing,
+                "rejected": [
+                    {"file": r.file, "line": r.line, "code": r.code, "message": r.message} for r in result.rejected
+                ],
+                "head": result.head.position if result.head else 0,
+                **({"rejected_count": result.rejected_count} if result.rejected_count > len(result.rejected) else {}),
+                **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
+            }
+        )
+        return int(result.rejected_count > 0)
+    for rejection in result.rejected[:SHOWN_REJECTIONS]:
+        render.note(rejection_line(rejection))
+    if (more := result.rejected_count - SHOWN_REJECTIONS) > 0:
+        render.note(f"... and {more:,} more (--format json lists them)")
+    did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
+    there = f", {result.existing:,} already there" if result.existing else ""
+    refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
+    nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
+    click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
+    return int(result.rejected_count > 0)
+
+
+def rejection_line(rejection: Rejection) -> str:
+    """`FILE:LINE: code: message`, on one line."""
+    where = "".join(f"{part}:" for part in (rejection.file, rejection.line) if part is not None)
+    return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
+
+
+@contextmanager
+def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
+    """Writes refusals with their input to FILE.rejects.jsonl, one file for each that has any."""
+    files: dict[str, Any] = {}
+
+    def write(rejection: Rejection, source: Any) -> None:
+        if not wanted:
+            return
+        name = "stdin" if rejection.file in (None, STDIN) else str(rejection.file)
+        if name not in files:
+            files[name] = open(f"{name}.rejects.jsonl", "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+        line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
+        files[name].write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    try:
+        yield write
+    finally:
+        for name, file in files.items():
+            file.close()
+            render.note(f"refused lines are in {name}.rejects.jsonl")
+
+
+Reading = Callable[[str], Callable[[int], None]]
+
+
+@contextmanager
+def _bar(files: tuple[str, ...]) -> Iterator[tuple[Reading, Callable[[int], None]]]:
+    """Progress on stderr if that is a terminal: bytes checked, then events appended."""
+    if not sys.stderr.isatty():
+        yield (lambda name: lambda count: None), (lambda appended: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        sizes = {name: size(name) for name in files}
+        task = bar.add_task("checking", total=sum(s or 0 for s in sizes.values()) or None)
+        done = {name: 0 for name in files}
+
+        def reading(name: str) -> Callable[[int], None]:
+            def advance(count: int) -> None:
+                done[name] = count
+                bar.update(task, completed=sum(done.values()))
+
+            return advance
+
+        yield reading, lambda appended: bar.update(task, description=f"appended {appended:,}")

@@ -1,0 +1,120 @@
+"""How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import click
+
+SPARKS = "▁▂▃▄▅▆▇█"
+
+Cell = str | int | bool | None
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, not escaped, indented."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """Rows for a spreadsheet; a text that a spreadsheet would take for a formula keeps its apostrophe."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([["" if cell is None else _safe_cell(cell) for cell in row] for row in rows])
+    click.echo(out.getvalue(), nl=False)
+
+
+def _safe_cell(cell: Cell) -> Cell:
+    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") and not _is_number(cell):
+        return f"'{cell}"
+    return cell
+
+
+def _is_number(text: str) -> bool:
+    try:
+        Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return False
+    return True
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
+    """An aligned table; columns named in `right` are flush right. Folds long cells on a terminal, never cuts them."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in header:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    out = io.StringIO()
+    terminal = sys.stdout.isatty()
+    console = Console(file=sys.stdout if terminal else out, width=None if terminal else 10_000, highlight=False)
+    console.print(table)
+    if not terminal:
+        click.echo("\n".join(line.rstrip() for line in out.getvalue().splitlines()))
+
+
+def plain(cell: Cell) -> str:
+    """A cell as text on one line, without characters that could move a terminal's cursor."""
+    text = "" if cell is None else str(cell)
+    return "".join(character if character.isprintable() else " " if character in "\n\t" else "?" for character in text)
+
+
+def human(points: str, places: int = 2, signed: bool = False) -> str:
+    """An exact number string for people: a decimal number rounded half away from zero, at most so many places.
+
+    >>> human("20/3"), human("-3/2", signed=True), human("8", signed=True)
+    ('6.67', '-1.5', '+8')
+    """
+    value = Fraction(points)
+    power = 10**places
+    digits = str((abs(value.numerator) * power * 2 + value.denominator) // (value.denominator * 2)).zfill(places + 1)
+    whole, fraction = digits[:-places], digits[-places:].rstrip("0")
+    text = f"{whole}.{fraction}" if fraction else whole
+    sign = "" if text == "0" else "-" if value < 0 else "+" if signed else ""
+    return sign + text
+
+
+def spreadsheet(points: str) -> str:
+    """An exact number string as a decimal number where that is exact, else as it is."""
+    value = Fraction(points)
+    denominator = value.denominator
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    if denominator != 1:
+        return points
+    places = 0
+    while (value * 10**places).denominator != 1:
+        places += 1
+    if places == 0:
+        return points
+    digits = str(abs(int(value * 10**places))).zfill(places + 1)
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def moment(instant: str) -> str:
+    """A record's time for people: minutes, UTC."""
+    return f"{instant[:10]} {instant[11:16]}"
+
+
+def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
+    """The course of some numbers in one line, at most `width` characters."""
+    if len(values) > width:
+        values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
+    low, high = min(values), max(values)
+    span = high - low
+    return "".join(SPARKS[int((value - low) * (len(SPARKS) - 1) / span) if span else 3] for value in values)
+
+
+def note(text: str) -> None:
+    """A line beside the result, on stderr."""
+    click.echo(text, err=True)

@@ -1,0 +1,201 @@
+"""`rules`: what rulesets there are, what they say, publishing and checking them."""
+
+import json
+from typing import Any
+
+import click
+
+from cli import render
+from cli.intake import rejection_line
+from cli.options import by_option, format_option, ignore_clock_option
+from ledger import clock
+from ledger.canonical import format_instant
+from ledger.events import Ruleset
+from ledger.importing import import_items
+from ledger.sources import Item
+from ledger.store import Ledger, head, open_ledger, read_where
+from projections.admission import Admission
+from projections.rulesets import Problem, in_force, newest, read_ruleset, read_toml, shipped
+
+
+@click.group()
+def rules() -> None:
+    """List, show, check and publish rulesets."""
+
+
+def _published(ledger: Ledger) -> list[tuple[int, Ruleset, dict[str, Any]]]:
+    with ledger.reading() as connection:
+        found = read_where(connection, until=head(connection).position, type_name="ruleset.published")
+    events = [(position, json.loads(record)) for position, record in found]
+    return [(position, Ruleset.model_validate(event["data"]), event) for position, event in events]
+
+
+@rules.command(name="list")
+@format_option
+@click.pass_obj
+def list_(db: str, form: str) -> None:
+    """The published versions; in force: scores games that end now."""
+    ledger = open_ledger(db)
+    with ledger.reading() as connection:
+        versions = Admission(connection).versions
+    now = clock.now()
+    rows = []
+    for position, ruleset, event in _published(ledger):
+        current = in_force(versions.get(ruleset.id, ()), now)
+        rows.append((
+            ruleset.name, ruleset.rule, ruleset.effective_from or "only by --rules",
+            "yes" if current is not None and current.position == position else "no",
+            len(ruleset.assumed), position, event["by"],
+        ))  # fmt: skip
+    header = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by")
+    if form == "json":
+        render.print_json([dict(zip(header, row, strict=True)) for row in rows])
+    elif form == "csv":
+        render.print_csv(header, rows)
+    else:
+        render.print_table(header, rows, right=("assumed", "position"))
+
+
+@rules.command()
+@click.argument("name", metavar="ID[@VERSION]")
+@format_option
+@click.pass_obj
+def show(db: str, name: str, form: str) -> None:
+    """What a version says, with every assumed value marked. Without VERSION: the newest in force, and all versions."""
+    ledger = open_ledger(db)
+    ruleset_id, _, version = name.partition("@")
+    known = [entry for entry in _published(ledger) if entry[1].id == ruleset_id]
+    chosen = [entry for entry in known if not version or entry[1].version == version]
+    if not chosen:
+        raise click.UsageError(f"no ruleset {name} is published; see: ratings rules list")
+    if not version:
+        with ledger.reading() as connection:
+            current = newest(Admission(connection).versions[ruleset_id])
+        chosen = [entry for entry in chosen if entry[0] == current.position]
+    position, ruleset, event = chosen[0]
+    if form == "json":
+        render.print_json(event["data"] | {"versions": [entry[1].version for entry in known]})
+        return
+    rows = [(key, value, ruleset.assumed.get(key.rpartition(".")[2], "")) for key, value in _flat(event["data"])]
+    header = ("key", "value", "assumed because")
+    if form == "csv":
+        render.print_csv(header, rows)
+        return
+    click.echo(f"{ruleset.name}, published at position {position} by {event['by']}\n")
+    render.print_table(header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows])
+    if len(known) > 1:
+        click.echo("\nVersions, by the day from which they score:")
+        for _, other, _ in sorted(known, key=lambda entry: entry[1].effective_from or "~"):
+            click.echo(f"  {other.effective_from or 'by --rules only':<16}{other.name}")
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in data.items():
+        if key == "assumed":
+            continue
+        if isinstance(value, dict):
+            found += _flat(value, f"{prefix}{key}.")
+        else:
+            found.append((prefix + key, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return sorted(found, key=lambda row: ("." in row[0], row[0]))
+
+
+@rules.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+def check(files: tuple[str, ...]) -> int:
+    """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is."""
+    wrong = False
+    for name in files:
+        ruleset, problems = _read(name)
+        for problem in problems:
+            click.echo(_problem_line(name, problem))
+        if ruleset is not None:
+            assumed = f"; assumed: {', '.join(sorted(ruleset.assumed))}" if ruleset.assumed else ""
+            click.echo(f"{name}: {ruleset.name} can be published{assumed}")
+        wrong |= bool(problems)
+    return int(wrong)
+
+
+@rules.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@click.option("--shipped", "from_shipped", is_flag=True, help="Publish the shipped versions that the ledger lacks.")
+@ignore_clock_option
+@by_option
+@click.pass_obj
+def publish(db: str, files: tuple[str, ...], from_shipped: bool, ignore_clock: bool, by: str) -> int:
+    """Publish ruleset FILES (TOML). A version that is published already with the same content is left alone."""
+    if bool(files) == from_shipped:
+        raise click.UsageError("name files, or --shipped")
+    ledger = open_ledger(db)
+    if from_shipped:
+        published = publish_shipped(ledger, by, only_new_ids=False)
+        click.echo(f"published: {', '.join(published) or 'nothing new'}")
+        return 0
+    for name in files:
+        ruleset, problems = _read(name)
+        if ruleset is None:
+            for problem in problems:
+                click.echo(_problem_line(name, problem), err=True)
+            return 1
+        said, refused = _publish(ledger, ruleset, by, ignore_clock)
+        click.echo(f"{name}: {said}", err=refused)
+        if refused:
+            return 1
+    return 0
+
+
+def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]:
+    """Publish the shipped versions that the ledger lacks, or only those whose id it does not have yet."""
+    known = _published(ledger)
+    published = []
+    for text in shipped():
+        ruleset, problems = read_toml(text)
+        assert ruleset is not None, problems
+        if any(ruleset.id == other.id and (only_new_ids or ruleset.version == other.version) for _, other, _ in known):
+            continue
+        said, refused = _publish(ledger, ruleset, by, ignore_clock=False)
+        assert not refused, said
+        published.append(ruleset.name)
+    return published
+
+
+def _publish(ledger: Ledger, ruleset: Ruleset, by: str, ignore_clock: bool) -> tuple[str, bool]:
+    """(what to say, whether it was refused)"""
+    data = ruleset.model_dump(exclude_unset=True, exclude_none=True)
+    for _, other, _ in _published(ledger):
+        if other.name == ruleset.name and other == ruleset:
+            return f"{ruleset.name} is published already", False
+    event = {
+        "type": "ruleset.published",
+        "id": f"ruleset:{ruleset.name}",
+        "occurred_at": format_instant(clock.now()),
+        "data": data,
+    }
+    with ledger.reading() as connection:
+        admission = Admission(connection)
+    item = Item(ruleset.name, 1, event, None)
+    result = import_items(ledger, [item], by=by, clock=clock.now, admit=admission, ignore_clock=ignore_clock)
+    if result.rejected:
+        return rejection_line(result.rejected[0]._replace(file=None, line=None)), True
+    return f"{ruleset.name} published at position {result.head.position if result.head else '?'}", False
+
+
+def _read(name: str) -> tuple[Ruleset | None, list[Problem]]:
+    try:
+        with open(name, "rb") as file:
+            text = file.read(1 << 20).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return None, [Problem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
+    if not name.endswith(".json"):
+        return read_toml(text)
+    try:
+        return read_ruleset(json.loads(text))
+    except ValueError as error:
+        return None, [Problem("", f"not JSON: {error}")]
+
+
+def _problem_line(name: str, problem: Problem) -> str:
+    line = f"{problem.line}:" if problem.line else ""
+    key = f" {problem.key}:" if problem.key else ""
+    return render.plain(f"{name}:{line}{key} {problem.message}")

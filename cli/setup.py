@@ -1,0 +1,116 @@
+"""`init`, `status`, `doctor`: making a ledger and looking after it."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from cli import render
+from cli.options import by_option, format_option
+from ledger import clock
+from ledger.canonical import format_instant
+from ledger.schema import SCHEMA_REVISION
+from ledger.store import count_by_type, head, ledger_id, open_ledger
+from projections.generations import live
+
+
+@click.command()
+@click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
+@by_option
+@click.pass_obj
+def init(db: str, no_rules: bool, by: str) -> None:
+    """Create or upgrade the ledger, and publish the shipped rulesets that it lacks."""
+    from cli.rules import publish_shipped
+    from ledger.migrate import upgrade
+
+    ledger = upgrade(db)
+    published = [] if no_rules else publish_shipped(open_ledger(db), by, only_new_ids=True)
+    with ledger.reading() as connection:
+        latest = head(connection)
+    click.echo(f"The ledger {ledger.location} is ready, {_count(latest.position, 'event')}.")
+    if published:
+        click.echo(f"Rulesets published: {', '.join(published)}.")
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def status(db: str, form: str) -> None:
+    """Show the head of the log, what it holds, and how old the stored standings are."""
+    ledger = open_ledger(db)
+    with ledger.reading() as connection:
+        latest = head(connection)
+        generation = live(connection)
+        found = {
+            "ledger": ledger.location,
+            "ledger_id": ledger_id(connection),
+            "head": str(latest),
+            "position": latest.position,
+            "recorded_at": format_instant(latest.recorded_at) if latest.position else None,
+            "events": count_by_type(connection),
+            "generation": None
+            if generation is None
+            else {
+                "generation": generation.generation,
+                "position": generation.position,
+                "finished_at": format_instant(generation.finished_at),
+                "behind": latest.position - generation.position,
+            },
+        }
+    if form == "json":
+        render.print_json(found)
+        return
+    rows: list[tuple[str, str | int]] = [
+        ("ledger", found["ledger"]), ("id", found["ledger_id"]), ("head", found["head"]),
+        ("last recorded", found["recorded_at"] or "nothing yet"),
+        *((name, count) for name, count in sorted(found["events"].items())),
+        ("stored standings", "none yet: ratings rebuild" if generation is None else
+         f"generation {generation.generation}, {_count(latest.position - generation.position, 'event')} behind"),
+    ]  # fmt: skip
+    (render.print_csv if form == "csv" else render.print_table)(("what", "value"), rows)
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def doctor(db: str, form: str) -> int:
+    """Read back every setting that safety depends on, and say what is missing. Exit 1 if something is wrong."""
+    rows: list[tuple[str, str, str, str]] = [
+        ("ok", "ratings-ledger", version("ratings-ledger"), ""),
+        ("ok", "python", platform.python_version(), ""),
+        *(("ok", name, version(name), "") for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")),
+        _optional("psycopg", "needed for a ledger in PostgreSQL: pip install 'ratings-ledger[postgres]'"),
+        ("ok", "schema", SCHEMA_REVISION, ""),
+    ]
+    ledger = open_ledger(db)
+    with ledger.reading() as connection:
+        latest = head(connection)
+        rows += [
+            ("ok" if s.fine else "WRONG", s.name, s.value, "" if s.fine else f"should be {s.wanted}")
+            for s in ledger.dialect.settings(connection)
+        ]
+        guards = ledger.dialect.guards_missing(connection)
+        rows.append(("WRONG" if guards else "ok", "guards", "missing" if guards else "in place", ", ".join(guards)))
+    ahead = (latest.recorded_at - clock.now()) / 1_000_000
+    rows.append(
+        ("WRONG", "clock", f"{ahead:.0f} s behind the last event", "set this machine's clock")
+        if ahead > 5 * 60
+        else ("ok", "clock", format_instant(clock.now()), "")
+    )
+    header = ("state", "what", "value", "note")
+    if form == "json":
+        render.print_json([dict(zip(header, row, strict=True)) for row in rows])
+    else:
+        (render.print_csv if form == "csv" else render.print_table)(header, rows)
+    return int(any(row[0] == "WRONG" for row in rows))
+
+
+def _optional(package: str, use: str) -> tuple[str, str, str, str]:
+    try:
+        return "ok", package, version(package), ""
+    except PackageNotFoundError:
+        return "-", package, "not installed", use
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

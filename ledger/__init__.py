@@ -1,0 +1,1 @@
+"""Facts: what was recorded, by whom and when. Knows nothing of ratings."""

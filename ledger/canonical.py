@@ -1,0 +1,143 @@
+"""Text in, exact values out, and back: strict JSON, canonical JSON (RFC 8785), instants.
+
+    >>> parse_object(b'{"b": 1, "a": null}')
+    {'b': 1}
+    >>> dump({"b": 1, "a": "\\u00fc"})
+    '{"a":"\\u00fc","b":1}'
+    >>> parse_instant("2010-03-05T20:30:00+01:00")
+    1267817400000000
+"""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, NoReturn
+
+from ledger.rejections import Refused, shown
+
+INTEGER_MAX = 2**53 - 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+_INSTANT = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
+)
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+def dump(value: Any) -> str:
+    """Canonical JSON of objects with ASCII keys, strings, integers, booleans and lists.
+
+    Within these types (no floats, no other keys) the standard encoder with sorted keys is RFC 8785.
+    """
+    return _dump(value)
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 17 or abs(number := int(digits)) > INTEGER_MAX:
+        raise Refused("integer-too-large", f"{shown(digits)} is outside +-(2^53 - 1) = +-{INTEGER_MAX}")
+    return number
+
+
+def _fraction(digits: str) -> NoReturn:
+    raise Refused("not-an-integer", f'{shown(digits)} is not a whole number; write a fraction as a string: "{digits}"')
+
+
+def _constant(name: str) -> NoReturn:
+    raise Refused("not-a-finite-number", f"{name} is not a JSON number")
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = {key: value for key, value in pairs if value is not None}
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        if twice := [key for key in keys if keys.count(key) > 1]:
+            raise Refused("duplicate-key", f"the member {shown(twice[0])} stands twice in one object")
+    return found
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+)
+
+
+def parse_object(line: bytes) -> dict[str, Any]:
+    """One line of JSON as an object; null members are left out (null means absent).
+
+    Raises `Refused`: bad-utf8, bad-json, duplicate-key, lone-surrogate, not-an-integer, integer-too-large,
+    not-a-finite-number.
+    """
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused("bad-utf8", f"byte {error.start + 1} of the line is not UTF-8: {error.reason}") from None
+    try:
+        value = _decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise Refused("bad-json", f"not JSON at character {error.pos + 1}: {error.msg}") from None
+    except RecursionError:
+        raise Refused("bad-json", "the brackets are nested too deeply") from None
+    if not isinstance(value, dict):
+        raise Refused("bad-json", f"one JSON object a line is needed, this is {shown(value, 30)}")
+    if _ESCAPED_SURROGATE.search(line):
+        try:
+            dump(value).encode("utf-8")
+        except UnicodeEncodeError:
+            raise Refused("lone-surrogate", "the text holds half of a surrogate pair (\\ud800 to \\udfff)") from None
+    return value
+
+
+def parse_local(text: str) -> tuple[datetime, bool]:
+    """A date and time as written: (value, whether it carries an offset). Raises `Refused` (bad-time)."""
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        raise Refused("bad-time", f"{shown(text)} is not a time like 2010-03-05T19:30:00Z or 2010-03-05T20:30:00+01:00")
+    year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()
+    if fraction is not None and len(fraction) > 6:
+        raise Refused("bad-time", f"{shown(text)} is finer than a microsecond")
+    try:
+        value = datetime(
+            int(year), int(month), int(day), int(hour), int(minute), int(second or 0),
+            int((fraction or "0").ljust(6, "0")),
+        )  # fmt: skip
+        if zulu:
+            return value.replace(tzinfo=UTC), True
+        if sign is None:
+            return value, False
+        if int(off_minute) > 59:
+            raise ValueError("the offset has more than 59 minutes")
+        offset = timedelta(hours=int(off_hour), minutes=int(off_minute))
+        return value.replace(tzinfo=timezone(-offset if sign == "-" else offset)), True
+    except ValueError as error:
+        raise Refused("bad-time", f"{shown(text)} is not a time: {error}; years run from 0001 to 9999") from None
+
+
+def microseconds(value: datetime) -> int:
+    """Microseconds since 1970 of a time with an offset. Raises `Refused` (bad-time) outside the years 1 to 9999 UTC."""
+    since = (value - EPOCH) // MICROSECOND
+    if not INSTANT_MIN <= since <= INSTANT_MAX:
+        raise Refused("bad-time", f"{value.isoformat()} is outside the years 0001 to 9999 in UTC")
+    return since
+
+
+INSTANT_MIN = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+INSTANT_MAX = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+
+
+def parse_instant(text: object) -> int:
+    """An RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, naive-time)."""
+    if not isinstance(text, str):
+        raise Refused("wrong-type", f"a time is a string, not {shown(text)}")
+    value, aware = parse_local(text)
+    if not aware:
+        raise Refused("naive-time", f"{shown(text)} has no offset; write Z or +01:00 after it")
+    return microseconds(value)
+
+
+def format_instant(since: int) -> str:
+    """The record's form of an instant: UTC, six fractional digits, `Z`."""
+    seconds, fraction = divmod(since, 1_000_000)
+    moment = EPOCH + timedelta(seconds=seconds)
+    # strftime does not pad years below 1000 on every platform
+    return f"{moment.year:04d}{moment.strftime('-%m-%dT%H:%M:%S')}.{fraction:06d}Z"

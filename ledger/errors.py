@@ -1,0 +1,48 @@
+"""Operating failures: the few things that stop a command although nothing in its input was wrong.
+
+Bad data is not here: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are values too.
+"""
+
+
+class LedgerError(Exception):
+    """A failure with a message for a person; `exit_code` is what the command line ends with."""
+
+    exit_code = 2
+
+
+class NotALedger(LedgerError):
+    """The store answers, but holds no ledger that this program can use (exit code 2)."""
+
+
+class StoreUnavailable(LedgerError):
+    """The store is missing, unreachable, locked, read-only or full (exit code 3)."""
+
+    exit_code = 3
+
+
+class StoreDamaged(LedgerError):
+    """The store's content cannot be read as it was written; `verify` tells where (exit code 1)."""
+
+    exit_code = 1
+
+
+class ClockBehind(LedgerError):
+    """The last record is dated more than five minutes after the present time (exit code 1)."""
+
+    exit_code = 1
+
+
+class NotEmpty(LedgerError):
+    """A restore needs a ledger without events (exit code 1)."""
+
+    exit_code = 1
+
+
+class UnknownSchemaVersion(LedgerError):
+    """The store holds an event in a form that this program does not know (exit code 2)."""
+
+
+class AlreadyRunning(LedgerError):
+    """Another rebuild holds the lock (exit code 1)."""
+
+    exit_code = 1

@@ -1,0 +1,241 @@
+"""The types of events, and the way from one parsed line to a normalised draft ready for the log.
+
+A new type is a model and one line in `TYPES`; a new kind of game goes into `games.KINDS`.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
+
+from ledger.canonical import dump, format_instant, parse_instant
+from ledger.games import KINDS, Status
+from ledger.members import DecimalString, EventId, LadderName, Members, PlayerId, Slug, Text, refuse
+from ledger.rejections import CODES, Refused, shown
+from ledger.upcasting import upcast
+from ledger.zones import zone
+
+EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
+LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
+
+
+class PlayerRegistered(Members):
+    player: PlayerId
+    account: Literal["premium", "free"] = "premium"
+
+
+class PlayerAccountChanged(Members):
+    player: PlayerId
+    account: Literal["premium", "free"]
+
+
+class PointsAdjusted(Members):
+    ladder: LadderName
+    player: PlayerId
+    points: DecimalString
+    reason: Text
+
+
+def _date(text: str) -> str:
+    try:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text):
+            return text
+    except ValueError:
+        pass
+    raise refuse("bad-value", f"{shown(text)} is not a date like 2010-03-05")
+
+
+def _version(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", text, re.ASCII):
+        raise refuse("bad-value", f"{shown(text)} is not a version: letters, digits, dots and hyphens, at most 32")
+    return text
+
+
+def _zone(name: str) -> str:
+    try:
+        zone(name)
+    except Refused as problem:
+        raise refuse(problem.code, problem.message) from None
+    return name
+
+
+def _rule(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", text, re.ASCII):
+        raise refuse("bad-value", f"{shown(text)} does not name a rule and its number, such as pairwise-elo/1")
+    return text
+
+
+class Scope(Members):
+    """Which games a ruleset scores, and whose seats are left out."""
+
+    game: Annotated[list[Slug], Field(min_length=1)]
+    kind: list[str] = ["placing"]
+    players_min: Annotated[int, Field(ge=2, le=10_000)] = 2
+    players_max: Annotated[int, Field(ge=2, le=10_000)] | None = None
+    exclude_status: list[Status] = []
+    exclude_group: list[str] = []
+    exclude_accounts: list[Literal["premium", "free"]] = []
+
+
+class Partition(Members):
+    """Which members of a game name its ladder; `bands` cut `players` into ranges such as 3-4, or all."""
+
+    by: Annotated[list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)] = []
+    bands: list[Annotated[str, Field(pattern=r"^(all|[1-9]\d{0,3}(-[1-9]\d{0,3})?)$")]] = []
+
+
+class Ruleset(Members):
+    """One version of a ruleset: rule, parameters, scope and partition, with where its values come from."""
+
+    id: Slug
+    version: Annotated[str, AfterValidator(_version)]
+    rule: Annotated[str, AfterValidator(_rule)]
+    effective_from: Annotated[str, AfterValidator(_date)] | None = None
+    time_zone: Annotated[str, AfterValidator(_zone)] = "Europe/Berlin"
+    freeze: Literal["none", "league-start"] = "none"
+    source: Text | None = None
+    scope: Scope
+    partition: Partition = Partition()
+    params: dict[str, JsonValue] = {}
+    assumed: dict[str, Text] = {}
+
+    @property
+    def name(self) -> str:
+        """`id@version`, as people and `--rules` name it."""
+        return f"{self.id}@{self.version}"
+
+
+class EventType(NamedTuple):
+    """A type of event: its current schema version, its model, and the thing that it is about."""
+
+    schema_version: int
+    model: type[Members]
+    subject: Callable[[dict[str, Any]], str]
+
+
+def _player(data: dict[str, Any]) -> str:
+    return f"player:{data['player']}"
+
+
+TYPES = {
+    "player.registered": EventType(1, PlayerRegistered, _player),
+    "player.account_changed": EventType(1, PlayerAccountChanged, _player),
+    # the model of a game is chosen by its kind
+    "game.recorded": EventType(1, Members, lambda data: f"game:{data['game_id']}"),
+    "points.adjusted": EventType(1, PointsAdjusted, _player),
+    "ruleset.published": EventType(1, Ruleset, lambda data: f"ruleset:{data['id']}"),
+}
+
+
+class Draft(NamedTuple):
+    """A validated event that is not in the log yet; `data` is canonical JSON."""
+
+    event_id: str
+    type: str
+    schema_version: int
+    subject: str
+    occurred_at: int  # microseconds since 1970 UTC
+    data: str
+    by: str | None = None  # who recorded it elsewhere, if the line says so
+
+
+_EVENT_ID = TypeAdapter(EventId)
+_BY = TypeAdapter(Text)
+
+
+def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
+    """A parsed line as a draft and its normalised data. Raises `Refused` with the first thing that is wrong.
+
+    Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that
+    the ledger itself sets (`position`, `recorded_at` ...) are allowed, as an export carries them, and ignored.
+    """
+    if unknown := sorted(event.keys() - EVENT_MEMBERS - LOG_MEMBERS):
+        raise Refused("unknown-member", f"{shown(unknown[0])} is not a member of an event ({_listed(EVENT_MEMBERS)})")
+    for member in ("type", "occurred_at", "data"):
+        if member not in event:
+            raise Refused("missing-member", f"the event has no {member!r}")
+    type_name, data = event["type"], event["data"]
+    if not isinstance(type_name, str) or type_name not in TYPES:
+        raise Refused("unknown-type", f"{shown(type_name)} is not a type of event ({_listed(TYPES)})")
+    if not isinstance(data, dict):
+        raise Refused("wrong-type", f"data is an object, not {shown(data)}")
+    occurred_at = parse_instant(event["occurred_at"])
+    current = TYPES[type_name].schema_version
+    data = read_data(type_name, upcast(type_name, event.get("schema_version", current), current, data))
+    event_id = _checked(_EVENT_ID, event["id"], "id") if "id" in event else default_id(type_name, occurred_at, data)
+    by = _checked(_BY, event["by"], "by") if "by" in event else None
+    return Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, dump(data), by), data
+
+
+def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The normalised data of an event of this type. Raises `Refused`."""
+    if type_name != "game.recorded":
+        return _validated(TYPES[type_name].model, data).model_dump(exclude_unset=True, exclude_none=True)
+    kind = KINDS.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
+    if kind is None:
+        raise Refused("unknown-kind", f"{shown(name)} is not a kind of game ({_listed(KINDS)})")
+    game = _validated(kind.model, data).model_dump(exclude_unset=True, exclude_none=True)
+    kind.check(game)
+    return game
+
+
+def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
+    """The id of an event that brings none: a game's is its game's, another's a hash of type, time and data."""
+    if type_name == "game.recorded":
+        return f"game:{data['game_id']}"
+    return f"{type_name}:{hashlib.sha256(meaning(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
+
+
+def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
+    """What an event says, the same text for the same content whether defaults are spelled out or not."""
+    model = KINDS[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
+    said = model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
+    return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": said})
+
+
+def _validated(model: type[Members], data: dict[str, Any]) -> Members:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _refused(error) from None
+
+
+def _checked(adapter: TypeAdapter[str], value: object, member: str) -> str:
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise _refused(error, member) from None
+
+
+# pydantic's names of what can go wrong, in this program's codes; the rest is a bad value
+_CODE_BY_ERROR = {
+    "extra_forbidden": "unknown-member",
+    "missing": "missing-member",
+    "int_type": "not-an-integer",
+    "greater_than_equal": "out-of-range",
+    "less_than_equal": "out-of-range",
+    **{f"{name}_type": "wrong-type" for name in ("string", "bool", "list", "dict", "model", "model_attributes")},
+}
+
+
+def _refused(error: ValidationError, member: str = "") -> Refused:
+    # what is unknown comes first: a misspelled member explains the missing one
+    problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
+    problem = problems[0]
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in problem["loc"]) or member
+    code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
+    text = problem["msg"]
+    if code == "unknown-member":
+        text = f"there is no member of this name; free text goes into extra (value {shown(problem['input'])})"
+    elif code == "missing-member":
+        text = "this member must be given"
+    elif problem["type"] not in CODES:
+        text = f"{text[0].lower()}{text[1:]}, not {shown(problem['input'])}"
+    return Refused(code, f"{where}: {text}" if where else text)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))

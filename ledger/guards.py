@@ -1,0 +1,84 @@
+"""The database's own refusals: triggers that keep events immutable and their positions gap-free.
+
+The migrations install them; `verify` reads them back and compares. In SQLite a guard stands before every INSERT,
+because INSERT OR REPLACE deletes the row in its way without any delete trigger. In PostgreSQL the guard takes the append
+lock itself and recomputes both hashes, so that not even another program can append a row that does not fit.
+"""
+
+# the number of the transaction-level advisory lock that serialises appends
+POSTGRES_APPEND_LOCK = 7_236_836_021
+
+
+def _sqlite_refusals(table: str, what: str) -> dict[str, str]:
+    return {
+        f"{table}_refuse_{verb.lower()}": f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{what}'); END"
+        for verb in ("UPDATE", "DELETE")
+    }
+
+
+SQLITE_TRIGGERS = {
+    **_sqlite_refusals("events", "events are immutable"),
+    **_sqlite_refusals("ledger_identity", "the ledger''s id is immutable"),
+    "events_guard_insert": """CREATE TRIGGER events_guard_insert BEFORE INSERT ON events BEGIN
+  SELECT RAISE(ABORT, 'an event''s position is the head''s plus one')
+    WHERE NEW.position IS NOT (SELECT coalesce(max(position), 0) + 1 FROM events);
+  SELECT RAISE(ABORT, 'an event with this id exists')
+    WHERE EXISTS (SELECT 1 FROM events WHERE event_id = NEW.event_id);
+  SELECT RAISE(ABORT, 'this event is superseded already')
+    WHERE NEW.supersedes IS NOT NULL AND EXISTS (SELECT 1 FROM events WHERE supersedes = NEW.supersedes);
+  SELECT RAISE(ABORT, 'this game is recorded already')
+    WHERE NEW.type = 'game.recorded'
+      AND EXISTS (SELECT 1 FROM events WHERE subject = NEW.subject AND type = 'game.recorded');
+  SELECT RAISE(ABORT, 'recorded_at never decreases')
+    WHERE NEW.recorded_at < (SELECT recorded_at FROM events WHERE position = NEW.position - 1);
+END""",
+    "ledger_identity_guard_insert": """CREATE TRIGGER ledger_identity_guard_insert BEFORE INSERT ON ledger_identity BEGIN
+  SELECT RAISE(ABORT, 'a ledger has one id') WHERE EXISTS (SELECT 1 FROM ledger_identity);
+END""",
+}
+
+POSTGRES_FUNCTIONS = {
+    "ledger_refuse": """CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% are immutable', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$""",
+    "events_guard_insert": f"""CREATE FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  head events%ROWTYPE;
+BEGIN
+  PERFORM pg_advisory_xact_lock({POSTGRES_APPEND_LOCK});
+  -- a statement of its own, so that it sees what was committed before the lock was granted
+  SELECT * INTO head FROM events ORDER BY position DESC LIMIT 1;
+  IF NEW.position <> coalesce(head.position, 0) + 1 THEN
+    RAISE EXCEPTION 'an event''s position is the head''s plus one' USING ERRCODE = 'restrict_violation';
+  ELSIF NEW.recorded_at < head.recorded_at THEN
+    RAISE EXCEPTION 'recorded_at never decreases' USING ERRCODE = 'restrict_violation';
+  ELSIF NEW.leaf_hash <> sha256('\\x00'::bytea || convert_to(NEW.record, 'UTF8'))
+     OR NEW.chain_hash <> sha256(coalesce(head.chain_hash, decode(repeat('00', 32), 'hex')) || NEW.leaf_hash) THEN
+    RAISE EXCEPTION 'the hashes do not fit the record' USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END $$""",
+}
+
+POSTGRES_TRIGGERS = {
+    "events_guard_insert": "CREATE TRIGGER events_guard_insert BEFORE INSERT ON events "
+    "FOR EACH ROW EXECUTE FUNCTION events_guard_insert()",
+    **{
+        f"{table}_refuse_{verb.lower()}": f"CREATE TRIGGER {table}_refuse_{verb.lower()} BEFORE {verb} ON {table} "
+        f"FOR EACH {scope} EXECUTE FUNCTION ledger_refuse()"
+        for table in ("events", "ledger_identity")
+        for verb, scope in (("UPDATE", "ROW"), ("DELETE", "ROW"), ("TRUNCATE", "STATEMENT"))
+    },
+}
+
+SQLITE_VIEW = """CREATE VIEW events_readable AS SELECT position, event_id, type, subject,
+  strftime('%Y-%m-%d %H:%M:%S', occurred_at / 1000000, 'unixepoch') AS occurred_at_utc,
+  strftime('%Y-%m-%d %H:%M:%S', recorded_at / 1000000, 'unixepoch') AS recorded_at_utc,
+  recorded_by, supersedes, record FROM events"""
+
+POSTGRES_VIEW = """CREATE VIEW events_readable AS SELECT position, event_id, type, subject,
+  TIMESTAMPTZ 'epoch' + occurred_at * INTERVAL '1 microsecond' AS occurred_at,
+  TIMESTAMPTZ 'epoch' + recorded_at * INTERVAL '1 microsecond' AS recorded_at,
+  recorded_by, supersedes, record FROM events"""

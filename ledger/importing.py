@@ -1,0 +1,235 @@
+"""Import: everything is validated before anything is appended, then appended in chunks, each a transaction.
+
+With one refusal nothing is appended, unless `keep_going`; a crash leaves whole chunks, and the same import run again
+completes the rest, because what is there already is recognised.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.events import Draft, read_event
+from ledger.records import build, restored
+from ledger.rejections import Refused, Rejection
+from ledger.sources import Item, read_lines
+from ledger.spool import Spool, Waiting
+from ledger.store import (
+    Clock,
+    Head,
+    Ledger,
+    append,
+    append_restored,
+    game_exists,
+    head,
+    id_conflict,
+    lookup,
+    next_recorded_at,
+    same_content,
+)
+
+CHUNK_EVENTS = 50_000
+BATCH_EVENTS = 400
+REJECTIONS_MAX = 10_000
+
+# what a ladder says of a new event: (type, time, normalised data), or None if all is well
+Admit = Callable[[str, int, dict[str, Any]], Refused | None]
+# gets every refusal with the input that it is about
+Reject = Callable[[Rejection, Any], None]
+
+
+@dataclass
+class Imported:
+    """What an import did; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
+
+    appended: int = 0
+    existing: int = 0
+    would_append: int = 0
+    rejected: list[Rejection] = field(default_factory=list)
+    rejected_count: int = 0
+    head: Head | None = None
+
+
+@dataclass
+class _Intake:
+    """The state of one validation pass."""
+
+    connection: Connection
+    spool: Spool
+    admit: Admit
+    reject: Reject
+    by: str
+    result: Imported
+    position: int
+    recorded_at: int
+    rejected_games: set[tuple[str, str]] = field(default_factory=set)
+
+
+def import_items(
+    ledger: Ledger,
+    items: Iterable[Item | Rejection],
+    *,
+    by: str,
+    clock: Clock,
+    admit: Admit = lambda type_name, occurred_at, data: None,
+    reject: Reject = lambda rejection, source: None,
+    keep_going: bool = False,
+    dry_run: bool = False,
+    ignore_clock: bool = False,
+    progress: Callable[[int], None] = lambda appended: None,
+) -> Imported:
+    """Validate all items, then append those that are new. Raises `ClockBehind`, `StoreUnavailable`."""
+    result = Imported()
+    with Spool() as spool:
+        with ledger.reading() as connection:
+            result.head = head(connection)
+            recorded_at = next_recorded_at(result.head, clock, ignore_clock)
+            intake = _Intake(connection, spool, admit, reject, by, result, result.head.position, recorded_at)
+            for batch in _batches(items):
+                _validate(intake, batch)
+                if result.rejected_count >= REJECTIONS_MAX and not keep_going:
+                    break
+        if result.rejected_count and not keep_going:
+            return result
+        result.would_append = spool.count
+        if dry_run:
+            return result
+        for chunk in spool.chunks(CHUNK_EVENTS):
+            done = append(ledger, [w.draft for w in chunk], by=by, clock=clock, ignore_clock=ignore_clock)
+            for index, rejection in done.refused:
+                _note(intake, rejection, chunk[index].file, chunk[index].line, None)
+            if done.refused:
+                break
+            result.appended += done.appended
+            result.existing += done.existing
+            result.head = done.head
+            progress(result.appended)
+    return result
+
+
+def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[Item | Rejection]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, BATCH_EVENTS)):
+        yield batch
+
+
+def _validate(intake: _Intake, batch: list[Item | Rejection]) -> None:
+    read = [item if isinstance(item, Rejection) else (item, _read(item)) for item in batch]
+    drafts = [entry[1][0] for entry in read if isinstance(entry, tuple) and isinstance(entry[1], tuple)]
+    known = iter_known(lookup(intake.connection, drafts), len(drafts))
+    for entry in read:
+        if isinstance(entry, Rejection):
+            _note(intake, entry, entry.file, entry.line, None)
+            continue
+        item, outcome = entry
+        problem = outcome.rejection() if isinstance(outcome, Refused) else _take(intake, item, *outcome, next(known))
+        if problem is not None:
+            _note(intake, problem, item.file, item.line, item.source)
+            if item.rows_of is not None:
+                _drop_rows(intake, item)
+
+
+def iter_known(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
+    """What `lookup` found, one by one: (whether the log has it, the refusal)."""
+    return ((index in known, known.get(index)) for index in range(count))
+
+
+def _read(item: Item) -> tuple[Draft, dict[str, Any]] | Refused:
+    if isinstance(item.event, Refused):
+        return item.event
+    try:
+        return read_event(item.event)
+    except Refused as problem:
+        return problem
+
+
+def _take(
+    intake: _Intake, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+) -> Rejection | None:
+    """Put a draft into the spool, count it as existing, or say why it is refused."""
+    if item.rows_of is not None and (item.file, item.rows_of) in intake.rejected_games:
+        return _rows_apart(item.rows_of)
+    if known[0]:
+        intake.result.existing += known[1] is None
+        return known[1]
+    if (waiting := intake.spool.find(draft)) is not None:
+        return _against_waiting(intake, item, draft, waiting)
+    try:
+        build(draft, intake.position + intake.spool.count + 1, intake.recorded_at, draft.by or intake.by)
+    except Refused as problem:
+        return problem.rejection()
+    if (reason := intake.admit(draft.type, draft.occurred_at, data)) is not None:
+        return reason.rejection()
+    intake.spool.add(draft, item.file, item.line, item.rows_of is not None)
+    return None
+
+
+def _against_waiting(intake: _Intake, item: Item, draft: Draft, waiting: Waiting) -> Rejection | None:
+    if item.rows_of is not None and waiting.from_rows and waiting.file == item.file:
+        return _rows_apart(item.rows_of)
+    if waiting.draft.event_id != draft.event_id:
+        return game_exists(draft, waiting.draft.event_id)
+    if same_content(build(waiting.draft, 1, 0, ""), draft):
+        intake.result.existing += 1
+        return None
+    found = id_conflict(draft)
+    return found._replace(message=f"{found.message} (line {waiting.line} of {waiting.file})".replace(" is recorded already", " comes earlier"))
+
+
+def _rows_apart(game_id: str) -> Rejection:
+    return Rejection("rows-apart", f"the rows of the game {game_id!r} do not stand together; sort the file by game_id")
+
+
+def _drop_rows(intake: _Intake, item: Item) -> None:
+    """A game with one bad row is refused whole: forget the rows of it that were taken already."""
+    assert item.rows_of is not None
+    intake.rejected_games.add((item.file, item.rows_of))
+    intake.spool.remove(f"game:{item.rows_of}")
+
+
+def _note(intake: _Intake, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
+    placed = rejection._replace(file=file, line=line)
+    intake.result.rejected_count += 1
+    if len(intake.result.rejected) < REJECTIONS_MAX:
+        intake.result.rejected.append(placed)
+    intake.reject(placed, source)
+
+
+def restore(ledger: Ledger, name: str) -> tuple[Imported, Head | None]:
+    """The lines of an export into an empty ledger, verbatim; all are checked before the first is stored.
+
+    Raises `NotEmpty`, `StoreUnavailable`.
+    """
+    result = Imported()
+    try:
+        latest = None
+        for _, latest in _restored(name):
+            pass
+    except Refused as problem:
+        line = getattr(problem, "line", None)
+        result.rejected.append(problem.rejection(name, line))
+        result.rejected_count = 1
+        return result, None
+    result.head = append_restored(ledger, _row_batches(name))
+    result.appended = result.head.position
+    return result, latest
+
+
+def _restored(name: str) -> Iterator[tuple[Any, Head]]:
+    latest = Head(0, bytes(32), 0)
+    for number, line in read_lines(name):
+        try:
+            row = restored(line, latest.position + 1, latest.recorded_at if latest.position else -(2**63), latest.chain_hash)
+        except Refused as problem:
+            problem.line = number  # type: ignore[attr-defined]
+            raise
+        latest = Head(row.position, row.chain_hash, row.recorded_at)
+        yield row, latest
+
+
+def _row_batches(name: str) -> Iterator[list[Any]]:
+    rows = (row for row, _ in _restored(name))
+    while batch := list(islice(rows, CHUNK_EVENTS)):
+        yield batch

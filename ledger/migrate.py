@@ -1,0 +1,40 @@
+"""Making and upgrading a store's schema: the one place that runs alembic, and only when asked to."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from ledger.errors import NotALedger
+from ledger.schema import SCHEMA_REVISION
+from ledger.store import Ledger, connect, schema_revision
+
+_INSTALLED = Path(__file__).parent / "_migrations"
+_CHECKOUT = Path(__file__).parent.parent / "migrations"
+
+
+def configuration() -> Config:
+    """Alembic's configuration for the migrations that came with this program."""
+    config = Config()
+    config.set_main_option("script_location", str(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT).replace("%", "%%"))
+    return config
+
+
+def upgrade(name: str) -> Ledger:
+    """The ledger of that name, made if there is none, at the newest schema. Raises `NotALedger`, `StoreUnavailable`."""
+    ledger = connect(name, create=True)
+    with ledger.reading() as connection:
+        found = schema_revision(connection)
+        if found is None and inspect(connection).has_table("events"):
+            raise NotALedger(f"{ledger.location} has a table 'events' of another program; choose another database")
+        known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+        if found is not None and found not in known:
+            raise NotALedger(f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program")
+    if found != SCHEMA_REVISION:
+        with ledger.writing() as connection:
+            config = configuration()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    return connect(name)

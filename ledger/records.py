@@ -1,0 +1,111 @@
+"""A record: the whole event as canonical JSON, its hashes, and the columns that index it.
+
+    >>> record = build(Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}'), 1, 0, "ref")
+    >>> record
+    '{"by":"ref","data":{"player":"anna"},"id":"player:1","occurred_at":"1970-01-01T00:00:00.000000Z","position":1,\
+"recorded_at":"1970-01-01T00:00:00.000000Z","schema_version":1,"type":"player.registered"}'
+    >>> chain_hash(ZERO, leaf_hash(record)).hex()[:16]
+    '4f0a4d4c5a6c9f0a'
+"""
+
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ledger.canonical import dump, format_instant, parse_instant, parse_object
+from ledger.events import TYPES, Draft, read_data
+from ledger.rejections import Refused, shown
+from ledger.upcasting import upcast
+
+RECORD_BYTES_MAX = 65_535
+RECORD_MEMBERS = frozenset(
+    {"by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "supersedes", "type"}
+)
+ZERO = bytes(32)  # the chain hash before the first event
+
+
+class Row(NamedTuple):
+    """A row of the table `events`, in the order of its columns."""
+
+    position: int
+    event_id: str
+    type: str
+    schema_version: int
+    subject: str
+    occurred_at: int
+    recorded_at: int
+    recorded_by: str
+    supersedes: str | None
+    record: str
+    leaf_hash: bytes
+    chain_hash: bytes
+
+
+def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
+    """The record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
+    # the members in canonical order; data is canonical already
+    superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
+    record = (
+        f'{{"by":{dump(by)},"data":{draft.data},"id":{dump(draft.event_id)},'
+        f'"occurred_at":"{format_instant(draft.occurred_at)}","position":{position},'
+        f'"recorded_at":"{format_instant(recorded_at)}","schema_version":{draft.schema_version},'
+        f'{superseding}"type":"{draft.type}"}}'
+    )
+    # a character takes at most four bytes
+    if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
+        raise Refused("record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit")
+    return record
+
+
+def leaf_hash(record: str | bytes) -> bytes:
+    """SHA-256(0x00 || record), the leaf hash of RFC 6962."""
+    return sha256(b"\0" + (record.encode() if isinstance(record, str) else record)).digest()
+
+
+def chain_hash(before: bytes, leaf: bytes) -> bytes:
+    """SHA-256(chain hash of the position before || leaf hash): names one exact history."""
+    return sha256(before + leaf).digest()
+
+
+def columns(record: str, event: dict[str, Any], before: bytes) -> Row:
+    """The row that belongs to a record, given its parsed form and the chain hash before it. Raises `Refused`."""
+    members = event.keys()
+    if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
+        odd = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
+        raise Refused("unknown-member", f"a record has exactly the members of a record; {shown(odd[0])} is amiss")
+    for member in ("by", "id", "type"):
+        if not isinstance(event[member], str):
+            raise Refused("wrong-type", f"{member} is a string, not {shown(event[member])}")
+    for member in ("position", "schema_version"):
+        if isinstance(event[member], bool) or not isinstance(event[member], int):
+            raise Refused("wrong-type", f"{member} is a whole number, not {shown(event[member])}")
+    if event["type"] not in TYPES:
+        raise Refused("unknown-type", f"{shown(event['type'])} is not a type of event")
+    if not isinstance(event["data"], dict):
+        raise Refused("wrong-type", "data is an object")
+    try:
+        subject = TYPES[event["type"]].subject(event["data"])
+    except KeyError as missing:
+        raise Refused("missing-member", f"data has no {missing}") from None
+    leaf = leaf_hash(record)
+    return Row(
+        event["position"], event["id"], event["type"], event["schema_version"], subject,
+        parse_instant(event["occurred_at"]), parse_instant(event["recorded_at"]), event["by"],
+        event.get("supersedes"), record, leaf, chain_hash(before, leaf),
+    )  # fmt: skip
+
+
+def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> Row:
+    """A line of an export as the row that it was, verbatim. Raises `Refused` if it does not continue the log."""
+    if len(line) > RECORD_BYTES_MAX:
+        raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
+    event = parse_object(line)
+    record = line.decode()
+    row = columns(record, event, before)
+    if row.position != position:
+        raise Refused("restore-mismatch", f"position {row.position} stands where {position} belongs")
+    if row.recorded_at < recorded_at_min:
+        raise Refused("restore-mismatch", f"position {position} was recorded before the position before it")
+    if dump(event) != record or format_instant(row.occurred_at) != event["occurred_at"]:
+        raise Refused("restore-mismatch", f"position {position} is not in canonical form, so it is not an exported record")
+    read_data(row.type, upcast(row.type, row.schema_version, TYPES[row.type].schema_version, event["data"]))
+    return row

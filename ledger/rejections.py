@@ -1,0 +1,98 @@
+"""What is wrong with a piece of input: stable codes, and the values that carry them.
+
+`CODES` is the whole vocabulary; a code is never renamed and never used for anything else. The page
+`docs/rejections.md` is generated from it.
+"""
+
+from typing import NamedTuple
+
+CODES = {
+    # how a file is written
+    "is-a-directory": "a folder was given where a file belongs",
+    "empty-file": "the file holds no event",
+    "bad-gzip": "the compressed file is cut off or damaged",
+    "bad-utf8": "the text is not valid UTF-8",
+    "bad-json": "the line is not one JSON object",
+    "bad-csv": "the CSV file cannot be split into rows and columns",
+    "line-too-long": "a line may have at most 1,048,576 bytes",
+    "duplicate-key": "a JSON object names the same member twice",
+    "lone-surrogate": "half of a UTF-16 surrogate pair is not a character",
+    "not-a-finite-number": "NaN and Infinity are not JSON",
+    "not-an-integer": "a whole number belongs here; a fraction is written as a decimal string",
+    "integer-too-large": "whole numbers reach from -(2^53 - 1) to 2^53 - 1",
+    "unknown-column": "no member of a game has this name; --map renames a column or drops it",
+    "missing-column": "the CSV file lacks a column that every game needs",
+    "rows-apart": "the rows of one game must stand together",
+    "row-length": "a row has more cells than the header has columns",
+    "rows-disagree": "the rows of one game must agree in everything that belongs to the whole game",
+    # members and their values
+    "unknown-type": "no event type has this name",
+    "unknown-kind": "no kind of game has this name",
+    "unknown-member": "a member that events of this type do not have; free text goes into extra",
+    "missing-member": "a member that events of this type must have",
+    "wrong-type": "the value has another JSON type than the member needs",
+    "bad-value": "the value is not one of those that the member may have",
+    "out-of-range": "the number is outside what the member may hold",
+    "bad-time": "times are RFC 3339 with an offset, years 0001 to 9999, microseconds at most",
+    "naive-time": "a time without an offset needs --zone",
+    "ambiguous-time": "this local time occurs twice that night; write it with its offset",
+    "nonexistent-time": "this local time is skipped that night",
+    "unknown-zone": "no time zone has this name",
+    "bad-identifier": "ids have 1 to 64 characters, no control characters, no leading or trailing space, no / and no =",
+    "bad-slug": "lower-case letters, digits and single hyphens",
+    "bad-decimal": "a decimal string such as 12 or -0.5",
+    "bad-text": "text has 1 to 2,000 characters without control characters",
+    "record-too-large": "an event's record may have at most 65,535 bytes",
+    "unknown-schema-version": "the event was written by a newer version of this program",
+    # what a game is
+    "too-few-participants": "a game has at least two seats",
+    "player-twice": "a player takes part in a game once",
+    "place-missing": "either every participant has a place or every one has a score",
+    "place-gap": "places run 1, 2, 2, 4 or 1, 2, 2, 3, without gaps",
+    "score-contradicts-place": "a better score cannot have a worse place",
+    "substitute-without-leaver": "a substitute names the participant whom he replaces, and only a substitute does",
+    "leaver-replaced-twice": "a leaver has one substitute",
+    "seat-disagrees": "a leaver and his substitute share one seat, and with it place and score",
+    # against what the ledger holds
+    "id-conflict": "an event with this id and another content exists",
+    "game-exists": "this game is recorded already, under another event id",
+    "uncounted": "a ladder's scope admits the game but its rule cannot score it; --allow-uncounted records it all the same",
+    "unknown-ladder": "no ruleset has this name, or the ladder's name is malformed",
+    "finer-than-scale": "the ladder does not count in steps that small",
+    "ladder-not-adjustable": "the points of a list follow from its games alone",
+    "bad-ruleset": "the ruleset cannot be used; rules check explains",
+    "version-exists": "this version of the ruleset is published with another content",
+    "partition-changed": "the versions of a ruleset share partition, time zone, freeze and scale",
+    # restoring a ledger
+    "restore-mismatch": "the line does not continue the log exactly",
+    "game-unknown": "no such game is recorded",
+}
+
+
+class Rejection(NamedTuple):
+    """One refused piece of input: a code of `CODES`, what is wrong and what would be right, and where."""
+
+    code: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+
+
+class Refused(ValueError):
+    """Raised while one event is read and turned into a `Rejection` by whoever reads many."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        assert code in CODES, code
+        self.code = code
+        self.message = message
+
+    def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
+        """The same as a value, with its place in the input."""
+        return Rejection(self.code, self.message, file, line)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as it may stand in a message: quoted, control characters escaped, shortened."""
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

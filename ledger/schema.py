@@ -1,0 +1,68 @@
+"""The tables and views of the ledger, as declared; the migrations build them, and a test compares the two."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    text,
+)
+
+# the newest migration; `ratings init` brings a ledger there
+SCHEMA_REVISION = "0002"
+
+# SQLite's rowid is an INTEGER, 64 bits wide
+Position = BigInteger().with_variant(Integer(), "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pk",
+        "uq": "%(table_name)s_%(column_0_name)s_once",
+        "fk": "%(table_name)s_%(column_0_name)s_exists",
+        "ck": "%(table_name)s_%(constraint_name)s",
+    }
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("position", Position, primary_key=True, autoincrement=False),
+    Column("event_id", Text, nullable=False, unique=True),
+    Column("type", Text, nullable=False),
+    Column("schema_version", SmallInteger, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("occurred_at", BigInteger, nullable=False),
+    Column("recorded_at", BigInteger, nullable=False),
+    Column("recorded_by", Text, nullable=False),
+    Column("supersedes", Text, ForeignKey("events.event_id"), unique=True),
+    Column("record", Text, nullable=False),
+    Column("leaf_hash", LargeBinary, nullable=False),
+    Column("chain_hash", LargeBinary, nullable=False),
+    CheckConstraint("position >= 1", name="position_counts_from_1"),
+    CheckConstraint("length(leaf_hash) = 32 AND length(chain_hash) = 32", name="hashes_have_32_bytes"),
+    Index("events_by_type", "type", "schema_version"),
+    Index("events_by_subject", "subject"),
+    Index(
+        "events_game_recorded_once",
+        "subject",
+        unique=True,
+        sqlite_where=text("type = 'game.recorded'"),
+        postgresql_where=text("type = 'game.recorded'"),
+    ),
+)
+
+# one row: the random id that tells this ledger from every other
+ledger_identity = Table(
+    "ledger_identity",
+    metadata,
+    Column("singleton", SmallInteger, primary_key=True, autoincrement=False),
+    Column("ledger_id", Text, nullable=False),
+    CheckConstraint("singleton = 1", name="one_row"),
+)

@@ -1,0 +1,126 @@
+"""Files of events: opened whatever their compression, recognised by content, read one event at a time.
+
+An item is one event as it was written, or what is wrong with it; memory does not grow with the file.
+"""
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from ledger.canonical import parse_object
+from ledger.rejections import Refused, Rejection
+from ledger.tables import TableOptions, table_events
+
+LINE_BYTES_MAX = 1 << 20
+STDIN = "-"
+
+Progress = Callable[[int], None]
+
+
+class Item(NamedTuple):
+    """One event of a file: its line (of a CSV game: its first row's), the parsed form or the refusal, and the input."""
+
+    file: str
+    line: int
+    event: dict[str, Any] | Refused
+    source: Any
+    rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
+
+
+def read_items(name: str, options: TableOptions, progress: Progress = lambda count: None) -> Iterator[Item | Rejection]:
+    """The events of a file, or a `Rejection` about the file itself. `progress` gets the bytes read so far."""
+    if name != STDIN and Path(name).is_dir():
+        yield Rejection("is-a-directory", f"{name} is a folder; name the files in it", name)
+        return
+    count = 0
+    try:
+        with _opened(name) as (file, told):
+            for item in _items(name, file, options):
+                yield item
+                count += 1
+                if count % 256 == 0:
+                    progress(told())
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
+        return
+    if not count:
+        yield Rejection("empty-file", f"{name} holds no event", name)
+
+
+def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
+    """The numbered lines of a file without their ends, blank ones left out. Raises `Refused` (line-too-long, bad-gzip)."""
+    try:
+        with _opened(name) as (file, _):
+            yield from _lines(file)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from None
+
+
+def size(name: str) -> int | None:
+    """The bytes of a file for a progress bar, or None if it has no size."""
+    return os.path.getsize(name) if name != STDIN and Path(name).is_file() else None
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+    raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
+    read = 0
+
+    class Counted(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            nonlocal read
+            got = raw.read(len(buffer))
+            buffer[: len(got)] = got
+            read += len(got)
+            return len(got)
+
+    try:
+        buffered: IO[bytes] = io.BufferedReader(Counted(), 1 << 16)  # type: ignore[type-var]
+        if buffered.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]
+            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered, mode="rb"), 1 << 16)  # type: ignore[assignment]
+        yield buffered, lambda: read
+    finally:
+        if name != STDIN:
+            raw.close()
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while line := file.readline(LINE_BYTES_MAX + 2):
+        number += 1
+        if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+            raise Refused("line-too-long", f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed")
+        line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
+        if line.strip():
+            yield number, line
+
+
+def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection]:
+    start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
+    looks_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    if looks_json or Path(name.removesuffix(".gz")).suffix in (".jsonl", ".ndjson", ".json"):
+        number = 0
+        try:
+            for number, line in _lines(file):
+                yield Item(name, number, _parsed(line), line.decode("utf-8", "backslashreplace"))
+        except Refused as problem:
+            yield problem.rejection(name, number + 1)
+        return
+    for line_number, event, rows, game_id in table_events(file, options, LINE_BYTES_MAX):
+        yield Item(name, line_number, event, rows, game_id)
+
+
+def _parsed(line: bytes) -> dict[str, Any] | Refused:
+    try:
+        return parse_object(line)
+    except Refused as problem:
+        return problem

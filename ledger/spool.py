@@ -1,0 +1,92 @@
+"""Where validated drafts wait until the whole input has proved good: a temporary database that the system forgets.
+
+It lets an import of any size be checked completely, duplicates included, before the first event is appended, and then
+be appended without reading the files again.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from ledger.errors import StoreUnavailable
+from ledger.events import Draft
+
+_COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by"
+
+
+class Waiting(NamedTuple):
+    """A draft that waits, with the place it came from."""
+
+    draft: Draft
+    file: str
+    line: int
+    from_rows: bool
+
+
+class Spool:
+    """Drafts in order, found again by id or by game."""
+
+    def __init__(self) -> None:
+        # an empty name is a private file that SQLite deletes by itself, also after a crash
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768;"
+            f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, from_rows);"
+            "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
+            "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
+        )
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._database.close()
+
+    def add(self, draft: Draft, file: str, line: int, from_rows: bool) -> None:
+        """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
+        try:
+            self._database.execute(
+                f"INSERT INTO waiting ({_COLUMNS}, file, line, from_rows) VALUES (?,?,?,?,?,?,?,?,?,?)",
+                (*draft, file, line, from_rows),
+            )
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR") from error
+        self.count += 1
+
+    def find(self, draft: Draft) -> Waiting | None:
+        """The waiting draft with the same id, or of the same game, or None."""
+        found = self._one("event_id = ?", draft.event_id)
+        if found is None and draft.type == "game.recorded":
+            found = self._one("type = 'game.recorded' AND event_id <> subject AND subject = ?", draft.subject)
+            if found is None and draft.event_id != draft.subject:
+                found = self._one("event_id = ? AND type = 'game.recorded'", draft.subject)
+        return found
+
+    def remove(self, event_id: str) -> None:
+        """Take a draft out again."""
+        self.count -= self._database.execute("DELETE FROM waiting WHERE event_id = ?", (event_id,)).rowcount
+
+    def chunks(self, size: int) -> Iterator[Sequence[Waiting]]:
+        """The drafts in order, at most `size` at a time."""
+        after = 0
+        while True:
+            rows = self._database.execute(
+                f"SELECT number, {_COLUMNS}, file, line, from_rows FROM waiting WHERE number > ? ORDER BY number LIMIT ?",
+                (after, size),
+            ).fetchall()
+            if not rows:
+                return
+            yield [_waiting(row[1:]) for row in rows]
+            after = rows[-1][0]
+
+    def _one(self, condition: str, value: str) -> Waiting | None:
+        row = self._database.execute(
+            f"SELECT {_COLUMNS}, file, line, from_rows FROM waiting WHERE {condition}", (value,)
+        ).fetchone()
+        return None if row is None else _waiting(row)
+
+
+def _waiting(row: tuple[object, ...]) -> Waiting:
+    return Waiting(Draft(*row[:7]), str(row[7]), int(str(row[8])), bool(row[9]))  # type: ignore[arg-type]

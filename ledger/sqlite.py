@@ -1,0 +1,111 @@
+"""A ledger in a SQLite file, opened through Python's own `sqlite3` and nothing else in the process."""
+
+import os
+import sqlite3
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import NullPool
+
+from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.guards import SQLITE_TRIGGERS
+from ledger.settings import Setting
+
+BUSY_SECONDS = 30
+
+# DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
+PRAGMAS = {
+    "journal_mode": "truncate",
+    "synchronous": 2,  # FULL
+    "foreign_keys": 1,
+    "recursive_triggers": 1,
+    "trusted_schema": 0,
+    **({"fullfsync": 1} if sys.platform == "darwin" else {}),
+}
+
+
+def engine(url: URL, create: bool = False) -> Engine:
+    """An engine on the file of the URL. Raises `StoreUnavailable` when there is none and `create` is false."""
+    path = Path(url.database or "")
+    if not url.database or url.database == ":memory:":
+        raise NotALedger("a ledger lives in a file or in PostgreSQL, not in memory")
+    if path.is_dir():
+        raise NotALedger(f"{path} is a folder; name the ledger's file")
+    if not create and not path.exists():
+        raise StoreUnavailable(f"there is no ledger at {path}; create one with: ratings --db {path} init")
+    if create and not path.absolute().parent.is_dir():
+        raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
+    seconds = float(str(url.query.get("timeout", BUSY_SECONDS)))
+
+    def connect() -> sqlite3.Connection:
+        name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
+        connection = sqlite3.connect(name, uri=True, timeout=seconds, isolation_level=None)
+        try:
+            for pragma, value in PRAGMAS.items():
+                connection.execute(f"PRAGMA {pragma} = {value}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    made = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    @event.listens_for(made, "begin")
+    def begin(connection: Connection) -> None:
+        # reads are single statements, each its own transaction; a writer takes its lock before it reads the head
+        if connection.get_execution_options().get("writing"):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return made
+
+
+def lock_appends(connection: Connection) -> None:
+    """BEGIN IMMEDIATE has taken the lock already."""
+
+
+def settings(connection: Connection) -> list[Setting]:
+    """What the store is really set to, against what it should be."""
+    wanted = {**PRAGMAS, "busy_timeout": BUSY_SECONDS * 1_000}
+    return [
+        Setting("sqlite library", sqlite3.sqlite_version, None),
+        *(
+            Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value))
+            for name, value in wanted.items()
+        ),
+    ]
+
+
+def guards_missing(connection: Connection) -> list[str]:
+    """The triggers that are absent or not what the migrations installed."""
+    found = dict(
+        connection.exec_driver_sql("SELECT name, CAST(sql AS BLOB) FROM sqlite_master WHERE type = 'trigger'").all()
+    )
+    return sorted(name for name, sql in SQLITE_TRIGGERS.items() if found.get(name) != sql.encode())
+
+
+def storage_findings(connection: Connection) -> list[str]:
+    """What SQLite itself finds wrong with the file, one text each."""
+    try:
+        found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
+    except Exception as error:  # a damaged file fails in every way there is
+        return [str(getattr(error, "orig", error))]
+    return [] if found == ["ok"] else found
+
+
+def failure(error: BaseException, location: str) -> LedgerError | None:
+    """The driver's error as one of ours, or None for an error that is a bug."""
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return StoreUnavailable(f"{location} is locked by another program; try again when it is done")
+    if "full" in text:
+        return StoreUnavailable(f"no space left for {location}; free some and run the same command again")
+    if "readonly" in text or "unable to open" in text or "disk I/O" in text:
+        return StoreUnavailable(f"{location} cannot be read or written: {text}; check the file's and the folder's permissions")
+    if "not a database" in text:
+        return NotALedger(f"{location} is not a SQLite file")
+    if "malformed" in text or "decode to UTF-8" in text:
+        return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
+    return None
+

@@ -1,0 +1,212 @@
+"""Games from CSV, in the long form (a row per participant) and the wide form (a row per game).
+
+    game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
+    g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
+    g-1,2010-03-05T19:30Z,ben,2
+    g-1,2010-03-05T19:30Z,cleo,2
+
+The delimiter is found from the header. An empty cell is an absent member.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import groupby
+from typing import IO, Any, NamedTuple
+
+from ledger.canonical import INTEGER_MAX, format_instant
+from ledger.rejections import Refused, shown
+from ledger.zones import read_instant
+
+GAME_COLUMNS = ("game_id", "occurred_at", "game", "group", "city", "league", "season", "rated", "aborted", "score_order")
+PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
+INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
+BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
+DELIMITERS = ",;\t|"
+TIE = "="
+
+_ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+Cells = dict[str, str]
+Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
+
+
+class TableOptions(NamedTuple):
+    """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows."""
+
+    zone: str | None = None
+    renamed: dict[str, str] = {}  # noqa: RUF012  (never changed)
+    fixed: dict[str, str] = {}  # noqa: RUF012
+
+
+def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
+    """(line, event or refusal, the rows as read, game id if put together from rows) for every game of a CSV file."""
+    lines = _text_lines(file, line_bytes_max)
+    try:
+        header_line = next(lines, "")
+        while header_line and not header_line.strip():
+            header_line = next(lines, "")
+        if not header_line:
+            return
+        delimiter, header = _header(header_line, options)
+        rows = _rows(csv.reader(lines, delimiter=delimiter, strict=True), header)
+        if any(_ORDINAL.fullmatch(name) for name in header):
+            yield from (_wide_game(line, cells, options) for line, cells in rows)
+        else:
+            yield from _long_games(rows, options)
+    except Refused as problem:
+        yield 1, problem, None, None
+
+
+def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
+    first = True
+    while line := file.readline(line_bytes_max + 2):
+        if len(line) > line_bytes_max:
+            raise Refused("line-too-long", f"a line has more than {line_bytes_max:,} bytes")
+        # what is not UTF-8 is kept as lone surrogates, so that the row that holds it can be named
+        yield line.decode("utf-8", "surrogateescape").removeprefix("\ufeff" if first else "")
+        first = False
+
+
+def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
+    """The delimiter and the columns' names in this program's words, "" for those left out. Raises `Refused`."""
+    delimiter = max(DELIMITERS, key=line.count)
+    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
+    folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
+    header = [folded.get(name.casefold(), name.casefold()) for name in names]
+    if missing := sorted(folded.keys() - {name.casefold() for name in names}):
+        raise Refused("missing-column", f"--map names the column {shown(missing[0])}, which the file does not have")
+    known = {*GAME_COLUMNS, *PLAYER_COLUMNS}
+    for name, ours in zip(names, header, strict=True):
+        if ours and ours not in known and not _ORDINAL.fullmatch(ours):
+            raise Refused(
+                "unknown-column",
+                f"the column {shown(name)} is not known; rename it with --map {name}=OURS, drop it with --map {name}= "
+                f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)",
+            )
+    given = [name for name in header if name]
+    if twice := [name for name in given if given.count(name) > 1]:
+        raise Refused("bad-csv", f"two columns are called {shown(twice[0])}")
+    wide = any(_ORDINAL.fullmatch(name) for name in given)
+    if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
+        raise Refused("unknown-column", f"the column {shown(odd[0])} belongs to a row per player, but there are columns 1st, 2nd ...")
+    for needed in ("game_id", "occurred_at", "game", *(() if wide else ("player",))):
+        if needed not in given and needed not in options.fixed:
+            raise Refused(
+                "missing-column", f"there is no column {needed!r}; rename yours with --map THEIRS={needed}"
+                + (f", or give all rows one value with --set {needed}=..." if needed == "game" else "")
+            )  # fmt: skip
+    return delimiter, header
+
+
+def _rows(reader: Any, header: list[str]) -> Iterator[tuple[int, Cells | Refused]]:
+    """(line of the row's beginning, its non-empty cells by column)."""
+    while True:
+        line = reader.line_num + 2  # the header was read before
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, Refused("bad-csv", f"the row cannot be split into cells: {error}")
+            return
+        cells = {name: text for name, cell in zip(header, row, strict=False) if name and (text := cell.strip())}
+        if any(cell.strip() for cell in row[len(header) :]):
+            yield line, Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
+        elif cells:
+            broken = [text for text in cells.values() if any("\udc80" <= character <= "\udcff" for character in text)]
+            yield line, Refused("bad-utf8", f"{shown(broken[0])} is not UTF-8; save the file as UTF-8") if broken else cells
+
+
+def _wide_game(line: int, cells: Cells | Refused, options: TableOptions) -> Found:
+    if isinstance(cells, Refused):
+        return line, cells, None, None
+    try:
+        event = _game(cells, options)
+        event["data"]["participants"] = [
+            {"player": player.strip(), "place": int(column.group(1))}
+            for name, text in cells.items()
+            if (column := _ORDINAL.fullmatch(name))
+            for player in text.split(TIE)
+        ]
+    except Refused as problem:
+        return line, problem, cells, None
+    return line, event, cells, None
+
+
+def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptions) -> Iterator[Found]:
+    def game_of(row: tuple[int, Cells | Refused]) -> str | int:
+        line, cells = row
+        return line if isinstance(cells, Refused) else cells.get("game_id", line)
+
+    last_id: str | None = None
+    unreadable: int | None = None
+    for key, group in groupby(rows, game_of):
+        numbered = list(group)
+        line = numbered[0][0]
+        if isinstance(key, int):
+            problem = numbered[0][1]
+            if not isinstance(problem, Refused):
+                problem = Refused("missing-member", "the row has no game_id")
+            # a row that cannot be read may belong to the game before it, which is then incomplete
+            yield line, problem, numbered[0][1] if isinstance(numbered[0][1], dict) else None, last_id
+            unreadable = line
+            continue
+        games = [cells for _, cells in numbered if isinstance(cells, dict)]
+        if unreadable is not None and key != last_id:
+            # ... or to the game behind it
+            yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
+        else:
+            yield line, _long_game(games, options), games, key
+        last_id, unreadable = key, None
+
+
+def _long_game(rows: list[Cells], options: TableOptions) -> dict[str, Any] | Refused:
+    shared = {name: value for row in reversed(rows) for name, value in row.items() if name in GAME_COLUMNS}
+    try:
+        for row in rows:
+            for name in GAME_COLUMNS:
+                if name in row and row[name] != shared[name]:
+                    raise Refused(
+                        "rows-disagree", f"{name} is {shown(shared[name])} and {shown(row[name])} in the rows of one game"
+                    )
+        event = _game(shared, options)
+        event["data"]["participants"] = [
+            {name: _value(name, row[name]) for name in PLAYER_COLUMNS if name in row} for row in rows
+        ]
+    except Refused as problem:
+        return problem
+    return event
+
+
+def _game(cells: Cells, options: TableOptions) -> dict[str, Any]:
+    members = {**{name: cells[name] for name in GAME_COLUMNS if name in cells}, **options.fixed}
+    for needed in ("game_id", "occurred_at"):
+        if needed not in members:
+            raise Refused("missing-member", f"the row has no {needed}")
+    occurred_at = _instant(members.pop("occurred_at"), options.zone)
+    data = {name: _value(name, text) for name, text in members.items()}
+    return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
+
+
+@lru_cache(maxsize=1_024)
+def _instant(text: str, zone: str | None) -> str:
+    return format_instant(read_instant(text, zone))
+
+
+def _value(name: str, text: str) -> Any:
+    if name in BOOLEAN_COLUMNS:
+        if text.casefold() not in _BOOLEANS:
+            raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
+        return _BOOLEANS[text.casefold()]
+    whole = _WHOLE.fullmatch(text)
+    if name in INTEGER_COLUMNS and not whole:
+        raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")
+    if name in INTEGER_COLUMNS or (name == "score" and whole):
+        if len(text) > 17 or abs(int(text)) > INTEGER_MAX:
+            raise Refused("integer-too-large", f"{name}: {shown(text)} is outside +-(2^53 - 1)")
+        return int(text)
+    return text

@@ -1,0 +1,41 @@
+"""Old forms of events, read as if they had been written today.
+
+A record is never rewritten. When a type gets a new schema version, one pure step from the version before goes into
+`STEPS`, and every reader sees the newest form; the test of this module holds the chain complete.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ledger.errors import UnknownSchemaVersion
+from ledger.rejections import Refused, shown
+
+Data = dict[str, Any]
+Steps = Mapping[tuple[str, int], Callable[[Data], Data]]
+
+STEPS: Steps = {}
+
+
+def upcast(type_name: str, version: object, current: int, data: Data, steps: Steps = STEPS) -> Data:
+    """`data`, written at `version`, in the form of version `current`. Raises `Refused` for a version unknown here."""
+    if version == current:
+        return data
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < current:
+        raise Refused(
+            "unknown-schema-version",
+            f"{type_name} version {shown(version)} is not known here (1 to {current}); a newer program may have written it",
+        )
+    for step in range(version, current):
+        data = steps[type_name, step](data)
+    return data
+
+
+def check_chain(stored: set[tuple[str, int]], current: Mapping[str, int], steps: Steps = STEPS) -> None:
+    """Raises `UnknownSchemaVersion` if an event of the store could not be read in its newest form."""
+    for type_name, version in sorted(stored):
+        newest = current.get(type_name, 0)
+        if version > newest or not all((type_name, step) in steps for step in range(version, newest)):
+            raise UnknownSchemaVersion(
+                f"the ledger holds {type_name} events of schema version {version}, which this program cannot read; "
+                "install the version of ratings-ledger that wrote them, or a later one"
+            )

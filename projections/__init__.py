@@ -1,0 +1,1 @@
+"""Meaning: rules, rulesets, replay, standings, generations. Reads facts and never writes them."""

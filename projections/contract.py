@@ -1,0 +1,111 @@
+"""What a rule is: the one thing that rules import besides the standard library.
+
+A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs over plain arrays with integers only, so
+that the same source can be interpreted for short histories and compiled for long ones, bit for bit alike.
+"""
+
+from collections.abc import Callable, MutableSequence, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+INT64_MAX = 2**63 - 1
+# more participants than a record of 65,535 bytes can hold
+PLAYERS_MAX = 4_096
+
+
+class Params(BaseModel):
+    """The constants of a rule. Frozen, nothing unknown, nothing converted; `start` is in whole points."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+
+
+def _fraction(text: int | str) -> int | str:
+    try:
+        value = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError('a number or a fraction such as 8, "7.5" or "64/3"') from None
+    if not (isinstance(text, int) or len(text) <= 24) or value <= 0:
+        raise ValueError("a positive number")
+    return text
+
+
+# a positive number, exact: an integer, or a string such as "7.5" or "64/3"
+PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
+
+
+class Term(NamedTuple):
+    """One reason for a part of a change: what it is, units of 1/scale point, and how it came about."""
+
+    term: str
+    amount: int
+    detail: str
+    note: str = ""
+
+
+Columns = Sequence[Sequence[int]]
+Score = Callable[[int, Sequence[int], Columns, Sequence[int], Sequence[int], MutableSequence[int]], int]
+
+
+class Rule(NamedTuple):
+    """A scoring function with its number; a change of behaviour is a new number beside the old one.
+
+    columns: names of the participants' numbers that it reads, in the order in which `score` gets them
+    prepare: the parameters as the integers that `score` gets
+    table:   a constant table of integers for `score`, empty if it needs none
+    refuse_params: why these parameters cannot be used for up to so many players, or None
+    check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None
+    score:   (n, points, columns, constants, table, change) -> points minted. `points` are those before the game, in
+             units; the first n places of `change` are filled in, whatever stood there. Participants come sorted by id.
+             What was burned is minted minus the sum of changes, and never negative. It may call plain functions of its
+             own module.
+    explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to his change
+    """
+
+    name: str
+    number: int
+    scale: int
+    params: type[Params]
+    columns: tuple[str, ...]
+    prepare: Callable[[Any], tuple[int, ...]]
+    table: Callable[[], Sequence[int]]
+    refuse_params: Callable[[Any, int], str | None]
+    check: Callable[[int, Columns, Any], str | None]
+    score: Score
+    explain: Callable[[int, Sequence[str], Sequence[int], Columns, Any, Sequence[int]], list[list[Term]]]
+
+    @property
+    def id(self) -> str:
+        """`name/number`, as rulesets name it."""
+        return f"{self.name}/{self.number}"
+
+
+def exact(units: int, scale: int) -> str:
+    """Points as an exact string: whole, or a reduced fraction.
+
+    >>> exact(8_000_000, 1_000_000), exact(5600, 840)
+    ('8', '20/3')
+    """
+    return str(Fraction(units, scale))
+
+
+def decimal(units: int, scale: int, places: int = 6) -> str:
+    """Points as a decimal number for people, rounded half away from zero to so many places, without trailing zeros.
+
+    >>> decimal(-1_500_000, 1_000_000), decimal(5600, 840, 2)
+    ('-1.5', '6.67')
+    """
+    power = 10**places
+    whole = (abs(units) * power * 2 + scale) // (scale * 2)
+    text = f"{Decimal(whole).scaleb(-places):f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"-{text}" if units < 0 and whole else text
+
+
+def no_table() -> Sequence[int]:
+    """The table of a rule that needs none."""
+    return ()

@@ -1,0 +1,223 @@
+"""Generations: standings of all ladders, materialised beside the live ones and promoted by flipping one pointer.
+
+A rebuild writes in small transactions while readers keep seeing the generation before; the last transaction flips the
+pointer. Killed at any instant it leaves the old generation live, and the next rebuild sweeps up. The generation before
+is kept for comparison and rollback. All SQL over these tables is here.
+"""
+
+import fcntl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, delete, insert, select, text, update
+
+from ledger.errors import AlreadyRunning, StoreUnavailable
+from ledger.store import Clock, Ledger
+from projections.facts import Facts, decode
+from projections.ladders import order, streams
+from projections.replay import RuleFailure, replay
+from projections.schema import generation_ladders, generation_standings, generations, live_generation
+from projections.standings import Standings, standings
+
+TRANSACTION_ROWS = 5_000
+POSTGRES_REBUILD_LOCK = 7_236_836_022
+
+
+class Failure(NamedTuple):
+    """A ladder whose rule failed: its old standings keep serving."""
+
+    ladder: str
+    position: int
+    message: str
+
+
+class Rebuilt(NamedTuple):
+    """What a rebuild made."""
+
+    generation: int
+    position: int
+    chain_hash: bytes
+    ladders: int
+    rows: int
+    games: int
+    failures: list[Failure]
+
+
+Progress = Callable[[str, int], None]
+
+
+def rebuild(ledger: Ledger, clock: Clock, progress: Progress = lambda ladder, rows: None) -> Rebuilt:
+    """Build and promote a generation of every ladder at the head. Raises `AlreadyRunning`, `StoreUnavailable`."""
+    with _only_one(ledger):
+        generation = _begin(ledger)
+        with ledger.reading() as connection:
+            facts = decode(connection)
+        with ledger.writing() as connection:
+            row = {"generation": generation, "position": facts.position, "chain_hash": facts.chain_hash,
+                   "started_at": clock()}  # fmt: skip
+            connection.execute(insert(generations), row)
+        built, failures = _build(ledger, facts, generation, progress)
+        _promote(ledger, generation, failures, clock)
+    return Rebuilt(
+        generation, facts.position, facts.chain_hash, len(built), sum(len(s.rows) for s in built),
+        len(facts.first_position), failures,
+    )  # fmt: skip
+
+
+def _build(
+    ledger: Ledger, facts: Facts, generation: int, progress: Progress
+) -> tuple[list[Standings], list[Failure]]:
+    built: list[Standings] = []
+    failures: list[Failure] = []
+    waiting: list[Standings] = []
+    for result in compute(facts):
+        if isinstance(result, Failure):
+            failures.append(result)
+            continue
+        built.append(result)
+        waiting.append(result)
+        progress(result.ladder, len(result.rows))
+        if sum(len(s.rows) + 1 for s in waiting) >= TRANSACTION_ROWS:
+            _write(ledger, facts, generation, waiting)
+            waiting = []
+    _write(ledger, facts, generation, waiting)
+    return built, failures
+
+
+def compute(facts: Facts) -> Iterator[Standings | Failure]:
+    """The standings of every ladder that has games or adjustments, by replay, ruleset by ruleset."""
+    ordered = order(facts)
+    for ruleset_id in sorted(facts.rulesets):
+        found = streams(facts, facts.rulesets[ruleset_id], ordered=ordered)
+        for ladder in sorted(found):
+            try:
+                outcome, _ = replay(found[ladder])
+            except RuleFailure as error:
+                yield Failure(ladder, facts.live_position[error.row], str(error))
+            else:
+                yield standings(found[ladder], outcome)
+
+
+def _begin(ledger: Ledger) -> int:
+    """Sweep up after rebuilds that were cut off, and give the number of the next generation."""
+    with ledger.writing() as connection:
+        live = live_generation_number(connection)
+        numbers = list(connection.execute(select(generations.c.generation)).scalars())
+        kept = {live, _before(connection, live)}
+        for number in numbers:
+            if number not in kept:
+                _forget(connection, number)
+        _forget_unused_builds(connection)
+        return max(numbers, default=0) + 1
+
+
+def _write(ledger: Ledger, facts: Facts, generation: int, built: list[Standings]) -> None:
+    """Write standings, at most `TRANSACTION_ROWS` rows a transaction."""
+    rows = [
+        {"build": generation, "ladder": s.ladder, "ordinal": ordinal, **row._asdict()}
+        for s in built
+        for ordinal, row in enumerate(s.rows, 1)
+    ]
+    for start in range(0, len(rows), TRANSACTION_ROWS):
+        with ledger.writing() as connection:
+            connection.execute(insert(generation_standings), rows[start : start + TRANSACTION_ROWS])
+    ladders = [
+        {"generation": generation, "ladder": s.ladder, "build": generation, "ruleset": s.ruleset, "digest": s.digest,
+         "position": facts.position, "chain_hash": facts.chain_hash, "scale": s.scale, "games": s.games,
+         "players": len(s.rows)}
+        for s in built
+    ]  # fmt: skip
+    if ladders:
+        with ledger.writing() as connection:
+            connection.execute(insert(generation_ladders), ladders)
+
+
+def _promote(ledger: Ledger, generation: int, failures: list[Failure], clock: Clock) -> None:
+    """Take the old standings of failed ladders along, flip the pointer, drop what is two generations old."""
+    with ledger.writing() as connection:
+        live = live_generation_number(connection)
+        for failure in failures:
+            old = (generation_ladders.c.generation == live) & (generation_ladders.c.ladder == failure.ladder)
+            row = connection.execute(select(generation_ladders).where(old)).mappings().one_or_none()
+            if row is not None:
+                connection.execute(insert(generation_ladders), {**row, "generation": generation})
+        connection.execute(update(generations).where(generations.c.generation == generation).values(finished_at=clock()))
+        connection.execute(delete(live_generation))
+        connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+    with ledger.writing() as connection:
+        kept = {generation, _before(connection, generation)}
+        for number in list(connection.execute(select(generations.c.generation)).scalars()):
+            if number not in kept:
+                _forget(connection, number)
+        _forget_unused_builds(connection)
+
+
+def _before(connection: Connection, generation: int | None) -> int | None:
+    """The finished generation before this one, if it is kept."""
+    if generation is None:
+        return None
+    earlier = (generations.c.generation < generation) & generations.c.finished_at.is_not(None)
+    newest_first = select(generations.c.generation).where(earlier).order_by(generations.c.generation.desc()).limit(1)
+    return connection.execute(newest_first).scalar()
+
+
+def _forget(connection: Connection, generation: int) -> None:
+    connection.execute(delete(generation_ladders).where(generation_ladders.c.generation == generation))
+    connection.execute(delete(generations).where(generations.c.generation == generation))
+
+
+def _forget_unused_builds(connection: Connection) -> None:
+    builds = set(connection.execute(select(generation_standings.c.build).distinct()).scalars())
+    used = set(connection.execute(select(generation_ladders.c.build).distinct()).scalars())
+    for build in builds - used:
+        connection.execute(delete(generation_standings).where(generation_standings.c.build == build))
+
+
+def live_generation_number(connection: Connection) -> int | None:
+    """The generation that readers see, or None before the first rebuild."""
+    return connection.execute(select(live_generation.c.generation)).scalar()
+
+
+def live(connection: Connection) -> Row[Any] | None:
+    """The live generation's row of `generations`, or None before the first rebuild."""
+    query = select(generations).join(live_generation, live_generation.c.generation == generations.c.generation)
+    return connection.execute(query).one_or_none()
+
+
+def live_ladders(connection: Connection) -> list[Row[Any]]:
+    """The rows of `generation_ladders` of the live generation, by ladder."""
+    number = live_generation_number(connection)
+    query = select(generation_ladders).where(generation_ladders.c.generation == number)
+    return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
+
+
+def stored_rows(connection: Connection, build: int, ladder: str) -> list[tuple[int | None, str, int, int, bool]]:
+    """A ladder's stored standings in order: (rank, player, points in units, games, qualified)."""
+    table = generation_standings
+    columns = (table.c.rank, table.c.player, table.c.points, table.c.games, table.c.qualified)
+    query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
+    return list(connection.execute(query).tuples())
+
+
+@contextmanager
+def _only_one(ledger: Ledger) -> Iterator[None]:
+    """Hold the rebuild lock, which dies with the process. Raises `AlreadyRunning`."""
+    busy = AlreadyRunning(f"another rebuild of {ledger.location} is running; this one did nothing")
+    if ledger.engine.dialect.name == "sqlite":
+        path = f"{ledger.url.database}.rebuild-lock"
+        try:
+            file = open(path, "w")  # noqa: SIM115  (held until the end)
+        except OSError as error:
+            raise StoreUnavailable(f"the lock file {path} cannot be written: {error.strerror}") from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise busy from None
+            yield
+    else:
+        with ledger.reading() as connection:
+            if not connection.execute(text(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})")).scalar():
+                raise busy
+            yield

@@ -1,0 +1,125 @@
+"""Replay: drive a stream through its rule, from the beginning. There is no other way to points.
+
+Interpreted; the loop touches arrays and integers only, so that it can be compiled as it stands.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from projections.ladders import Stream
+from projections.rulesets import newest
+
+
+class Step(NamedTuple):
+    """What one game or adjustment did to one player. Of an adjustment, `game` is None and `position` its own."""
+
+    game: int | None
+    before: int
+    change: int
+    position: int | None = None
+
+
+@dataclass
+class Outcome:
+    """Points after a replay, by the stream's player numbers; a player with `seen` 0 is not on the ladder yet."""
+
+    points: array[int]
+    games: array[int]
+    seen: array[int]
+    minted: int = 0
+    burned: int = 0
+    adjusted: int = 0
+    last_version: int | None = None
+
+
+class RuleFailure(Exception):
+    """A rule raised, or broke its contract, at a game: a bug in the rule, named with its place."""
+
+    def __init__(self, ladder: str, row: int, cause: BaseException) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}")
+        self.ladder = ladder
+        self.row = row
+
+
+def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None) -> tuple[Outcome, list[Step]]:
+    """The points after all games, or before the game of index `stop`; with the steps of the player `watch`.
+
+    Raises `RuleFailure`.
+    """
+    players = len(stream.names)
+    zeros = bytes(8 * players)
+    outcome = Outcome(array("q", zeros), array("q", zeros), array("b", bytes(players)))
+    points, games, seen = outcome.points, outcome.games, outcome.seen
+    steps: list[Step] = []
+    scoring = [(v.rule.score, v.constants, v.rule.table(), v.start) for v in stream.versions]
+    last = len(stream.row) if stop is None else stop
+    widest = max((stream.offsets[g + 1] - stream.offsets[g] for g in range(last)), default=0)
+    change = array("q", bytes(8 * widest))
+    adjustments = iter(stream.adjustments)
+    adjustment = next(adjustments, None)
+    offsets, everybody = stream.offsets, stream.players
+
+    for game in range(last + 1):
+        while adjustment is not None and adjustment.game == game:
+            _enter(outcome, adjustment.player, _start_at(stream, game))
+            if adjustment.player == watch:
+                steps.append(Step(None, points[watch], adjustment.units, adjustment.position))
+            points[adjustment.player] += adjustment.units
+            outcome.adjusted += adjustment.units
+            adjustment = next(adjustments, None)
+        if game == last:
+            break
+        low, high = offsets[game], offsets[game + 1]
+        n = high - low
+        participants = everybody[low:high]
+        score, constants, table, start = scoring[stream.version[game]]
+        for player in participants:
+            if not seen[player]:
+                seen[player] = 1
+                points[player] = start
+        before = [points[player] for player in participants]
+        columns = [column[low:high] for column in stream.columns]
+        try:
+            minted = score(n, before, columns, constants, table, change)
+        except Exception as error:
+            raise RuleFailure(stream.ladder, stream.row[game], error) from error
+        total = 0
+        for i in range(n):
+            player = participants[i]
+            points[player] = before[i] + change[i]
+            games[player] += 1
+            total += change[i]
+            if player == watch:
+                steps.append(Step(game, before[i], change[i]))
+        if minted < total:
+            raise RuleFailure(stream.ladder, stream.row[game], ValueError("the books do not balance"))
+        outcome.minted += minted
+        outcome.burned += minted - total
+    if last:
+        outcome.last_version = stream.version[last - 1]
+    return outcome, steps
+
+
+def _enter(outcome: Outcome, player: int, start: int) -> None:
+    if not outcome.seen[player]:
+        outcome.seen[player] = 1
+        outcome.points[player] = start
+
+
+def _start_at(stream: Stream, game: int) -> int:
+    """The start value for somebody who comes by an adjustment: that of the next game's version, else the newest's."""
+    if game < len(stream.version):
+        return stream.versions[stream.version[game]].start
+    return newest(stream.versions).start
+
+
+def points_before(stream: Stream, game: int) -> list[int]:
+    """The points of a game's counted participants before it, in their order."""
+    outcome, _ = replay(stream, stop=game)
+    start = stream.versions[stream.version[game]].start
+    participants: Sequence[int] = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
+    return [outcome.points[player] if outcome.seen[player] else start for player in participants]

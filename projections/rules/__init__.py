@@ -1,0 +1,1 @@
+"""The scoring rules, one pure file each; `registry` names them."""

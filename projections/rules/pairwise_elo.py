@@ -1,0 +1,198 @@
+"""Pairwise Elo: every two players of a game are compared as if they had played each other.
+
+    change(A against B) = K * (S - E),  E = 1 / (1 + 10^((R_B - R_A) / scale)),  S = 1 better placed, 1/2 tied, 0 worse
+
+(A. Elo, The Rating of Chessplayers, 1978, with 10 as the base.) Ratings are micropoints. E comes from an integer table
+with linear interpolation in units of 2^-32, so that every machine gets the same ratings: its error is below 1.2e-9, and
+with K at most 400 each pair's change is within one micropoint of the real value. E(A) + E(B) is exactly 1.
+
+Departures from the textbook, all chosen by parameters: `rounding` to whole points per pair or in total, and `update =
+sequential`, where a player's own rating moves while his opponents are walked in the order of their ids (theirs are as
+before the game); then the changes need not sum to zero, and the difference is minted or burned.
+
+    1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
+"""
+
+import hashlib
+import sys
+from array import array
+from collections.abc import MutableSequence, Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from projections.contract import INT64_MAX, Columns, Params, PositiveFraction, Rule, Term, decimal
+
+SCALE = 1_000_000
+ONE = 1 << 32
+STEPS_PER_SCALE = 8_192
+SCALES = 10
+K_MAX = 400
+TABLE_SHA256 = "43562435d99aa500ea79f354d6a120332a1bc643286889769b426f652f54323f"
+
+
+class PairwiseEloParams(Params):
+    """`k_per_pair` is K; with `k_total` instead, K = k_total / (n - 1). `scale` is in points."""
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
+    k_per_pair: PositiveFraction | None = None
+    k_total: PositiveFraction | None = None
+    scale: Annotated[int, Field(ge=1, le=100_000)] = 400
+    rounding: Literal["none", "pair", "total"] = "none"
+    update: Literal["simultaneous", "sequential"] = "simultaneous"
+
+
+def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
+    """Why the parameters cannot be used, or None; proves that the largest product fits a signed 64-bit integer."""
+    if (params.k_per_pair is None) == (params.k_total is None):
+        return "params: give either k_per_pair (K of every pair) or k_total (K is k_total / (n - 1))"
+    if params.update == "sequential" and params.rounding == "total":
+        return "params.rounding: with update = sequential every step is rounded, so rounding is none or pair"
+    k = Fraction(params.k_per_pair or params.k_total or 0)
+    if k > K_MAX:
+        return f"params: K is at most {K_MAX}; above, a change could be off by more than 0.000001 point"
+    pairs = players_max if params.rounding == "total" else 1
+    unit = SCALE if params.rounding == "none" else 1
+    numerator = 2 * k.numerator * unit * ONE * pairs
+    divisor = 2 * k.denominator * (players_max - 1) * ONE
+    if numerator + divisor > INT64_MAX:
+        return f"params: K {k} has too long a numerator or denominator for exact 64-bit arithmetic"
+    return None
+
+
+def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
+    """K's numerator and denominator, whether K is shared by n - 1, scale in micropoints, rounding 0 1 2, sequential."""
+    k = Fraction(params.k_per_pair or params.k_total or 0)
+    return (
+        k.numerator, k.denominator, int(params.k_total is not None), params.scale * SCALE,
+        ("none", "pair", "total").index(params.rounding), int(params.update == "sequential"),
+    )  # fmt: skip
+
+
+@cache
+def table() -> Sequence[int]:
+    """The expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py."""
+    content = Path(__file__).with_name("expected_scores.bin").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == TABLE_SHA256, "expected_scores.bin is not the table of this rule"
+    entries = array("I", content)
+    if sys.byteorder == "big":
+        entries.byteswap()
+    return array("q", entries)
+
+
+def check(n: int, columns: Columns, params: PairwiseEloParams) -> str | None:
+    """Any two or more places can be scored."""
+    return None
+
+
+def expected(gap: int, scale: int, table: Sequence[int]) -> int:
+    """The expected score, in units of 2^-32, of a player `gap` micropoints above his opponent."""
+    size = abs(gap)
+    weaker = 0
+    if size < SCALES * scale:
+        steps = size * STEPS_PER_SCALE
+        index = steps // scale
+        rest = steps - index * scale
+        weaker = table[index] - ((table[index] - table[index + 1]) * rest + scale // 2) // scale
+    return ONE - weaker if gap > 0 else weaker
+
+
+def rounded(numerator: int, denominator: int) -> int:
+    """The nearest integer, half away from zero."""
+    if numerator < 0:
+        return -((2 * -numerator + denominator) // (2 * denominator))
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def score(
+    n: int,
+    points: Sequence[int],
+    columns: Columns,
+    constants: Sequence[int],
+    table: Sequence[int],
+    change: MutableSequence[int],
+) -> int:
+    """Fill in the changes; returns what the sequential walk or rounding in total minted."""
+    place = columns[0]
+    k, k_denominator, shared, scale, rounding, sequential = constants
+    divisor = k_denominator * ONE * (n - 1 if shared else 1)
+    per_step = SCALE if rounding == 0 else 1
+    step = 1 if rounding == 0 else SCALE
+    for i in range(n):
+        change[i] = 0
+    for i in range(n):
+        for j in range(0 if sequential else i + 1, n):
+            if j == i:
+                continue
+            gap = points[i] - points[j] + (change[i] if sequential else 0)
+            scored = ONE if place[i] < place[j] else 0 if place[i] > place[j] else ONE // 2
+            ahead = scored - expected(gap, scale, table)
+            amount = ahead if rounding == 2 else rounded(ahead * k * per_step, divisor) * step
+            change[i] += amount
+            if not sequential:
+                change[j] -= amount
+    total = 0
+    for i in range(n):
+        if rounding == 2:
+            change[i] = rounded(change[i] * k, divisor) * step
+        total += change[i]
+    return max(total, 0)
+
+
+def explain(
+    n: int,
+    names: Sequence[str],
+    points: Sequence[int],
+    columns: Columns,
+    params: PairwiseEloParams,
+    change: Sequence[int],
+) -> list[list[Term]]:
+    """For every player a term per opponent, in the order of the walk, and what rounding in total added."""
+    place = columns[0]
+    k = Fraction(params.k_per_pair or params.k_total or 0) / (n - 1 if params.k_total is not None else 1)
+    scale = params.scale * SCALE
+    in_points = params.rounding == "pair"
+    terms: list[list[Term]] = []
+    for i in range(n):
+        own, mine = points[i], []
+        for j in range(n):
+            if j == i:
+                continue
+            scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
+            chance = expected(own - points[j], scale, table())
+            unit = 1 if in_points else SCALE
+            exact_amount = (scored * (ONE // 2) - chance) * k * unit / ONE
+            amount = rounded(exact_amount.numerator, exact_amount.denominator) * (SCALE // unit)
+            mine.append(
+                Term(
+                    f"vs {names[j]}",
+                    amount,
+                    f"K {k}, expected {decimal(chance, ONE)}, scored {decimal(scored, 2)}",
+                    f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
+                    + (", rounded to whole points" if in_points else ""),
+                )
+            )
+            if params.update == "sequential":
+                own += amount
+        if params.rounding == "total":
+            mine.append(Term("rounding", change[i] - sum(term.amount for term in mine), "the sum, to whole points"))
+        terms.append(mine)
+    return terms
+
+
+RULE = Rule(
+    name="pairwise-elo",
+    number=1,
+    scale=SCALE,
+    params=PairwiseEloParams,
+    columns=("place",),
+    prepare=prepare,
+    table=table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+)

@@ -1,0 +1,184 @@
+"""Rulesets: from a TOML file or a published event to a version that can score games.
+
+A file is read into the event model `ledger.events.Ruleset`; `bind` joins it with its rule and says what does not fit.
+Problems name the key and, in a file, the line.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from datetime import date
+from importlib import resources
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ledger.canonical import INSTANT_MIN
+from ledger.events import Ruleset
+from ledger.games import KINDS
+from ledger.rejections import shown
+from ledger.zones import start_of
+from projections.contract import PLAYERS_MAX, Params, Rule
+from projections.registry import rule, rule_names
+
+# in the order in which `init` publishes them
+SHIPPED = ("club-catan-elo-1",)
+
+
+class Version(NamedTuple):
+    """A version of a ruleset, ready to score: with its rule, its parameters, and where it stands in the log."""
+
+    ruleset: Ruleset
+    rule: Rule
+    params: Params
+    constants: tuple[int, ...]
+    effective_from: int | None  # microseconds; None: never in force by itself
+    position: int
+
+    @property
+    def start(self) -> int:
+        """The points of somebody new, in units."""
+        return self.params.start * self.rule.scale
+
+
+class Problem(NamedTuple):
+    """What is wrong with a ruleset: the key in dotted form, the message, and the line in its file if there is one."""
+
+    key: str
+    message: str
+    line: int | None = None
+
+
+def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset file as a ruleset, or everything that is wrong with it."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        return None, [Problem("", str(error), int(line.group(1)) if line else None)]
+    if isinstance(data.get("effective_from"), date):
+        data["effective_from"] = data["effective_from"].isoformat()
+    ruleset, problems = read_ruleset(data)
+    return ruleset, [problem._replace(line=_line_of(text, problem.key)) for problem in problems]
+
+
+def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
+    if problems := [Problem(key, "a whole number or a string is needed, not a float or a time: write it in quotes")
+                    for key in _inexact(data)]:  # fmt: skip
+        return None, problems
+    try:
+        ruleset = Ruleset.model_validate(data)
+    except ValidationError as error:
+        return None, _problems(error, "")
+    version, problems = bind(ruleset)
+    return (ruleset if version else None), problems
+
+
+def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Problem]]:
+    """The ruleset with its rule and checked parameters, or everything that does not fit."""
+    try:
+        found = rule(ruleset.rule)
+    except ValueError as error:
+        return None, [Problem("rule", str(error))]
+    if found is None:
+        return None, [Problem("rule", f"{shown(ruleset.rule)} is not registered; there are {', '.join(rule_names())}")]
+    try:
+        params = found.params.model_validate(ruleset.params)
+    except ValidationError as error:
+        return None, _problems(error, "params")
+    problems = [
+        *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
+          for kind in ruleset.scope.kind if kind not in KINDS),
+        *(Problem("partition.bands", f"the band {band} ends before it begins")
+          for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
+        *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
+          for key in ruleset.assumed if key not in found.params.model_fields and key not in Ruleset.model_fields),
+    ]  # fmt: skip
+    if ruleset.partition.bands and "players" not in ruleset.partition.by:
+        problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
+    if reason := found.refuse_params(params, min(ruleset.scope.players_max or PLAYERS_MAX, PLAYERS_MAX)):
+        key, _, message = reason.partition(": ")
+        problems.append(Problem(key, message))
+    if problems:
+        return None, problems
+    since = ruleset.effective_from and max(_start(ruleset.effective_from, ruleset.time_zone), INSTANT_MIN)
+    return Version(ruleset, found, params, found.prepare(params), since, position), []
+
+
+def refuse_sequel(new: Version, old: Version) -> Problem | None:
+    """Why `new` cannot be a version of the ruleset that `old` is a version of, or None."""
+    for member in ("partition", "time_zone", "freeze"):
+        before = getattr(old.ruleset, member)
+        if getattr(new.ruleset, member) != before:
+            what = before.model_dump(exclude_defaults=True) if member == "partition" else before
+            return Problem(member, f"all versions of {new.ruleset.id} share it; {old.ruleset.name} has {shown(what)}")
+    if new.rule.scale != old.rule.scale:
+        return Problem("rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}")
+    return None
+
+
+def in_force(versions: Iterable[Version], instant: int) -> Version | None:
+    """The version with the latest effective date not after the instant; of equal dates the one recorded last."""
+    candidates = [v for v in versions if v.effective_from is not None and v.effective_from <= instant]
+    return max(candidates, key=lambda v: (v.effective_from, v.position), default=None)
+
+
+def newest(versions: Iterable[Version]) -> Version:
+    """The version that is in force in the end; of a ruleset that never is, the one recorded last."""
+    known = list(versions)
+    return in_force(known, 2**63) or max(known, key=lambda version: version.position)
+
+
+def shipped() -> list[str]:
+    """The texts of the shipped ruleset files, in the order in which `init` publishes them."""
+    folder = resources.files("projections").joinpath("shipped")
+    return [folder.joinpath(f"{name}.toml").read_text(encoding="utf-8") for name in SHIPPED]
+
+
+def band_range(band: str) -> tuple[int, int]:
+    """The smallest and largest number of players of a band such as 3-4, 8 or all."""
+    if band == "all":
+        return 0, PLAYERS_MAX
+    low, _, high = band.partition("-")
+    return int(low), int(high or low)
+
+
+def _start(day: str, time_zone: str) -> int:
+    # the first day of all begins before any instant that a record can hold, in zones east of Greenwich
+    return INSTANT_MIN if day == "0001-01-01" else start_of(date.fromisoformat(day), time_zone)
+
+
+def _inexact(value: Any, key: str = "") -> list[str]:
+    """The keys of floats and times, which a record cannot hold."""
+    if isinstance(value, dict):
+        return [found for name, part in value.items() for found in _inexact(part, f"{key}.{name}".lstrip("."))]
+    if isinstance(value, list):
+        return [found for part in value for found in _inexact(part, key)]
+    return [] if isinstance(value, (str, int)) else [key]
+
+
+def _problems(error: ValidationError, table: str) -> list[Problem]:
+    found = []
+    for problem in error.errors(include_url=False):
+        key = ".".join([table] * bool(table) + [str(part) for part in problem["loc"] if not isinstance(part, int)])
+        message = {
+            "extra_forbidden": "there is no key of this name here",
+            "missing": "this key must be given",
+        }.get(problem["type"]) or f"{problem['msg']} (it is {shown(problem['input'])})"
+        found.append(Problem(key, message))
+    return found
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """The line of a dotted key in a TOML text, else of its table, else None; good enough for plain ruleset files."""
+    *tables, name = key.split(".")
+    table, best = "", None
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[([^\[\]]+)\]", line):
+            table = header.group(1).strip()
+            if table in (key, ".".join(tables)):
+                best = number
+        elif table == ".".join(tables) and re.match(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=", line):
+            return number
+    return best

@@ -1,0 +1,69 @@
+"""The tables of the generations, declared in the ledger's metadata; the views over them are for BI tools.
+
+All of it can be dropped and rebuilt from the events.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, SmallInteger, Table, Text
+
+from ledger.schema import metadata
+
+# one row per rebuild; finished_at is empty while it runs or if it was cut off
+generations = Table(
+    "generations",
+    metadata,
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, nullable=False),
+    Column("chain_hash", LargeBinary, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+)
+
+# one row per ladder of a generation; `build` is the generation that computed it, an older one where a rule failed
+generation_ladders = Table(
+    "generation_ladders",
+    metadata,
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("ladder", Text, primary_key=True),
+    Column("build", Integer, nullable=False),
+    Column("ruleset", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("chain_hash", LargeBinary, nullable=False),
+    Column("scale", Integer, nullable=False),
+    Column("games", Integer, nullable=False),
+    Column("players", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+)
+
+# the standings; points in units of 1/scale
+generation_standings = Table(
+    "generation_standings",
+    metadata,
+    Column("build", Integer, primary_key=True, autoincrement=False),
+    Column("ladder", Text, primary_key=True),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    Column("rank", Integer),
+    Column("player", Text, nullable=False),
+    Column("points", BigInteger, nullable=False),
+    Column("games", Integer, nullable=False),
+    Column("qualified", Boolean, nullable=False),
+)
+
+# one row: the generation that readers see
+live_generation = Table(
+    "live_generation",
+    metadata,
+    Column("singleton", SmallInteger, primary_key=True, autoincrement=False),
+    Column("generation", Integer, nullable=False),
+)
+
+VIEWS = {
+    "live_ladders": """CREATE VIEW live_ladders AS
+SELECT l.ladder, l.ruleset, l.games, l.players, l.position, l.digest
+FROM generation_ladders l JOIN live_generation g ON l.generation = g.generation""",
+    "live_standings": """CREATE VIEW live_standings AS
+SELECT s.ladder, s.rank, s.player, s.points * 1.0 / l.scale AS points, s.points AS points_units, l.scale AS scale,
+  s.games, s.qualified, s.ordinal
+FROM generation_standings s
+JOIN generation_ladders l ON l.build = s.build AND l.ladder = s.ladder
+JOIN live_generation g ON g.generation = l.generation""",
+}

@@ -1,0 +1,242 @@
+"""Standings, histories and explanations as plain data: the shapes that FORMATS of the command line promises.
+
+All points are exact strings, whole or a reduced fraction.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.canonical import dump, format_instant
+from ledger.rejections import shown
+from ledger.store import read_records_at, read_where
+from projections.contract import exact
+from projections.facts import Facts
+from projections.ladders import (
+    Stream,
+    parse_name,
+    partition_values,
+    refuse_name,
+    streams,
+    why_left_out,
+    why_not_counted,
+)
+from projections.replay import Outcome, Step, points_before, replay
+from projections.rulesets import Version, newest
+
+
+class UnknownLadder(ValueError):
+    """No ruleset has this id, or the ladder's name does not fit its ruleset."""
+
+
+class UnknownGame(ValueError):
+    """No such game is recorded."""
+
+
+class Row(NamedTuple):
+    """A standing: its rank (None: not qualified), and points in units of the ladder's scale."""
+
+    rank: int | None
+    player: str
+    points: int
+    games: int
+    qualified: bool
+
+
+class Standings(NamedTuple):
+    """A ladder's standings with the coordinates that they were computed at."""
+
+    ladder: str
+    ruleset: str
+    scale: int
+    rows: list[Row]
+    games: int
+    minted: int
+    burned: int
+    adjusted: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over canonical JSON of ruleset and rows: equal on every machine, store and path."""
+        content = dump({"ruleset": self.ruleset, "rows": self.json_rows()})
+        return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+
+    def json_rows(self) -> list[dict[str, Any]]:
+        """The rows as the contract writes them."""
+        return [{**row._asdict(), "points": exact(row.points, self.scale)} for row in self.rows]
+
+
+def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
+    """The versions that may score a ladder's games; with `rules` (ID@VERSION) only that one, in force from the start.
+
+    Raises `UnknownLadder`.
+    """
+    name = parse_name(ladder)
+    versions = facts.rulesets.get(name.ruleset_id)
+    if not versions:
+        known = ", ".join(sorted(facts.rulesets)) or "none: publish one with `ratings rules publish`"
+        raise UnknownLadder(f"no ruleset is called {shown(name.ruleset_id)} (there are {known})")
+    if reason := refuse_name(name, versions[0].ruleset):
+        raise UnknownLadder(f"{shown(ladder)} is no ladder: {reason}")
+    if rules is None:
+        return versions
+    chosen = [version for version in versions if version.ruleset.name == rules]
+    if not chosen:
+        names = ", ".join(version.ruleset.name for version in versions)
+        raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names})")
+    return [chosen[0]._replace(effective_from=-(2**63))]
+
+
+def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:
+    """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`."""
+    versions = versions_of(facts, ladder, rules)
+    found = streams(facts, versions, only=parse_name(ladder).values, as_of=as_of)
+    return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
+
+
+def standings(stream: Stream, outcome: Outcome) -> Standings:
+    """Ranked rows of everybody on the ladder; ties share a rank and stand by id."""
+    on_ladder = [number for number in range(len(stream.names)) if outcome.seen[number]]
+    on_ladder.sort(key=lambda number: (-outcome.points[number], stream.names[number]))
+    rows: list[Row] = []
+    for index, number in enumerate(on_ladder, 1):
+        points = outcome.points[number]
+        rank = rows[-1].rank if rows and rows[-1].points == points else index
+        rows.append(Row(rank, stream.names[number], points, outcome.games[number], True))
+    last = outcome.last_version
+    version = newest(stream.versions) if last is None else stream.versions[last]
+    return Standings(
+        stream.ladder, version.ruleset.name, stream.rule.scale, rows, len(stream.row),
+        outcome.minted, outcome.burned, outcome.adjusted,
+    )  # fmt: skip
+
+
+def history(connection: Connection, facts: Facts, stream: Stream, player: str) -> list[dict[str, Any]]:
+    """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder."""
+    if player not in stream.names:
+        return []
+    watched = stream.names.index(player)
+    _, steps = replay(stream, watch=watched)
+    positions = [
+        facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0 for step in steps
+    ]
+    events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
+    return [
+        _history_row(facts, stream, watched, step, events[position])
+        for step, position in zip(steps, positions, strict=True)
+    ]
+
+
+def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> dict[str, Any]:
+    place = game_id = version = None
+    occurred_at = event["occurred_at"]
+    if step.game is not None:
+        row = stream.row[step.game]
+        number = facts.player_numbers[stream.names[watched]]
+        first = facts.start[row]
+        place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.player[p] == number)
+        game_id = event["data"]["game_id"]
+        version = stream.versions[stream.version[step.game]].ruleset.name
+        occurred_at = format_instant(facts.occurred_at[row])
+    found = {
+        "position": event["position"],
+        "event_id": event["id"],
+        "game_id": game_id,
+        "occurred_at": occurred_at,
+        "place": place,
+        "before": exact(step.before, stream.rule.scale),
+        "change": exact(step.change, stream.rule.scale),
+        "after": exact(step.before + step.change, stream.rule.scale),
+        "ruleset": version,
+    }
+    return found if step.game is not None else {**found, "reason": event["data"]["reason"]}
+
+
+def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
+    """The row of a game in the facts. Raises `UnknownGame`."""
+    recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
+    if not recorded:
+        raise UnknownGame(f"no game {shown(game_id)} is recorded")
+    return facts.row_of(recorded[0][0])
+
+
+def explain(
+    facts: Facts, ladder: str, game_id: str, row: int, as_of: int | None = None, rules: str | None = None
+) -> dict[str, Any]:
+    """Why a game changed the points of a ladder as it did, or why it did not. Raises `UnknownLadder`."""
+    versions = versions_of(facts, ladder, rules)
+    version, participants, reason = why_not_counted(facts, row, versions)
+    name = parse_name(ladder)
+    if reason is None and name.values not in partition_values(facts, row, versions[0].ruleset):
+        by = ", ".join(versions[0].ruleset.partition.by)
+        reason = f"the game is not on this ladder: it belongs to another {by}"
+    if reason is None and as_of is not None and facts.occurred_at[row] > as_of:
+        reason = "the game was played later than --as-of"
+    stream = streams(facts, versions, only=name.values, as_of=as_of).get(ladder) or Stream(ladder, versions[0].rule, versions)
+    scale = stream.rule.scale
+    counted_players: dict[str, dict[str, Any]] = {}
+    minted = burned = 0
+    if reason is None and version is not None:
+        game = stream.row.index(row)
+        before = points_before(stream, game)
+        n = len(before)
+        columns = [column[stream.offsets[game] : stream.offsets[game + 1]] for column in stream.columns]
+        change = [0] * n
+        minted = version.rule.score(n, before, columns, version.constants, version.rule.table(), change)
+        burned = minted - sum(change)
+        names = [facts.players[facts.player[p]] for p in participants]
+        terms = version.rule.explain(n, names, before, columns, version.params, change)
+        for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
+            counted_players[player] = _explained(player, had, moved, scale, [
+                {"term": t.term, "amount": exact(t.amount, scale), "detail": t.detail} | ({"note": t.note} if t.note else {})
+                for t in reasons
+            ])  # fmt: skip
+    return {
+        "game_id": game_id,
+        "ladder": ladder,
+        "ruleset": version.ruleset.name if version else None,
+        "counted": reason is None,
+        "why_not": reason,
+        "occurred_at": format_instant(facts.occurred_at[row]),
+        "players": _everybody(facts, stream, row, version, counted_players),
+        "accounts": [
+            {"account": "minted", "amount": exact(-minted, scale)},
+            {"account": "burned", "amount": exact(burned, scale)},
+        ],
+    }
+
+
+def _explained(player: str, before: int, change: int, scale: int, terms: Sequence[dict[str, str]]) -> dict[str, Any]:
+    return {
+        "player": player,
+        "before": exact(before, scale),
+        "change": exact(change, scale),
+        "after": exact(before + change, scale),
+        "terms": list(terms),
+    }
+
+
+def _everybody(
+    facts: Facts, stream: Stream, row: int, version: Version | None, counted_players: dict[str, dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """All participants by place; those who do not count with a change of 0 and, if it is their own, the reason."""
+    place_in_order = (facts.occurred_at[row], facts.first_position[row])
+    earlier = sum((facts.occurred_at[r], facts.first_position[r]) < place_in_order for r in stream.row)
+    outcome, _ = replay(stream, stop=earlier)
+    found = []
+    first = facts.start[row]
+    for p in sorted(range(first, first + facts.count[row]), key=lambda p: (facts.place[p], facts.players[facts.player[p]])):
+        name = facts.players[facts.player[p]]
+        entry = counted_players.get(name)
+        if entry is None:
+            number = stream.numbers.get(facts.player[p])
+            start = version.start if version else newest(stream.versions).start
+            points = outcome.points[number] if number is not None and outcome.seen[number] else start
+            entry = _explained(name, points, 0, stream.rule.scale, [])
+            if version is not None and (reason := why_left_out(facts, row, p, version.ruleset)):
+                entry["why_not"] = reason
+        found.append({**entry, "place": facts.place[p]})
+    return found
