@@ -8,19 +8,29 @@ from pathlib import Path
 
 import click
 
+from ledger.store import head, open_ledger
+
 _INSTALLED = Path(__file__).parent / "_examples"
 _CHECKOUT = Path(__file__).parent.parent / "examples"
 
+SEASON = "winter-league.csv"
+
 STEPS = (
-    ("Results go in: a club's season from a spreadsheet, and a game that turned up late.",
-     ("import winter-league.csv --set game=club-catan --zone Europe/Berlin", "import late-game.jsonl")),
-    ("Standings come out by replay. The late game counts where it was played.",
-     ("standings club-catan-elo/all",)),
-    ("Any moment of the past: the table on New Year's Eve.", ("standings club-catan-elo/all --as-of 2024-12-31",)),
-    ("How one player's rating moved.", ("history mira club-catan-elo/3-4",)),
+    ("A new ledger. The rules of its ladders are its first events.", ("init",)),
+    ("Results go in: a club's season from its spreadsheet. Standings come out.",
+     (f"import {SEASON} --set game=club-catan --zone Europe/Berlin", "standings club-catan-elo/all")),
+    ("A game of December turns up in spring. It counts where it was played:\n"
+     "# the table of New Year's Eve as it is now, and as it was known before.",
+     ("import late-game.jsonl", "standings club-catan-elo/all --as-of 2024-12-31",
+      "standings club-catan-elo/all --as-of 2024-12-31 --known-at {before_late_game}")),
+    ("How one player's rating moved at the tables of three and four.", ("history mira club-catan-elo/3-4",)),
     ("And why: one game, pair by pair.", ("explain wl-18 club-catan-elo/3-4",)),
-    ("What cron does at night: stored standings for other programs, promoted in one step.", ("rebuild",)),
-    ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify", "status")),
+    ("A rule is fixed. The new version scores all games again; the old one can\n"
+     "# still be asked.",
+     ("rules publish club-catan-elo-2.toml", "standings club-catan-elo/all",
+      "standings club-catan-elo/all --rules club-catan-elo@1")),
+    ("What cron does at night: standings stored for other programs, promoted in\n# one step.", ("rebuild",)),
+    ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify",)),
 )  # fmt: skip
 
 NEXT = """Next, in a folder of your own:
@@ -34,32 +44,41 @@ NEXT = """Next, in a folder of your own:
 @click.command()
 @click.option("--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there.")
 def demo(keep: str | None) -> int:
-    """Show the main job on a small league, in a ledger that is thrown away."""
-    if keep is not None:
-        Path(keep).mkdir(parents=True, exist_ok=True)
-        if (Path(keep) / "ratings.db").exists():
-            raise click.UsageError(f"{keep} holds a ledger already; name another folder")
-        return _play(Path(keep))
-    with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
-        return _play(Path(folder))
+    """Show the main job on a small league. The ledger is thrown away."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
+            return _play(Path(folder))
+    kept = Path(keep).resolve()
+    kept.mkdir(parents=True, exist_ok=True)
+    if (kept / "ratings.db").exists():
+        raise click.UsageError(f"{keep} holds a ledger already; name another folder")
+    return _play(kept)
 
 
 def _play(folder: Path) -> int:
     from cli.main import invoke
 
-    examples = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
     database = str(folder / "ratings.db")
+    known: dict[str, str] = {}
     before = os.getcwd()
     try:
-        os.chdir(examples)
-        for text, commands in (("A new ledger.", ("init",)), *STEPS):
-            click.echo(f"\n# {text}")
-            for command in commands:
+        os.chdir(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT)
+        for text, commands in STEPS:
+            click.echo(f"# {text}")
+            for command in (template.format(**known) for template in commands):
                 click.echo(f"$ ratings {command}")
                 sys.stdout.flush()
                 if code := invoke(["--db", database, *shlex.split(command)]):
                     return code
+                if SEASON in command:
+                    known["before_late_game"] = _head_position(database)
+                click.echo()
     finally:
         os.chdir(before)
-    click.echo(f"\n{NEXT}", nl=False)
+    click.echo(NEXT, nl=False)
     return 0
+
+
+def _head_position(database: str) -> int:
+    with open_ledger(database).reading() as connection:
+        return head(connection).position

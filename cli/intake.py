@@ -81,7 +81,7 @@ def import_(
     db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
     dry_run: bool, allow_uncounted: bool, restoring: bool, ignore_clock: bool, by: str, form: str,
 ) -> int:  # fmt: skip
-    """Import events (JSON Lines) or games (CSV) from FILES; - is standard input.
+    """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
 
     Everything is checked before anything is appended; if one line is refused, nothing of the call is appended.
     """
@@ -89,8 +89,7 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        result, _ = restore(ledger, files[0])
-        return _report(result, form, dry_run=False)
+        return _report(restore(ledger, files[0]), form, dry_run=False)
     options = TableOptions(zone, renamed, fixed)
     with ledger.reading() as connection:
         admission = Admission(connection, allow_uncounted)
@@ -128,9 +127,10 @@ def import_(
 @click.pass_obj
 def record(
     db: str, players: tuple[str, ...], game: str | None, game_id: str | None, at: str | None, zone: str | None,
-    dry_run: bool, allow_uncounted: bool, ignore_clock: bool, by: str, form: str, **labels: str | None,
+    dry_run: bool, allow_uncounted: bool, ignore_clock: bool, by: str, form: str,
+    group: str | None, city: str | None, league: str | None, season: str | None,
 ) -> int:  # fmt: skip
-    """Record one game: PLAYERS in the order of their places, tied ones joined by =.
+    """Record one game. PLAYERS stand in the order of their places, tied ones joined by =.
 
     \b
         ratings record --game catan --game-id g-7 anna ben=cleo dora
@@ -142,6 +142,7 @@ def record(
     if players:
         if game is None or game_id is None:
             raise click.UsageError("a game needs --game and --game-id")
+        labels = {"group": group, "city": city, "league": league, "season": season}
         data = {
             "game_id": game_id,
             "game": game,
@@ -243,11 +244,16 @@ def _bar(files: tuple[str, ...]) -> Iterator[tuple[Reading, Callable[[int], None
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         sizes = {name: size(name) for name in files}
         task = bar.add_task("checking", total=sum(s or 0 for s in sizes.values()) or None)
-        done = {name: 0 for name in files}
+        done = dict.fromkeys(files, 0)
 
         def reading(name: str) -> Callable[[int], None]:
             def advance(count: int) -> None:

@@ -38,7 +38,9 @@ def games(db: str, slug: str | None, player: str | None, limit: int, known_at: s
         render.print_json({"rows": rows})
         return
     header = ("position", "occurred_at", "game_id", "game", "group", "result")
-    cells = [(position, at, data["game_id"], data["game"], data.get("group"), _result(data)) for at, position, data in found]
+    cells = [
+        (position, at, data["game_id"], data["game"], data.get("group"), _result(data)) for at, position, data in found
+    ]
     if form == "csv":
         render.print_csv(header, cells)
     elif cells:
@@ -68,7 +70,7 @@ def _result(data: dict[str, Any]) -> str:
 @format_option
 @click.pass_obj
 def log(db: str, subject: str | None, limit: int, known_at: str | None, form: str) -> None:
-    """The raw events with their positions, who recorded them, and why: all, or those about one game or player."""
+    """The raw events, who recorded them, and why. All, or those about one game or player."""
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         until = known_position(connection, known_at)
@@ -95,7 +97,10 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
     elif rows:
         render.print_table(
             ("position", "recorded (UTC)", "by", "type", "what"),
-            [(row[0], render.moment(row[4]), row[5], row[1], _what(event)) for row, event in zip(rows, events, strict=True)],
+            [
+                (row[0], render.moment(row[4]), row[5], row[1], _what(event))
+                for row, event in zip(rows, events, strict=True)
+            ],
             right=("position",),
         )
     else:

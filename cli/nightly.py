@@ -16,10 +16,12 @@ from projections.integrity import verify_standings
 
 
 @click.command(name="rebuild")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
 @click.pass_obj
 def rebuild_(db: str, form: str) -> int:
-    """Replay every ladder into stored standings and promote them in one step. Exit 1 if a rule failed."""
+    """Replay every ladder into stored standings. They are promoted in one step. Exit 1 if a rule failed."""
     started = time.monotonic()
     done = rebuild(open_ledger(db), clock.now)
     if form == "json":
@@ -53,11 +55,15 @@ def _head(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 @click.command()
-@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=_head, help="A history that must be contained.")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format.")
+@click.option(
+    "--head", "expected", metavar="POSITION:CHAINHASH", callback=_head, help="A history that must be contained."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
 @click.pass_obj
 def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
-    """Recompute every hash from the records, compare everything stored with them. Silent when all is well."""
+    """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well."""
     ledger = open_ledger(db)
     findings: list[Finding] = []
     with ledger.reading() as connection:

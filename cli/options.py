@@ -13,7 +13,12 @@ from ledger.zones import end_of, read_instant
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 format_option = click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True, help="Output format."
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
 )
 
 

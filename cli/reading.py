@@ -44,9 +44,7 @@ def _reading(ledger: Ledger, ladder: str, as_of: str | None, known_at: str | Non
         except results.UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
         except results.UnknownGame as problem:
-            failure = click.ClickException(str(problem))
-            failure.exit_code = 1
-            raise failure from None
+            raise click.ClickException(str(problem)) from None
         except RuleFailure as problem:
             position = facts.live_position[problem.row]
             raise click.ClickException(f"{problem.ladder}: the rule failed at position {position}: {problem}") from None
@@ -89,9 +87,7 @@ def ladders(db: str, form: str, known_at: str | None) -> None:
 @axes
 @format_option
 @click.pass_obj
-def standings_(
-    db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
-) -> None:
+def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
     """Who stands where on LADDER, such as club-catan-elo/all."""
     with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
         stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
@@ -103,19 +99,25 @@ def standings_(
              "digest": found.digest, "rows": found.json_rows()}
         )  # fmt: skip
     elif form == "csv":
-        rows = [(r.rank, r.player, render.spreadsheet(exact(r.points, found.scale)), r.games, r.qualified) for r in found.rows]
+        rows = [
+            (r.rank, r.player, render.spreadsheet(exact(r.points, found.scale)), r.games, r.qualified)
+            for r in found.rows
+        ]
         render.print_csv(results.Row._fields, rows)
     else:
         _print_standings(ladder, found, reading.stated())
 
 
 def _print_standings(ladder: str, found: results.Standings, stated: dict[str, Any]) -> None:
-    as_of = f", played up to {stated['as_of']}" if stated["as_of"] else ""
-    click.echo(f"{ladder}: {found.games:,} games under {found.ruleset}{as_of}, known at position {stated['known_at']:,}\n")
+    click.echo(f"{ladder}: {found.games:,} games under {found.ruleset}, known at position {stated['known_at']:,}")
+    if stated["as_of"]:
+        click.echo(f"played up to {stated['as_of'][:19].replace('T', ' ')} UTC")
+    click.echo()
     if not found.rows:
         render.note("Nobody is on this ladder.")
         return
-    rows = [(r.rank or "-", r.player, render.human(exact(r.points, found.scale)), r.games) for r in found.rows]
+    points = render.column([exact(r.points, found.scale) for r in found.rows])
+    rows = [(r.rank or "-", r.player, p, r.games) for r, p in zip(found.rows, points, strict=True)]
     render.print_table(("rank", "player", "points", "games"), rows, right=("rank", "points", "games"))
 
 
@@ -128,7 +130,7 @@ def _print_standings(ladder: str, found: results.Standings, stated: dict[str, An
 def history_(
     db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
-    """Every change of PLAYER's points on LADDER, game by game and adjustment by adjustment."""
+    """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
     with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
         stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
         rows = results.history(reading.connection, reading.facts, stream, player)
@@ -137,9 +139,9 @@ def history_(
         return
     if form == "csv":
         header = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
-        points = {"before", "change", "after"}
+        exact_points = {"before", "change", "after"}
         render.print_csv(
-            header, [[render.spreadsheet(row[n]) if n in points else row[n] for n in header] for row in rows]
+            header, [[render.spreadsheet(row[n]) if n in exact_points else row[n] for n in header] for row in rows]
         )
         return
     if not rows:
@@ -149,12 +151,17 @@ def history_(
     if sys.stdout.isatty() and len(rows) > 1:
         click.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
     click.echo()
+    points = zip(
+        render.column([row["before"] for row in rows]),
+        render.column([row["change"] for row in rows], signed=True),
+        render.column([row["after"] for row in rows]),
+        strict=True,
+    )
     render.print_table(
         ("played (UTC)", "game", "place", "before", "change", "after"),
         [
-            (render.moment(row["occurred_at"]), row["game_id"] or f"adjusted: {row['reason']}", row["place"],
-             render.human(row["before"]), render.human(row["change"], signed=True), render.human(row["after"]))
-            for row in rows
+            (render.moment(row["occurred_at"]), row["game_id"] or f"adjusted: {row['reason']}", row["place"], *numbers)
+            for row, numbers in zip(rows, points, strict=True)
         ],
         right=("place", "before", "change", "after"),
     )  # fmt: skip
@@ -169,7 +176,7 @@ def history_(
 def explain_(
     db: str, game: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
-    """Why GAME changed the points on LADDER as it did, pair by pair; or why it did not count."""
+    """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count."""
     with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
         row = results.row_of_game(reading.connection, reading.facts, game)
         found = results.explain(reading.facts, ladder, game, row, reading.coordinates.as_of, rules)
@@ -187,7 +194,14 @@ def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     for player in found["players"]:
         points = [render.spreadsheet(player[name]) for name in ("before", "change", "after")]
         for term in player["terms"] or [{"term": "", "amount": "0", "detail": player.get("why_not", "")}]:
-            yield (player["player"], player["place"], *points, term["term"], render.spreadsheet(term["amount"]), term["detail"])
+            yield (
+                player["player"],
+                player["place"],
+                *points,
+                term["term"],
+                render.spreadsheet(term["amount"]),
+                term["detail"],
+            )
 
 
 def _print_explained(found: dict[str, Any]) -> None:
@@ -206,8 +220,8 @@ def _print_explained(found: dict[str, Any]) -> None:
         )
         if reason := player.get("why_not"):
             click.echo(f"   does not count: {reason}")
-        for term in player["terms"]:
-            amount = render.human(term["amount"], 6, signed=True)
+        amounts = render.column([term["amount"] for term in player["terms"]], 6, signed=True)
+        for term, amount in zip(player["terms"], amounts, strict=True):
             click.echo(f"   {amount:>11}  {render.plain(term['term'])}: {term['detail']}")
             if term.get("note"):
                 click.echo(f"   {'':11}  {term['note']}")

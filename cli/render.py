@@ -44,7 +44,23 @@ def _is_number(text: str) -> bool:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
-    """An aligned table; columns named in `right` are flush right. Folds long cells on a terminal, never cuts them."""
+    """An aligned table; columns in `right` are flush right. A terminal folds long cells, a pipe gets whole lines."""
+    texts = [[plain(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _print_folded(header, texts, right)
+        return
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(header, *texts, strict=True)]
+    for line in (header, *texts):
+        cells = []
+        for name, text, width in zip(header, line, widths, strict=True):
+            space = " " * (width - cell_len(text))
+            cells.append(space + text if name in right else text + space)
+        click.echo("  ".join(cells).rstrip())
+
+
+def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -53,13 +69,8 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
     for name in header:
         table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
     for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    out = io.StringIO()
-    terminal = sys.stdout.isatty()
-    console = Console(file=sys.stdout if terminal else out, width=None if terminal else 10_000, highlight=False)
-    console.print(table)
-    if not terminal:
-        click.echo("\n".join(line.rstrip() for line in out.getvalue().splitlines()))
+        table.add_row(*map(Text, row))
+    Console(highlight=False).print(table)
 
 
 def plain(cell: Cell) -> str:
@@ -81,6 +92,19 @@ def human(points: str, places: int = 2, signed: bool = False) -> str:
     text = f"{whole}.{fraction}" if fraction else whole
     sign = "" if text == "0" else "-" if value < 0 else "+" if signed else ""
     return sign + text
+
+
+def column(points: Sequence[str], places: int = 2, signed: bool = False) -> list[str]:
+    """Numbers for one column: all with the decimal places that the longest needs, so that they align flush right.
+
+    >>> column(["1", "3/2", "20/3"])
+    ['1.00', '1.50', '6.67']
+    """
+    texts = [human(value, places, signed) for value in points]
+    longest = max((len(text.partition(".")[2]) for text in texts), default=0)
+    if not longest:
+        return texts
+    return ["{}.{}".format(text.partition(".")[0], text.partition(".")[2].ljust(longest, "0")) for text in texts]
 
 
 def spreadsheet(points: str) -> str:

@@ -82,7 +82,9 @@ def show(db: str, name: str, form: str) -> None:
         render.print_csv(header, rows)
         return
     click.echo(f"{ruleset.name}, published at position {position} by {event['by']}\n")
-    render.print_table(header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows])
+    render.print_table(
+        header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows]
+    )
     if len(known) > 1:
         click.echo("\nVersions, by the day from which they score:")
         for _, other, _ in sorted(known, key=lambda entry: entry[1].effective_from or "~"):

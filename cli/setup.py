@@ -2,6 +2,7 @@
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import click
 
@@ -19,7 +20,7 @@ from projections.generations import live
 @by_option
 @click.pass_obj
 def init(db: str, no_rules: bool, by: str) -> None:
-    """Create or upgrade the ledger, and publish the shipped rulesets that it lacks."""
+    """Create or upgrade the ledger. The shipped rulesets that it lacks are published."""
     from cli.rules import publish_shipped
     from ledger.migrate import upgrade
 
@@ -36,12 +37,12 @@ def init(db: str, no_rules: bool, by: str) -> None:
 @format_option
 @click.pass_obj
 def status(db: str, form: str) -> None:
-    """Show the head of the log, what it holds, and how old the stored standings are."""
+    """Show the head of the log and the age of the stored standings."""
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         latest = head(connection)
         generation = live(connection)
-        found = {
+        found: dict[str, Any] = {
             "ledger": ledger.location,
             "ledger_id": ledger_id(connection),
             "head": str(latest),
@@ -74,7 +75,7 @@ def status(db: str, form: str) -> None:
 @format_option
 @click.pass_obj
 def doctor(db: str, form: str) -> int:
-    """Read back every setting that safety depends on, and say what is missing. Exit 1 if something is wrong."""
+    """Read back every setting that safety depends on. Exit 1 if something is wrong."""
     rows: list[tuple[str, str, str, str]] = [
         ("ok", "ratings-ledger", version("ratings-ledger"), ""),
         ("ok", "python", platform.python_version(), ""),

@@ -83,7 +83,9 @@ class Scope(Members):
 class Partition(Members):
     """Which members of a game name its ladder; `bands` cut `players` into ranges such as 3-4, or all."""
 
-    by: Annotated[list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)] = []
+    by: Annotated[
+        list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
+    ] = []
     bands: list[Annotated[str, Field(pattern=r"^(all|[1-9]\d{0,3}(-[1-9]\d{0,3})?)$")]] = []
 
 

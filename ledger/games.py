@@ -3,8 +3,9 @@
 A new kind is a participant model, a game model and a check, and one line in `KINDS`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -71,13 +72,13 @@ def check_placing(game: dict[str, Any]) -> None:
     if None in places.values():
         return
     _check_gaps(sorted(places.values()))
-    ranked = sorted((place, _merit(game, scores[player]), player) for player, place in places.items()
-                    if scores[player] is not None)  # fmt: skip
-    for (place, merit, player), (next_place, next_merit, next_player) in zip(ranked, ranked[1:], strict=False):
-        if next_place > place and next_merit < merit:
+    scored = [player for player in places if scores[player] is not None]
+    ranked = sorted((places[player], _merit(game, scores[player]), player) for player in scored)
+    for (place, merit, player), (worse_place, worse_merit, worse) in pairwise(ranked):
+        if worse_place > place and worse_merit < merit:
             raise Refused(
                 "score-contradicts-place",
-                f"{shown(next_player)} at place {next_place} has the better score than {shown(player)} at place {place}",
+                f"{shown(worse)} at place {worse_place} has a better score than {shown(player)} at place {place}",
             )
 
 
@@ -91,7 +92,9 @@ def check_seats(participants: list[dict[str, Any]]) -> None:
     for participant in participants:
         name, leaver_name = participant["player"], participant.get("replaces")
         if (participant.get("status") == "substitute") != (leaver_name is not None):
-            raise Refused("substitute-without-leaver", f"{shown(name)}: a substitute, and only he, names whom he replaces")
+            raise Refused(
+                "substitute-without-leaver", f"{shown(name)}: a substitute, and only he, names whom he replaces"
+            )
         if leaver_name is None:
             continue
         leaver = by_player.get(leaver_name, {})
@@ -106,9 +109,13 @@ def check_seats(participants: list[dict[str, Any]]) -> None:
         replaced.add(leaver_name)
         for member in ("place", "score", "seat"):
             if leaver.get(member, participant.get(member)) != participant.get(member):
-                raise Refused("seat-disagrees", f"{shown(leaver_name)} and {shown(name)} share a seat, but not the {member}")
+                raise Refused(
+                    "seat-disagrees", f"{shown(leaver_name)} and {shown(name)} share a seat, but not the {member}"
+                )
     if len(participants) - len(replaced) < 2:
-        raise Refused("too-few-participants", f"a game has at least two seats, this one {len(participants) - len(replaced)}")
+        raise Refused(
+            "too-few-participants", f"a game has at least two seats, this one {len(participants) - len(replaced)}"
+        )
 
 
 def seat_places(game: dict[str, Any]) -> list[int]:
@@ -116,31 +123,26 @@ def seat_places(game: dict[str, Any]) -> list[int]:
 
     `game` is a checked game of kind `placing`; its places may be dense, or absent where scores decide.
     """
+    participants = game["participants"]
     key: dict[str, Any] = _seat_values(game, "place")
     if None in key.values():
-        key = {player: _merit(game, score) for player, score in _seat_values(game, "score").items()}
+        key = {seat: _merit(game, score) for seat, score in _seat_values(game, "score").items()}
     ordered = sorted(key.values())
-    place = {value: ordered.index(value) + 1 for value in set(ordered)}
-    return [place[key[participant.get("replaces") or participant["player"]]] for participant in game["participants"]]
+    return [ordered.index(key[participant.get("replaces", participant["player"])]) + 1 for participant in participants]
 
 
 def _seat_values(game: dict[str, Any], member: str) -> dict[str, Any]:
     """The member by seat; a seat is named by the player who sat there first."""
-    values = {p["player"]: p.get(member) for p in game["participants"] if "replaces" not in p}
-    for substitute in substitutes(game):
-        values[substitute["replaces"]] = substitute.get(member)
+    values = {p["player"]: p.get(member) for p in game["participants"]}
+    if any("replaces" in p for p in game["participants"]):
+        for substitute in game["participants"]:
+            if "replaces" in substitute:
+                values[substitute["replaces"]] = values.pop(substitute["player"])
     return values
 
 
-def substitutes(game: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The participants who replaced somebody."""
-    return (p for p in game["participants"] if "replaces" in p)
-
-
-def _merit(game: dict[str, Any], score: int | str | None) -> Decimal | None:
+def _merit(game: dict[str, Any], score: int | str) -> Decimal:
     """The score with its sign such that less is better."""
-    if score is None:
-        return None
     return Decimal(score) if game.get("score_order") == "low" else -Decimal(score)
 
 
@@ -148,7 +150,9 @@ def _check_gaps(places: list[int]) -> None:
     competition = all(place == places.index(place) + 1 for place in places)
     dense = sorted(set(places)) == list(range(1, len(set(places)) + 1))
     if not (competition or dense):
-        raise Refused("place-gap", f"the places {', '.join(map(str, places))} have a gap; ties are 1, 2, 2, 4 or 1, 2, 2, 3")
+        raise Refused(
+            "place-gap", f"the places {', '.join(map(str, places))} have a gap; ties are 1, 2, 2, 4 or 1, 2, 2, 3"
+        )
 
 
 KINDS = {

@@ -1,8 +1,8 @@
 """The database's own refusals: triggers that keep events immutable and their positions gap-free.
 
 The migrations install them; `verify` reads them back and compares. In SQLite a guard stands before every INSERT,
-because INSERT OR REPLACE deletes the row in its way without any delete trigger. In PostgreSQL the guard takes the append
-lock itself and recomputes both hashes, so that not even another program can append a row that does not fit.
+because INSERT OR REPLACE deletes the row in its way without any delete trigger. In PostgreSQL the guard takes the
+append lock itself and recomputes both hashes, so that no other program can append a row that does not fit.
 """
 
 # the number of the transaction-level advisory lock that serialises appends
@@ -33,7 +33,8 @@ SQLITE_TRIGGERS = {
   SELECT RAISE(ABORT, 'recorded_at never decreases')
     WHERE NEW.recorded_at < (SELECT recorded_at FROM events WHERE position = NEW.position - 1);
 END""",
-    "ledger_identity_guard_insert": """CREATE TRIGGER ledger_identity_guard_insert BEFORE INSERT ON ledger_identity BEGIN
+    "ledger_identity_guard_insert": """CREATE TRIGGER ledger_identity_guard_insert BEFORE INSERT ON ledger_identity
+BEGIN
   SELECT RAISE(ABORT, 'a ledger has one id') WHERE EXISTS (SELECT 1 FROM ledger_identity);
 END""",
 }

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.events import Draft, read_event
-from ledger.records import build, restored
+from ledger.records import ZERO, Row, build, restored
 from ledger.rejections import Refused, Rejection
 from ledger.sources import Item, read_lines
 from ledger.spool import Spool, Waiting
@@ -27,6 +27,7 @@ from ledger.store import (
     id_conflict,
     lookup,
     next_recorded_at,
+    require_empty,
     same_content,
 )
 
@@ -175,7 +176,11 @@ def _against_waiting(intake: _Intake, item: Item, draft: Draft, waiting: Waiting
         intake.result.existing += 1
         return None
     found = id_conflict(draft)
-    return found._replace(message=f"{found.message} (line {waiting.line} of {waiting.file})".replace(" is recorded already", " comes earlier"))
+    return found._replace(
+        message=f"{found.message} (line {waiting.line} of {waiting.file})".replace(
+            " is recorded already", " comes earlier"
+        )
+    )
 
 
 def _rows_apart(game_id: str) -> Rejection:
@@ -197,39 +202,37 @@ def _note(intake: _Intake, rejection: Rejection, file: str | None, line: int | N
     intake.reject(placed, source)
 
 
-def restore(ledger: Ledger, name: str) -> tuple[Imported, Head | None]:
+def restore(ledger: Ledger, name: str) -> Imported:
     """The lines of an export into an empty ledger, verbatim; all are checked before the first is stored.
 
     Raises `NotEmpty`, `StoreUnavailable`.
     """
     result = Imported()
+    require_empty(ledger)
     try:
-        latest = None
-        for _, latest in _restored(name):
+        for _ in _restored(name):
             pass
     except Refused as problem:
-        line = getattr(problem, "line", None)
-        result.rejected.append(problem.rejection(name, line))
+        result.rejected.append(problem.rejection(name))
         result.rejected_count = 1
-        return result, None
+        return result
     result.head = append_restored(ledger, _row_batches(name))
     result.appended = result.head.position
-    return result, latest
+    return result
 
 
-def _restored(name: str) -> Iterator[tuple[Any, Head]]:
-    latest = Head(0, bytes(32), 0)
+def _restored(name: str) -> Iterator[Row]:
+    latest = Head(0, ZERO, -(2**63))
     for number, line in read_lines(name):
         try:
-            row = restored(line, latest.position + 1, latest.recorded_at if latest.position else -(2**63), latest.chain_hash)
+            row = restored(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
         except Refused as problem:
-            problem.line = number  # type: ignore[attr-defined]
-            raise
+            raise Refused(problem.code, problem.message, number) from None
         latest = Head(row.position, row.chain_hash, row.recorded_at)
-        yield row, latest
+        yield row
 
 
-def _row_batches(name: str) -> Iterator[list[Any]]:
-    rows = (row for row, _ in _restored(name))
+def _row_batches(name: str) -> Iterator[list[Row]]:
+    rows = _restored(name)
     while batch := list(islice(rows, CHUNK_EVENTS)):
         yield batch

@@ -45,23 +45,31 @@ CODES = {
 }
 
 
-def verify_log(ledger: Ledger, connection: Connection, expected_head: tuple[int, bytes] | None = None) -> Iterator[Finding]:
+def verify_log(
+    ledger: Ledger, connection: Connection, expected_head: tuple[int, bytes] | None = None
+) -> Iterator[Finding]:
     """All findings about the log, in order; `expected_head` is a position and chain hash that it must contain."""
     for message in ledger.dialect.storage_findings(connection):
         yield Finding("storage", None, message)
     for name in ledger.dialect.guards_missing(connection):
-        yield Finding("guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it")
+        yield Finding(
+            "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
+        )
     before, recorded_at, position = ZERO, None, 0
-    head_seen = expected_head is None or expected_head[0] == 0 and expected_head[1] == ZERO
+    head_seen = expected_head is None or (expected_head[0] == 0 and expected_head[1] == ZERO)
     for found, row in _rows(ledger, connection):
         if row is None:
             yield Finding("unreadable", found, "the event cannot be read: its page is damaged")
             position, before = found, None  # type: ignore[assignment]
             continue
         if found != position + 1:
-            missing = f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
-            yield Finding("missing", position + 1, f"{missing} absent") if found > position + 1 else Finding(
-                "missing", found, f"stands behind position {position}"
+            missing = (
+                f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
+            )
+            yield (
+                Finding("missing", position + 1, f"{missing} absent")
+                if found > position + 1
+                else Finding("missing", found, f"stands behind position {position}")
             )
             before = None  # type: ignore[assignment]
         yield from _row_findings(row, before)
@@ -77,7 +85,9 @@ def verify_log(ledger: Ledger, connection: Connection, expected_head: tuple[int,
     yield from _links(connection)
     if not head_seen and expected_head is not None:
         yield Finding(
-            "head", expected_head[0], f"no history with the chain hash {expected_head[1].hex()} at position {expected_head[0]}"
+            "head",
+            expected_head[0],
+            f"no history with the chain hash {expected_head[1].hex()} at position {expected_head[0]}",
         )
 
 
@@ -121,9 +131,7 @@ def _excerpt(record: bytes) -> str:
 def _rows(ledger: Ledger, connection: Connection) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """(position, row) in order, texts as bytes; None for a row that cannot be read."""
     sqlite = ledger.engine.dialect.name == "sqlite"
-    names = ", ".join(
-        f"CAST({name} AS BLOB)" if sqlite and name in _TEXTS else name for name in Row._fields
-    )
+    names = ", ".join(f"CAST({name} AS BLOB)" if sqlite and name in _TEXTS else name for name in Row._fields)
     page = text(f"SELECT {names} FROM events WHERE position > :after ORDER BY position LIMIT :size")
     single = text(f"SELECT {names} FROM events WHERE position = :position")
     after, last = 0, None

@@ -27,7 +27,7 @@ class Members(BaseModel):
 
 def refuse(code: str, message: str) -> PydanticCustomError:
     """An error for a validator to raise; the text is taken as it is."""
-    return PydanticCustomError(code, "{text}", {"text": message})  # type: ignore[arg-type]
+    return PydanticCustomError(code, "{text}", {"text": message})
 
 
 @lru_cache(maxsize=65_536)
@@ -47,7 +47,9 @@ def _identifier(text: str, limit: int, forbidden: str) -> str:
 
 def _slug(text: str) -> str:
     if len(text) > 64 or not _SLUG.fullmatch(text):
-        raise refuse("bad-slug", f"{shown(text)} is not a name like blue-max: lower-case letters, digits, single hyphens")
+        raise refuse(
+            "bad-slug", f"{shown(text)} is not a name like blue-max: lower-case letters, digits, single hyphens"
+        )
     return text
 
 

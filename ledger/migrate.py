@@ -4,8 +4,9 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
+from sqlalchemy import Connection, inspect
 
 from ledger.errors import NotALedger
 from ledger.schema import SCHEMA_REVISION
@@ -22,16 +23,25 @@ def configuration() -> Config:
     return config
 
 
+def _other_program(connection: Connection) -> str | None:
+    """What shows that a store without a ledger belongs to another program, or None."""
+    if inspect(connection).has_table("events"):
+        return "a table 'events'"
+    return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
+
+
 def upgrade(name: str) -> Ledger:
     """The ledger of that name, made if there is none, at the newest schema. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name, create=True)
     with ledger.reading() as connection:
         found = schema_revision(connection)
-        if found is None and inspect(connection).has_table("events"):
-            raise NotALedger(f"{ledger.location} has a table 'events' of another program; choose another database")
+        if found is None and (theirs := _other_program(connection)):
+            raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
         known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
         if found is not None and found not in known:
-            raise NotALedger(f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program")
+            raise NotALedger(
+                f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program"
+            )
     if found != SCHEMA_REVISION:
         with ledger.writing() as connection:
             config = configuration()

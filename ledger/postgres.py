@@ -47,11 +47,12 @@ def guards_missing(connection: Connection) -> list[str]:
     found = {
         name: definition if enabled == "O" else ""
         for name, enabled, definition in connection.exec_driver_sql(
-            "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal"
+            "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger "
+            "WHERE NOT tgisinternal AND tgrelid IN ('events'::regclass, 'ledger_identity'::regclass)"
         )
     }
     missing = {name for name, sql in POSTGRES_TRIGGERS.items() if _plain(found.get(name, "")) != _plain(sql)}
-    bodies = dict(
+    bodies: dict[str, str] = dict(
         connection.exec_driver_sql(
             "SELECT proname, prosrc FROM pg_proc WHERE proname IN ('ledger_refuse', 'events_guard_insert') "
             "AND pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)"

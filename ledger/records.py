@@ -52,7 +52,9 @@ def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: st
     )
     # a character takes at most four bytes
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
-        raise Refused("record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit")
+        raise Refused(
+            "record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit"
+        )
     return record
 
 
@@ -106,6 +108,8 @@ def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) ->
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded before the position before it")
     if dump(event) != record or format_instant(row.occurred_at) != event["occurred_at"]:
-        raise Refused("restore-mismatch", f"position {position} is not in canonical form, so it is not an exported record")
+        raise Refused(
+            "restore-mismatch", f"position {position} is not in canonical form, so it is not an exported record"
+        )
     read_data(row.type, upcast(row.type, row.schema_version, TYPES[row.type].schema_version, event["data"]))
     return row

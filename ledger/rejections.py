@@ -56,7 +56,7 @@ CODES = {
     # against what the ledger holds
     "id-conflict": "an event with this id and another content exists",
     "game-exists": "this game is recorded already, under another event id",
-    "uncounted": "a ladder's scope admits the game but its rule cannot score it; --allow-uncounted records it all the same",
+    "uncounted": "a ladder's scope admits the game but its rule cannot score it; --allow-uncounted records it",
     "unknown-ladder": "no ruleset has this name, or the ladder's name is malformed",
     "finer-than-scale": "the ladder does not count in steps that small",
     "ladder-not-adjustable": "the points of a list follow from its games alone",
@@ -81,15 +81,16 @@ class Rejection(NamedTuple):
 class Refused(ValueError):
     """Raised while one event is read and turned into a `Rejection` by whoever reads many."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, line: int | None = None) -> None:
         super().__init__(message)
         assert code in CODES, code
         self.code = code
         self.message = message
+        self.line = line
 
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """The same as a value, with its place in the input."""
-        return Rejection(self.code, self.message, file, line)
+        return Rejection(self.code, self.message, file, self.line if line is None else line)
 
 
 def shown(value: object, limit: int = 60) -> str:

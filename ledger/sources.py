@@ -54,7 +54,7 @@ def read_items(name: str, options: TableOptions, progress: Progress = lambda cou
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a file without their ends, blank ones left out. Raises `Refused` (line-too-long, bad-gzip)."""
+    """The numbered lines of a file without their ends, blank ones left out. Raises `Refused`."""
     try:
         with _opened(name) as (file, _):
             yield from _lines(file)
@@ -84,9 +84,9 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
             return len(got)
 
     try:
-        buffered: IO[bytes] = io.BufferedReader(Counted(), 1 << 16)  # type: ignore[type-var]
+        buffered: IO[bytes] = io.BufferedReader(Counted(), 1 << 16)
         if buffered.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]
-            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered, mode="rb"), 1 << 16)  # type: ignore[assignment]
+            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered), 1 << 16)
         yield buffered, lambda: read
     finally:
         if name != STDIN:
@@ -98,7 +98,9 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
-            raise Refused("line-too-long", f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed")
+            raise Refused(
+                "line-too-long", f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed"
+            )
         line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
         if line.strip():
             yield number, line

@@ -35,13 +35,16 @@ class Spool:
             f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, from_rows);"
             "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
             "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
+            "BEGIN"
         )
         self.count = 0
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._database.close()
 
     def add(self, draft: Draft, file: str, line: int, from_rows: bool) -> None:
@@ -73,7 +76,8 @@ class Spool:
         after = 0
         while True:
             rows = self._database.execute(
-                f"SELECT number, {_COLUMNS}, file, line, from_rows FROM waiting WHERE number > ? ORDER BY number LIMIT ?",
+                f"SELECT number, {_COLUMNS}, file, line, from_rows FROM waiting "
+                "WHERE number > ? ORDER BY number LIMIT ?",
                 (after, size),
             ).fetchall()
             if not rows:

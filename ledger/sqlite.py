@@ -22,6 +22,7 @@ PRAGMAS = {
     "foreign_keys": 1,
     "recursive_triggers": 1,
     "trusted_schema": 0,
+    "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
@@ -79,7 +80,7 @@ def settings(connection: Connection) -> list[Setting]:
 
 def guards_missing(connection: Connection) -> list[str]:
     """The triggers that are absent or not what the migrations installed."""
-    found = dict(
+    found: dict[str, bytes] = dict(
         connection.exec_driver_sql("SELECT name, CAST(sql AS BLOB) FROM sqlite_master WHERE type = 'trigger'").all()
     )
     return sorted(name for name, sql in SQLITE_TRIGGERS.items() if found.get(name) != sql.encode())
@@ -102,10 +103,11 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     if "full" in text:
         return StoreUnavailable(f"no space left for {location}; free some and run the same command again")
     if "readonly" in text or "unable to open" in text or "disk I/O" in text:
-        return StoreUnavailable(f"{location} cannot be read or written: {text}; check the file's and the folder's permissions")
+        return StoreUnavailable(
+            f"{location} cannot be read or written: {text}; check the file's and the folder's permissions"
+        )
     if "not a database" in text:
         return NotALedger(f"{location} is not a SQLite file")
     if "malformed" in text or "decode to UTF-8" in text:
         return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
     return None
-

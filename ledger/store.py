@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-
 from types import ModuleType
 from typing import NamedTuple
 
@@ -50,7 +49,11 @@ class Ledger:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection in one transaction that commits at the end, or leaves nothing behind."""
-        with self._translated(), self.engine.connect().execution_options(writing=True) as connection, connection.begin():
+        with (
+            self._translated(),
+            self.engine.connect().execution_options(writing=True) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     @contextmanager
@@ -89,7 +92,9 @@ def parse_url(name: str) -> URL:
     try:
         url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
     except ArgumentError:
-        raise NotALedger(f"{shown(name)} is not a database URL; write sqlite:///ratings.db or postgresql://...") from None
+        raise NotALedger(
+            f"{shown(name)} is not a database URL; write sqlite:///ratings.db or postgresql://..."
+        ) from None
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
     return url
@@ -114,7 +119,11 @@ def open_ledger(name: str) -> Ledger:
             older = found < SCHEMA_REVISION
             raise NotALedger(
                 f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; "
-                + (f"upgrade it with: ratings --db {name} init" if older else "a newer ratings-ledger made it: upgrade the program")
+                + (
+                    f"upgrade it with: ratings --db {name} init"
+                    if older
+                    else "a newer ratings-ledger made it: upgrade the program"
+                )
             )
         check_chain(_stored_versions(connection), {name: kind.schema_version for name, kind in TYPES.items()})
     return ledger
@@ -208,12 +217,11 @@ def read_where(
     connection: Connection, *, until: int, type_name: str | None = None, subject: str | None = None
 ) -> list[tuple[int, str]]:
     """(position, record) of the events of a type or about a subject, in log order up to a position."""
-    query = select(events.c.position, events.c.record).where(events.c.position <= until).order_by(events.c.position)
-    if type_name is not None:
-        query = query.where(events.c.type == type_name)
-    if subject is not None:
-        query = query.where(events.c.subject == subject)
-    return [(row[0], row[1]) for row in connection.execute(query)]
+    query = select(events.c.position, events.c.record, events.c.type).where(events.c.position <= until)
+    # one condition in SQL, the one that selects more: SQLite might take the other's index for both
+    query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
+    found = connection.execute(query.order_by(events.c.position))
+    return [(row.position, row.record) for row in found if type_name in (None, row.type)]
 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
@@ -237,9 +245,11 @@ def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejecti
         ids = events.c.event_id.in_([draft.event_id for draft in part])
         by_id.update(connection.execute(select(events.c.event_id, events.c.record).where(ids)).tuples().all())
         if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
-            recorded = (events.c.type == "game.recorded") & events.c.subject.in_(subjects)
-            rows = connection.execute(select(events.c.subject, events.c.event_id).where(recorded)).tuples().all()
-            game_subjects.update(rows)
+            # by subject alone: given the type too, SQLite would walk through all games by the index on types
+            about = select(events.c.subject, events.c.event_id, events.c.type).where(events.c.subject.in_(subjects))
+            for row in connection.execute(about):
+                if row.type == "game.recorded":
+                    game_subjects[row.subject] = row.event_id
     found: dict[int, Rejection | None] = {}
     for index, draft in enumerate(drafts):
         if draft.event_id in by_id:
@@ -251,13 +261,16 @@ def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejecti
 
 def id_conflict(draft: Draft) -> Rejection:
     """The refusal of a draft whose id is taken by another content."""
-    return Rejection("id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already")
+    return Rejection(
+        "id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already"
+    )
 
 
 def game_exists(draft: Draft, event_id: str) -> Rejection:
     """The refusal of a draft whose game is recorded under another event id."""
     return Rejection(
-        "game-exists", f"{shown(draft.subject.removeprefix('game:'))} is recorded already, by the event {shown(event_id)}"
+        "game-exists",
+        f"{shown(draft.subject.removeprefix('game:'))} is recorded already, by the event {shown(event_id)}",
     )
 
 
@@ -284,9 +297,7 @@ def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
     return max(now, before.recorded_at)
 
 
-def append(
-    ledger: Ledger, drafts: Sequence[Draft], *, by: str, clock: Clock, ignore_clock: bool = False
-) -> Appended:
+def append(ledger: Ledger, drafts: Sequence[Draft], *, by: str, clock: Clock, ignore_clock: bool = False) -> Appended:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
 
     The ids and games of `drafts` are distinct. Raises `ClockBehind`, `StoreUnavailable`.
@@ -331,8 +342,8 @@ def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
         connection.execute(insert(events), values)
 
 
-def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
-    """Rows of an export into a ledger without events, a transaction per batch. Raises `NotEmpty`."""
+def require_empty(ledger: Ledger) -> Head:
+    """The head of a ledger without events. Raises `NotEmpty`."""
     with ledger.reading() as connection:
         latest = head(connection)
     if latest.position:
@@ -340,11 +351,19 @@ def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
             f"{ledger.location} holds {latest.position} events; --restore needs an empty ledger "
             "(make one with: ratings --db NEW init --no-rules)"
         )
+    return latest
+
+
+def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
+    """Rows of an export into a ledger without events, a transaction per batch. Raises `NotEmpty`."""
+    latest = require_empty(ledger)
     for rows in batches:
         with ledger.writing() as connection:
             ledger.dialect.lock_appends(connection)
             if head(connection).position != latest.position:
-                raise NotEmpty(f"somebody else appended to {ledger.location} during the restore; start with a new ledger")
+                raise NotEmpty(
+                    f"somebody else appended to {ledger.location} during the restore; start with a new ledger"
+                )
             insert_rows(connection, rows)
         latest = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at)
     return latest
@@ -353,5 +372,3 @@ def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
 def count_by_type(connection: Connection) -> dict[str, int]:
     """How many events of each type the log holds."""
     return dict(connection.execute(select(events.c.type, func.count()).group_by(events.c.type)).tuples().all())
-
-

@@ -19,7 +19,18 @@ from ledger.canonical import INTEGER_MAX, format_instant
 from ledger.rejections import Refused, shown
 from ledger.zones import read_instant
 
-GAME_COLUMNS = ("game_id", "occurred_at", "game", "group", "city", "league", "season", "rated", "aborted", "score_order")
+GAME_COLUMNS = (
+    "game_id",
+    "occurred_at",
+    "game",
+    "group",
+    "city",
+    "league",
+    "season",
+    "rated",
+    "aborted",
+    "score_order",
+)
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
@@ -38,8 +49,8 @@ class TableOptions(NamedTuple):
     """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows."""
 
     zone: str | None = None
-    renamed: dict[str, str] = {}  # noqa: RUF012  (never changed)
-    fixed: dict[str, str] = {}  # noqa: RUF012
+    renamed: dict[str, str] = {}
+    fixed: dict[str, str] = {}
 
 
 def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
@@ -92,7 +103,10 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
         raise Refused("bad-csv", f"two columns are called {shown(twice[0])}")
     wide = any(_ORDINAL.fullmatch(name) for name in given)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
-        raise Refused("unknown-column", f"the column {shown(odd[0])} belongs to a row per player, but there are columns 1st, 2nd ...")
+        raise Refused(
+            "unknown-column",
+            f"the column {shown(odd[0])} belongs to a row per player, but there are columns 1st, 2nd ...",
+        )
     for needed in ("game_id", "occurred_at", "game", *(() if wide else ("player",))):
         if needed not in given and needed not in options.fixed:
             raise Refused(
@@ -118,7 +132,10 @@ def _rows(reader: Any, header: list[str]) -> Iterator[tuple[int, Cells | Refused
             yield line, Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
         elif cells:
             broken = [text for text in cells.values() if any("\udc80" <= character <= "\udcff" for character in text)]
-            yield line, Refused("bad-utf8", f"{shown(broken[0])} is not UTF-8; save the file as UTF-8") if broken else cells
+            yield (
+                line,
+                Refused("bad-utf8", f"{shown(broken[0])} is not UTF-8; save the file as UTF-8") if broken else cells,
+            )
 
 
 def _wide_game(line: int, cells: Cells | Refused, options: TableOptions) -> Found:
@@ -171,7 +188,8 @@ def _long_game(rows: list[Cells], options: TableOptions) -> dict[str, Any] | Ref
             for name in GAME_COLUMNS:
                 if name in row and row[name] != shared[name]:
                     raise Refused(
-                        "rows-disagree", f"{name} is {shown(shared[name])} and {shown(row[name])} in the rows of one game"
+                        "rows-disagree",
+                        f"{name} is {shown(shared[name])} and {shown(row[name])} in the rows of one game",
                     )
         event = _game(shared, options)
         event["data"]["participants"] = [

@@ -18,12 +18,12 @@ STEPS: Steps = {}
 
 def upcast(type_name: str, version: object, current: int, data: Data, steps: Steps = STEPS) -> Data:
     """`data`, written at `version`, in the form of version `current`. Raises `Refused` for a version unknown here."""
-    if version == current:
+    if version == current and version is not True:
         return data
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < current:
         raise Refused(
             "unknown-schema-version",
-            f"{type_name} version {shown(version)} is not known here (1 to {current}); a newer program may have written it",
+            f"{type_name} version {shown(version)} is not known here (1 to {current}); a newer program wrote it",
         )
     for step in range(version, current):
         data = steps[type_name, step](data)

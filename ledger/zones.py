@@ -5,7 +5,7 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-from ledger.canonical import microseconds, parse_local
+from ledger.canonical import INSTANT_MAX, microseconds, parse_local
 from ledger.rejections import Refused, shown
 
 
@@ -31,7 +31,9 @@ def local_instant(value: datetime, zone_name: str) -> int:
         # in a gap the earlier offset is the smaller one; in a repeated hour it is the larger one
         code = "ambiguous-time" if early.utcoffset() > late.utcoffset() else "nonexistent-time"  # type: ignore[operator]
         what = "occurs twice" if code == "ambiguous-time" else "does not exist"
-        raise Refused(code, f"{value.isoformat(' ')} {what} in {zone_name} (clocks change); write the time with its offset")
+        raise Refused(
+            code, f"{value.isoformat(' ')} {what} in {zone_name} (clocks change); write the time with its offset"
+        )
     return microseconds(early)
 
 
@@ -56,7 +58,7 @@ def end_of(text: str, zone_name: str) -> int:
     if (day := _date(text)) is None:
         return read_instant(text, zone_name)
     if day == date.max:
-        raise Refused("bad-time", f"{shown(text)} is the last day there is")
+        return INSTANT_MAX
     return start_of(day + timedelta(days=1), zone_name) - 1
 
 

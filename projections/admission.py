@@ -15,7 +15,7 @@ from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_where
 from projections.facts import Facts, apply
-from projections.ladders import counted, parse_name, partition_values, refuse_name, why_out_of_scope
+from projections.ladders import counted, parse_name, partition_values, refuse_name, why_not_scored, why_out_of_scope
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_sequel
 
 
@@ -25,9 +25,7 @@ class Admission:
     def __init__(self, connection: Connection, allow_uncounted: bool = False) -> None:
         self.allow_uncounted = allow_uncounted
         self.versions: dict[str, list[Version]] = {}
-        for position, record in read_where(
-            connection, until=head(connection).position, type_name="ruleset.published"
-        ):
+        for position, record in read_where(connection, until=head(connection).position, type_name="ruleset.published"):
             version, _ = bind(Ruleset.model_validate(json.loads(record)["data"]), position)
             if version is not None:
                 self._add(version)
@@ -46,34 +44,37 @@ class Admission:
     def _game(self, occurred_at: int, data: dict[str, Any]) -> Refused | None:
         facts: Facts | None = None
         for versions in self.versions.values():
-            if not any(data["game"] in version.ruleset.scope.game for version in versions):
-                continue
             version = in_force(versions, occurred_at)
-            if version is None:
+            if version is None or version.rule.check is None or data["game"] not in version.ruleset.scope.game:
                 continue
-            if facts is None:
-                facts = one_game(occurred_at, data)
+            facts = facts or one_game(occurred_at, data)
             if why_out_of_scope(facts, 0, version.ruleset) is not None:
                 continue
             participants = counted(facts, 0, version)
-            columns = [[facts.column(name)[p] for p in participants] for name in version.rule.columns]
-            reason = version.rule.check(len(participants), columns, version.params) if len(participants) > 1 else None
+            # too few counted players is no fault of the game
+            reason = why_not_scored(facts, version, participants) if len(participants) > 1 else None
             ladders = ["/".join((version.ruleset.id, *v)) for v in partition_values(facts, 0, version.ruleset)]
             if reason is not None and ladders:
-                return Refused("uncounted", f"{ladders[0]} cannot count this game: {reason} (--allow-uncounted records it)")
+                return Refused(
+                    "uncounted", f"{ladders[0]} cannot count this game: {reason} (--allow-uncounted records it)"
+                )
         return None
 
     def _adjustment(self, data: dict[str, Any]) -> Refused | None:
         name = parse_name(data["ladder"])
         versions = self.versions.get(name.ruleset_id)
         if versions is None:
-            return Refused("unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(data['ladder'])})")
+            return Refused(
+                "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(data['ladder'])})"
+            )
         if reason := refuse_name(name, versions[0].ruleset):
             return Refused("unknown-ladder", f"{shown(data['ladder'])} is no ladder: {reason}")
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
         if points * scale != int(points * scale):
-            return Refused("finer-than-scale", f"{data['ladder']} counts in steps of 1/{scale} point; {points} is finer")
+            return Refused(
+                "finer-than-scale", f"{data['ladder']} counts in steps of 1/{scale} point; {points} is finer"
+            )
         if abs(points) > 1_000_000_000:
             return Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points}")
         return None

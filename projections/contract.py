@@ -4,6 +4,7 @@ A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs 
 that the same source can be interpreted for short histories and compiled for long ones, bit for bit alike.
 """
 
+import re
 from collections.abc import Callable, MutableSequence, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -25,12 +26,13 @@ class Params(BaseModel):
 
 
 def _fraction(text: int | str) -> int | str:
+    # checked before it is computed: "1e999999999" is a number, too
+    if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
+        raise ValueError('a positive number or fraction is needed, such as 8, "7.5" or "64/3"')
     try:
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise ValueError('a number or a fraction such as 8, "7.5" or "64/3"') from None
-    if not (isinstance(text, int) or len(text) <= 24) or value <= 0:
-        raise ValueError("a positive number")
+        Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("the denominator is zero") from None
     return text
 
 
@@ -58,7 +60,8 @@ class Rule(NamedTuple):
     prepare: the parameters as the integers that `score` gets
     table:   a constant table of integers for `score`, empty if it needs none
     refuse_params: why these parameters cannot be used for up to so many players, or None
-    check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None
+    check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None; itself None if every
+             game of two or more can
     score:   (n, points, columns, constants, table, change) -> points minted. `points` are those before the game, in
              units; the first n places of `change` are filled in, whatever stood there. Participants come sorted by id.
              What was burned is minted minus the sum of changes, and never negative. It may call plain functions of its
@@ -74,7 +77,7 @@ class Rule(NamedTuple):
     prepare: Callable[[Any], tuple[int, ...]]
     table: Callable[[], Sequence[int]]
     refuse_params: Callable[[Any, int], str | None]
-    check: Callable[[int, Columns, Any], str | None]
+    check: Callable[[int, Columns, Any], str | None] | None
     score: Score
     explain: Callable[[int, Sequence[str], Sequence[int], Columns, Any, Sequence[int]], list[list[Term]]]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.canonical import parse_instant
+from ledger.canonical import record_instant
 from ledger.events import TYPES, Ruleset
 from ledger.games import STATUSES, seat_places
 from ledger.store import chain_hash_at, head, read_records
@@ -76,7 +76,9 @@ class Facts:
     player: array[int] = field(default_factory=_small_numbers)
     place: array[int] = field(default_factory=_small_numbers)
     status: array[int] = field(default_factory=lambda: array("b"))
-    optional: dict[str, array[int]] = field(default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS})
+    optional: dict[str, array[int]] = field(
+        default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS}
+    )
 
     players: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -129,7 +131,7 @@ def apply(facts: Facts, position: int, event: dict[str, Any]) -> None:
     data = event["data"] if event["schema_version"] == current else upcast(
         name, event["schema_version"], current, event["data"]
     )  # fmt: skip
-    APPLY[name](facts, position, parse_instant(event["occurred_at"]), data)
+    APPLY[name](facts, position, record_instant(event["occurred_at"]), data)
 
 
 def _player(facts: Facts, name: str) -> int:
@@ -180,7 +182,9 @@ def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]
 def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     version, problems = bind(Ruleset.model_validate(data), position)
     if version is None:
-        raise LookupError(f"the ruleset at position {position} cannot be used here: {problems[0].key}: {problems[0].message}")
+        raise LookupError(
+            f"the ruleset at position {position} cannot be used here: {problems[0].key}: {problems[0].message}"
+        )
     facts.rulesets.setdefault(version.ruleset.id, []).append(version)
 
 

@@ -65,9 +65,7 @@ def rebuild(ledger: Ledger, clock: Clock, progress: Progress = lambda ladder, ro
     )  # fmt: skip
 
 
-def _build(
-    ledger: Ledger, facts: Facts, generation: int, progress: Progress
-) -> tuple[list[Standings], list[Failure]]:
+def _build(ledger: Ledger, facts: Facts, generation: int, progress: Progress) -> tuple[list[Standings], list[Failure]]:
     built: list[Standings] = []
     failures: list[Failure] = []
     waiting: list[Standings] = []
@@ -142,7 +140,9 @@ def _promote(ledger: Ledger, generation: int, failures: list[Failure], clock: Cl
             row = connection.execute(select(generation_ladders).where(old)).mappings().one_or_none()
             if row is not None:
                 connection.execute(insert(generation_ladders), {**row, "generation": generation})
-        connection.execute(update(generations).where(generations.c.generation == generation).values(finished_at=clock()))
+        connection.execute(
+            update(generations).where(generations.c.generation == generation).values(finished_at=clock())
+        )
         connection.execute(delete(live_generation))
         connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
     with ledger.writing() as connection:
@@ -197,7 +197,7 @@ def stored_rows(connection: Connection, build: int, ladder: str) -> list[tuple[i
     table = generation_standings
     columns = (table.c.rank, table.c.player, table.c.points, table.c.games, table.c.qualified)
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
-    return list(connection.execute(query).tuples())
+    return [(row.rank, row.player, row.points, row.games, row.qualified) for row in connection.execute(query)]
 
 
 @contextmanager

@@ -1,13 +1,14 @@
 """Ladders: their names, which games are on which, and the stream of games and adjustments that each replays.
 
-    club-catan-elo/3-4      the ruleset's id, then a value for each member of its partition
+club-catan-elo/3-4      the ruleset's id, then a value for each member of its partition
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -20,11 +21,11 @@ from ledger.games import STATUSES
 from ledger.rejections import shown
 from ledger.zones import zone
 from projections.contract import Rule
-from projections.facts import ABORTED, NONE, UNRATED, Facts
+from projections.facts import ABORTED, LABELS, NONE, UNRATED, Adjustment, Facts
 from projections.rulesets import Version, band_range, in_force
 
 
-class Start(NamedTuple):
+class Inserted(NamedTuple):
     """An adjustment at its place in a stream: before the game of index `game`, `units` are added."""
 
     game: int
@@ -51,13 +52,14 @@ class Stream:
     columns: list[array[int]] = field(default_factory=list)
     version: array[int] = field(default_factory=lambda: array("h"))
     row: array[int] = field(default_factory=lambda: array("q"))
-    adjustments: list[Start] = field(default_factory=list)
+    adjustments: list[Inserted] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)
 
     def number(self, facts: Facts, player: int) -> int:
         """The player's number on this ladder, given on first use."""
-        number = self.numbers.setdefault(player, len(self.names))
-        if number == len(self.names):
+        number = self.numbers.get(player)
+        if number is None:
+            number = self.numbers[player] = len(self.names)
             self.names.append(facts.players[player])
         return number
 
@@ -83,7 +85,9 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
     by, bands = ruleset.partition.by, ruleset.partition.bands
     form = "/".join([ruleset.id, *(part.upper() for part in by)])
     if len(name.values) != len(by) or not all(name.values):
-        return f"the ladders of {ruleset.id} are named {form}" + (f", {by[-1].upper()} one of {', '.join(bands)}" if bands else "")
+        return f"the ladders of {ruleset.id} are named {form}" + (
+            f", {by[-1].upper()} one of {', '.join(bands)}" if bands else ""
+        )
     for part, value in zip(by, name.values, strict=True):
         if part == "players" and bands and value not in bands:
             return f"{shown(value)} is none of the bands {', '.join(bands)}"
@@ -99,7 +103,9 @@ def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> Iterator[tuple
         if part == "players":
             seats = facts.seats[row]
             bands = ruleset.partition.bands
-            choices.append([b for b in bands if band_range(b)[0] <= seats <= band_range(b)[1]] if bands else [str(seats)])
+            choices.append(
+                [b for b in bands if band_range(b)[0] <= seats <= band_range(b)[1]] if bands else [str(seats)]
+            )
         elif part in ("month", "year"):
             local = _local(facts.occurred_at[row], ruleset.time_zone)
             choices.append([f"{local.year:04d}-{local.month:02d}" if part == "month" else f"{local.year:04d}"])
@@ -135,7 +141,7 @@ def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
 
 
 def why_left_out(facts: Facts, row: int, participant: int, ruleset: Ruleset) -> str | None:
-    """Why a participant does not count although his game may, or None. `participant` indexes the participants' arrays."""
+    """Why a participant (an index of the participants' arrays) does not count although his game may, or None."""
     status = STATUSES[facts.status[participant]]
     if status in ruleset.scope.exclude_status:
         return f"{ruleset.name} leaves out players with the status {status}"
@@ -148,34 +154,45 @@ def why_left_out(facts: Facts, row: int, participant: int, ruleset: Ruleset) -> 
 
 def counted(facts: Facts, row: int, version: Version) -> list[int]:
     """The counted participants of a game in the order of their ids, as indices of the participants' arrays."""
-    first = facts.start[row]
-    everybody = range(first, first + facts.count[row])
-    return sorted(
-        (p for p in everybody if why_left_out(facts, row, p, version.ruleset) is None),
-        key=lambda p: facts.players[facts.player[p]],
+    participants = sorted(
+        range(facts.start[row], facts.start[row] + facts.count[row]), key=lambda p: facts.players[facts.player[p]]
     )
+    scope = version.ruleset.scope
+    if not (scope.exclude_status or scope.exclude_accounts):
+        return participants
+    return [p for p in participants if why_left_out(facts, row, p, version.ruleset) is None]
 
 
-def why_not_counted(facts: Facts, row: int, versions: Sequence[Version]) -> tuple[Version | None, list[int], str | None]:
+def why_not_scored(facts: Facts, version: Version, participants: Sequence[int]) -> str | None:
+    """Why the rule does not score a game in scope with these counted participants, or None."""
+    if len(participants) < 2:
+        return "fewer than two counted players"
+    if version.rule.check is None:
+        return None
+    columns = [[facts.column(name)[p] for p in participants] for name in version.rule.columns]
+    return version.rule.check(len(participants), columns, version.params)
+
+
+def why_not_counted(
+    facts: Facts, row: int, versions: Sequence[Version]
+) -> tuple[Version | None, list[int], str | None]:
     """The version that scores a game, its counted participants, and why the game does not count after all, or None."""
     version = in_force(versions, facts.occurred_at[row])
     if version is None:
         first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
-        return None, [], f"no version of {versions[0].ruleset.id} was in force then" + (f" (the first from {first})" if first else "")
+        since = f" (the first from {first})" if first else ""
+        return None, [], f"no version of {versions[0].ruleset.id} was in force then{since}"
     if reason := why_out_of_scope(facts, row, version.ruleset):
         return version, [], reason
     participants = counted(facts, row, version)
-    if len(participants) < 2:
-        return version, participants, "fewer than two counted players"
-    columns = [[facts.column(name)[p] for p in participants] for name in version.rule.columns]
-    return version, participants, version.rule.check(len(participants), columns, version.params)
+    return version, participants, why_not_scored(facts, version, participants)
 
 
 def order(facts: Facts, as_of: int | None = None) -> list[int]:
     """The rows of the games that occurred up to an instant, in replay order: by time, then by first position."""
-    rows = range(len(facts.occurred_at))
+    rows: Iterable[int] = range(len(facts.occurred_at))
     if as_of is not None:
-        rows = [row for row in rows if facts.occurred_at[row] <= as_of]  # type: ignore[assignment]
+        rows = (row for row in rows if facts.occurred_at[row] <= as_of)
     # rows stand in the order of their first positions, and sorting is stable
     return sorted(rows, key=facts.occurred_at.__getitem__)
 
@@ -189,60 +206,78 @@ def streams(
     ordered: Sequence[int] | None = None,
 ) -> dict[str, Stream]:
     """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name."""
-    first = versions[0]
-    found: dict[str, Stream] = {}
-    games = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
-    game_label = facts.labels["game"]
+    ruleset = versions[0].ruleset
+    found: dict[tuple[str, ...], Stream] = {}
+    since, version_since = _timeline(versions)
+    slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
+    slug, partition_labels = (
+        facts.labels["game"],
+        [facts.labels[name] for name in ruleset.partition.by if name in LABELS],
+    )
+    by_time = any(part in ("month", "year") for part in ruleset.partition.by)
+    # games that agree in all that scope and partition look at share their answers
+    in_scope: dict[tuple[int, ...], bool] = {}
+    ladders: dict[tuple[int, ...], list[tuple[str, ...]]] = {}
 
     def stream(values: tuple[str, ...]) -> Stream:
-        name = "/".join([first.ruleset.id, *values])
-        if name not in found:
-            found[name] = Stream(name, first.rule, list(versions), columns=[array("i") for _ in _widest(versions)])
-        return found[name]
+        if values not in found:
+            widest = max((version.rule.columns for version in versions), key=len)
+            name = "/".join([ruleset.id, *values])
+            found[values] = Stream(name, versions[0].rule, list(versions), columns=[array("i") for _ in widest])
+        return found[values]
 
     for row in order(facts, as_of) if ordered is None else ordered:
-        if game_label[row] not in games:
+        index = version_since[bisect_right(since, facts.occurred_at[row]) - 1] if slug[row] in slugs else NONE
+        if index == NONE:
             continue
-        ladders = [values for values in partition_values(facts, row, first.ruleset) if only is None or values == only]
-        if not ladders:
+        version, seats = versions[index], facts.seats[row]
+        kinds = (index, slug[row], facts.labels["kind"][row], facts.labels["group"][row], facts.flags[row], seats)
+        if kinds not in in_scope:
+            in_scope[kinds] = why_out_of_scope(facts, row, version.ruleset) is None
+        if not in_scope[kinds]:
             continue
-        version, participants, reason = why_not_counted(facts, row, versions)
-        if version is None or reason is not None:
+        cell = (seats, *[label[row] for label in partition_labels], *([row] if by_time else []))
+        if cell not in ladders:
+            ladders[cell] = [v for v in partition_values(facts, row, ruleset) if only is None or v == only]
+        if not ladders[cell]:
             continue
-        for values in ladders:
-            _add_game(stream(values), facts, row, version, participants)
+        participants = counted(facts, row, version)
+        if why_not_scored(facts, version, participants) is None:
+            for values in ladders[cell]:
+                _add_game(stream(values), facts, row, index, participants)
     for adjustment in sorted(facts.adjustments):
         name = parse_name(adjustment.ladder)
         late = as_of is not None and adjustment.occurred_at > as_of
-        if name.ruleset_id == first.ruleset.id and not late and only in (None, name.values):
-            _add_adjustment(stream(name.values), facts, adjustment.player, adjustment.points,
-                            adjustment.position, adjustment.occurred_at)  # fmt: skip
-    return found
+        if name.ruleset_id == ruleset.id and not late and only in (None, name.values):
+            _add_adjustment(stream(name.values), facts, adjustment)
+    return {stream.ladder: stream for stream in found.values()}
 
 
-def _widest(versions: Sequence[Version]) -> tuple[str, ...]:
-    return max((version.rule.columns for version in versions), key=len)
+def _timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
+    """Instants in order, and the index of the version in force from each on; NONE before the first."""
+    instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
+    chosen = [in_force(versions, instant) for instant in instants]
+    indices = {id(version): index for index, version in enumerate(versions)}
+    return [-(2**63), *instants], [NONE, *(indices[id(version)] for version in chosen)]
 
 
-def _add_game(stream: Stream, facts: Facts, row: int, version: Version, participants: list[int]) -> None:
-    stream.players.extend(stream.number(facts, facts.player[p]) for p in participants)
-    for name, column in zip(version.rule.columns, stream.columns, strict=False):
+def _add_game(stream: Stream, facts: Facts, row: int, version: int, participants: Sequence[int]) -> None:
+    stream.players.extend([stream.number(facts, facts.player[p]) for p in participants])
+    columns = stream.versions[version].rule.columns
+    for name, column in zip(columns, stream.columns, strict=False):
         source = facts.column(name)
-        column.extend(source[p] for p in participants)
-    for column in stream.columns[len(version.rule.columns) :]:
-        column.extend(NONE for _ in participants)
+        column.extend([source[p] for p in participants])
+    for column in stream.columns[len(columns) :]:
+        column.extend([NONE] * len(participants))
     stream.offsets.append(len(stream.players))
-    stream.version.append(stream.versions.index(version))
+    stream.version.append(version)
     stream.row.append(row)
 
 
-def _add_adjustment(stream: Stream, facts: Facts, player: int, points: str, position: int, occurred_at: int) -> None:
+def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment) -> None:
     # behind every game that comes before it in replay order; games and adjustments share one order
-    low, high = 0, len(stream.row)
-    while low < high:
-        middle = (low + high) // 2
-        row = stream.row[middle]
-        earlier = (facts.occurred_at[row], facts.first_position[row]) < (occurred_at, position)
-        low, high = (middle + 1, high) if earlier else (low, middle)
-    units = int(Decimal(points) * stream.rule.scale)
-    stream.adjustments.append(Start(low, stream.number(facts, player), units, position, occurred_at))
+    moment = (adjustment.occurred_at, adjustment.position)
+    game = bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
+    units = int(Decimal(adjustment.points) * stream.rule.scale)
+    number = stream.number(facts, adjustment.player)
+    stream.adjustments.append(Inserted(game, number, units, adjustment.position, adjustment.occurred_at))

@@ -102,7 +102,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         problems.append(Problem(key, message))
     if problems:
         return None, problems
-    since = ruleset.effective_from and max(_start(ruleset.effective_from, ruleset.time_zone), INSTANT_MIN)
+    since = None if ruleset.effective_from is None else _start(ruleset.effective_from, ruleset.time_zone)
     return Version(ruleset, found, params, found.prepare(params), since, position), []
 
 

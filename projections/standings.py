@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from ledger.canonical import dump, format_instant
 from ledger.rejections import shown
 from ledger.store import read_records_at, read_where
-from projections.contract import exact
+from projections.contract import Term, exact
 from projections.facts import Facts
 from projections.ladders import (
     Stream,
@@ -175,7 +175,9 @@ def explain(
         reason = f"the game is not on this ladder: it belongs to another {by}"
     if reason is None and as_of is not None and facts.occurred_at[row] > as_of:
         reason = "the game was played later than --as-of"
-    stream = streams(facts, versions, only=name.values, as_of=as_of).get(ladder) or Stream(ladder, versions[0].rule, versions)
+    stream = streams(facts, versions, only=name.values, as_of=as_of).get(ladder) or Stream(
+        ladder, versions[0].rule, versions
+    )
     scale = stream.rule.scale
     counted_players: dict[str, dict[str, Any]] = {}
     minted = burned = 0
@@ -190,10 +192,9 @@ def explain(
         names = [facts.players[facts.player[p]] for p in participants]
         terms = version.rule.explain(n, names, before, columns, version.params, change)
         for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
-            counted_players[player] = _explained(player, had, moved, scale, [
-                {"term": t.term, "amount": exact(t.amount, scale), "detail": t.detail} | ({"note": t.note} if t.note else {})
-                for t in reasons
-            ])  # fmt: skip
+            counted_players[player] = _explained(
+                player, had, moved, scale, [_term(reason, scale) for reason in reasons]
+            )
     return {
         "game_id": game_id,
         "ladder": ladder,
@@ -207,6 +208,11 @@ def explain(
             {"account": "burned", "amount": exact(burned, scale)},
         ],
     }
+
+
+def _term(term: Term, scale: int) -> dict[str, str]:
+    found = {"term": term.term, "amount": exact(term.amount, scale), "detail": term.detail}
+    return {**found, "note": term.note} if term.note else found
 
 
 def _explained(player: str, before: int, change: int, scale: int, terms: Sequence[dict[str, str]]) -> dict[str, Any]:
@@ -228,7 +234,9 @@ def _everybody(
     outcome, _ = replay(stream, stop=earlier)
     found = []
     first = facts.start[row]
-    for p in sorted(range(first, first + facts.count[row]), key=lambda p: (facts.place[p], facts.players[facts.player[p]])):
+    for p in sorted(
+        range(first, first + facts.count[row]), key=lambda p: (facts.place[p], facts.players[facts.player[p]])
+    ):
         name = facts.players[facts.player[p]]
         entry = counted_players.get(name)
         if entry is None:

@@ -1,7 +1,8 @@
 """Generate the table of expected scores that the rule pairwise-elo/1 reads, with exact arithmetic.
 
-Entry i is 2^32 / (1 + 10^(i/8192)) rounded to the nearest integer, for i from 0 to 81920: the chance of the weaker
-player whose rating is i/8192 scales below. Run from the project's root; the rule refuses a table with another hash.
+Entry i is 2^32 / (1 + 10^(i/8192)) rounded to the nearest integer, but at least 1, for i from 0 to 81920: the chance of
+the weaker player whose rating is i/8192 scales below. It is never nothing, so that a tie is worth less than half of K to
+the stronger player however far ahead he is, as in the real formula. Run from the project's root; the rule refuses a table with another hash.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ def table() -> "array[int]":
         step = (Decimal(10).ln() / STEPS_PER_SCALE).exp()
         entries, power = [], Decimal(1)
         for _ in range(STEPS_PER_SCALE * SCALES + 1):
-            entries.append(int((ONE / (1 + power)).to_integral_value(ROUND_HALF_EVEN)))
+            entries.append(max(1, int((ONE / (1 + power)).to_integral_value(ROUND_HALF_EVEN))))
             power *= step
     return array("I", entries)
 

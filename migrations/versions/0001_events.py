@@ -42,7 +42,12 @@ def upgrade() -> None:
     op.create_index("events_by_subject", "events", ["subject"])
     recorded = sa.text("type = 'game.recorded'")
     op.create_index(
-        "events_game_recorded_once", "events", ["subject"], unique=True, sqlite_where=recorded, postgresql_where=recorded
+        "events_game_recorded_once",
+        "events",
+        ["subject"],
+        unique=True,
+        sqlite_where=recorded,
+        postgresql_where=recorded,
     )
     identity = op.create_table(
         "ledger_identity",

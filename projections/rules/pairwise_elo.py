@@ -31,7 +31,7 @@ ONE = 1 << 32
 STEPS_PER_SCALE = 8_192
 SCALES = 10
 K_MAX = 400
-TABLE_SHA256 = "43562435d99aa500ea79f354d6a120332a1bc643286889769b426f652f54323f"
+TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
 
 
 class PairwiseEloParams(Params):
@@ -83,15 +83,10 @@ def table() -> Sequence[int]:
     return array("q", entries)
 
 
-def check(n: int, columns: Columns, params: PairwiseEloParams) -> str | None:
-    """Any two or more places can be scored."""
-    return None
-
-
 def expected(gap: int, scale: int, table: Sequence[int]) -> int:
     """The expected score, in units of 2^-32, of a player `gap` micropoints above his opponent."""
     size = abs(gap)
-    weaker = 0
+    weaker = 1
     if size < SCALES * scale:
         steps = size * STEPS_PER_SCALE
         index = steps // scale
@@ -192,7 +187,7 @@ RULE = Rule(
     prepare=prepare,
     table=table,
     refuse_params=refuse_params,
-    check=check,
+    check=None,
     score=score,
     explain=explain,
 )

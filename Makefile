@@ -1,0 +1,51 @@
+# Needs Python 3.11 or newer with venv, and nothing else. Name another interpreter with PYTHON=python3.12.
+PYTHON ?= python3
+VENV := .venv
+RUN_VENV := .venv-demo
+UV ?= uv
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check evidence docs golden lock clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: $(RUN_VENV)/ready  ## the main job on a small league, in a ledger that is thrown away
+	@$(RUN_VENV)/bin/ratings demo
+
+test: check  ## style, types, and all tests, the ones of the docs included
+	$(VENV)/bin/pytest -n 2
+
+check: $(VENV)/ready
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+evidence: $(VENV)/ready  ## the long runs: killed processes, full disks, lost power, concurrent writers
+	$(VENV)/bin/pytest tests/faults --length long
+
+docs: $(VENV)/ready  ## write the reference pages again from the code
+	$(VENV)/bin/python scripts/make_docs.py
+
+golden: $(VENV)/ready  ## write the golden files again; read the difference before it is committed
+	$(VENV)/bin/pytest tests --golden write
+
+lock:  ## resolve the locked dependencies again (needs uv)
+	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock
+	$(UV) pip compile pyproject.toml --extra postgres --group dev $(LOCKING) -o requirements/dev.lock
+
+LOCKING := --upgrade --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command 'make lock'
+
+clean:  ## remove everything that these targets made
+	rm -rf $(VENV) $(RUN_VENV) build dist .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# a folder is made anew when what it was made from is newer than its stamp
+%/ready: requirements/dev.lock requirements/run.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv --clear $*
+	$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		-r requirements/$(if $(filter $(VENV),$*),dev,run).lock
+	$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,177 @@
+"""Write the reference pages that follow from the code, and bring the output shown on the other pages up to date.
+
+    python scripts/make_docs.py
+
+Tests compare the pages with what this script would write.
+"""
+
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+from console_blocks import masked, refreshed
+
+from cli.main import ratings
+from ledger import integrity, rejections
+from projections.contract import Rule
+from projections.registry import BUILT_IN
+from projections.rulesets import shipped
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs"
+NOTE = "<!-- Written by `make docs` from the code. Changes belong there. -->"
+WIDE: dict[str, Any] = {"terminal_width": 80, "max_content_width": 80}
+
+
+def cli() -> str:
+    """docs/cli.md: the help of every command, in the order in which `ratings --help` lists them."""
+    parts = [
+        "# Commands",
+        NOTE,
+        "Results go to standard output, everything else to standard error. Exit codes of all commands: 0 done, 1 a "
+        "finding or a refusal, 2 usage or configuration, 3 the store cannot be reached or is busy past its timeout.",
+        "The ledger is named by `--db`, else by the environment variable `RATINGS_DB`, else it is the file "
+        "`ratings.db` in the working folder. What the options `--as-of`, `--known-at` and `--rules` mean together is "
+        "told in [the glossary](glossary.md#the-three-axes).",
+    ]
+    with click.Context(ratings, info_name="ratings", **{**ratings.context_settings, **WIDE}) as context:
+        parts += ["## ratings", _help(ratings, context)]
+        for name, command, inner in _commands(ratings, context):
+            parts += [f"## ratings {name}", _help(command, inner)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, parent=context, info_name=name, **WIDE)
+        path = inner.command_path.removeprefix("ratings ")
+        yield path, command, inner
+        if isinstance(command, click.Group):
+            yield from _commands(command, inner)
+
+
+def _help(command: click.Command, context: click.Context) -> str:
+    return f"```text\n{command.get_help(context)}\n```"
+
+
+def refusals() -> str:
+    """docs/rejections.md: the codes of refused input and of findings."""
+    return "\n".join(
+        [
+            "# Codes of refusals and findings",
+            "",
+            NOTE,
+            "",
+            "A code is stable: it is never renamed and never used for anything else. Messages may change.",
+            "",
+            "## Refusals",
+            "",
+            "Input that `ratings import`, `record` and `rules publish` do not take. With `--format json` each stands "
+            "in `rejected` with its file, line, code and message.",
+            "",
+            "| code | meaning |",
+            "|---|---|",
+            *(f"| `{code}` | {meaning} |" for code, meaning in rejections.CODES.items()),
+            "",
+            "## Findings",
+            "",
+            "What `ratings verify` reports. Without findings it prints nothing and exits with 0.",
+            "",
+            "| code | meaning |",
+            "|---|---|",
+            *(f"| `{code}` | {meaning} |" for code, meaning in integrity.CODES.items()),
+            "",
+        ]
+    )
+
+
+def rules() -> str:
+    """docs/rules.md: the registered rules with their parameters, and the rulesets that come with the program."""
+    parts = [
+        "# Rules and shipped rulesets",
+        NOTE,
+        "A rule is a scoring function with a number. A ruleset names a rule and sets its parameters; how to write one "
+        "is told in [rulesets.md](rulesets.md).",
+    ]
+    for name, module_name in BUILT_IN.items():
+        module = import_module(module_name)
+        rule = module.RULE
+        parts += [
+            f"## Rule `{name}`",
+            _docstring(module.__doc__),
+            f"Points are counted in units of 1/{rule.scale:,}. Read from each participant: "
+            + ", ".join(f"`{column}`" for column in rule.columns) + ".",
+            "\n".join(["| parameter | values | default |", "|---|---|---|", *map(_row(rule), rule.params.model_fields)])
+            + "\n\n" + _docstring(rule.params.__doc__),
+        ]  # fmt: skip
+    parts += ["## Shipped rulesets", "`ratings init` publishes them as events, in this order."]
+    for text in shipped():
+        data = tomllib.loads(text)
+        parts += [f"### `{data['id']}@{data['version']}`", f"```toml\n{text.strip()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _docstring(text: str | None) -> str:
+    """A docstring as Markdown: what is indented is code."""
+    paragraphs = (text or "").strip().split("\n\n")
+    return "\n\n".join(f"```text\n{_dedented(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
+
+
+def _dedented(part: str) -> str:
+    return "\n".join(line.removeprefix("    ") for line in part.splitlines())
+
+
+def _row(rule: Rule) -> Callable[[str], str]:
+    properties = rule.params.model_json_schema()["properties"]
+
+    def row(name: str) -> str:
+        schema = properties[name]
+        choices = schema.get("anyOf", [schema])
+        values = [_values(choice) for choice in choices if choice.get("type") != "null"]
+        default = schema.get("default")
+        return f"| `{name}` | {' or '.join(values)} | {'none' if default is None else f'`{default}`'} |"
+
+    return row
+
+
+def _values(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "integer":
+        low, high = schema.get("minimum"), schema.get("maximum")
+        return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
+    return 'a fraction in quotes (`"64/3"`)' if schema.get("type") == "string" else schema.get("type", "any")
+
+
+PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}
+
+
+def pages_with_commands() -> list[Path]:
+    """The pages whose console blocks are run."""
+    pages = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted(FOLDER.rglob("*.md"))]
+    return [page for page in pages if "```console" in page.read_text(encoding="utf-8")]
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
+        sys.stdout.write(f"docs/{name}\n")
+    for path in pages_with_commands():
+        text = path.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            now = refreshed(path, Path(folder), ROOT)
+        # what differs in hashes and times alone is left as it is
+        if masked(now) != masked(text):
+            path.write_text(now, encoding="utf-8")
+            sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""The pages are complete: reference pages follow from the code, links resolve, no command, code or rule is missing."""
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from make_docs import FOLDER, PAGES, ROOT
+
+from cli.main import COMMANDS
+from ledger import integrity, rejections
+from ledger.events import TYPES
+from projections.registry import rule_names
+
+PAGES_BY_HAND = [page for page in sorted(FOLDER.rglob("*.md")) if page.name not in PAGES]
+# names of places that a public project has no business with, put together so that this file does not hold them
+FORBIDDEN = (
+    "/" + "work" + "/",
+    "sub" + "agent",
+    "py" + "pi.org",
+    "files.python" + "hosted.org",
+    "--index" + "-url http",
+)
+
+
+def text_files() -> Iterator[Path]:
+    """The files of the project that are text: those that git knows or would take, else those that lie here."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    names = listed.stdout.decode().split("\0") if listed.returncode == 0 else []
+    for path in map(ROOT.joinpath, filter(None, names)) if names else sorted(FOLDER.rglob("*.md")):
+        if path.is_file() and b"\0" not in path.read_bytes():
+            yield path
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_reference_page_follows_from_the_code(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "make docs"
+
+
+def test_every_command_code_rule_and_type_is_documented() -> None:
+    commands = (FOLDER / "cli.md").read_text(encoding="utf-8")
+    codes = (FOLDER / "rejections.md").read_text(encoding="utf-8")
+    rules = (FOLDER / "rules.md").read_text(encoding="utf-8")
+    importing = (FOLDER / "importing.md").read_text(encoding="utf-8")
+    missing = [
+        *(name for name in COMMANDS if f"\n## ratings {name}\n" not in commands),
+        *(code for code in (*rejections.CODES, *integrity.CODES) if f"\n| `{code}` |" not in codes),
+        *(name for name in rule_names() if f"\n## Rule `{name}`\n" not in rules),
+        *(name for name in TYPES if f"`{name}`" not in importing),
+    ]
+    assert missing == []
+
+
+def test_every_dependency_earns_its_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]
+    named = [
+        *project["project"]["dependencies"],
+        *(entry for group in groups for entry in group if isinstance(entry, str)),
+    ]
+    names = {re.split(r"[\[<>=~! ]", entry)[0] for entry in named}
+    page = (FOLDER / "dependencies.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)) == names
+    locked = (ROOT / "requirements" / "dev.lock").read_text(encoding="utf-8")
+    assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
+
+
+def test_links_lead_to_files_and_headings() -> None:
+    broken = []
+    for page in (*ROOT.glob("*.md"), *(ROOT / "examples").glob("*.md"), *FOLDER.rglob("*.md")):
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            if "://" in target:
+                continue
+            name, _, heading = target.partition("#")
+            linked = page.parent / name if name else page
+            if not linked.exists() or (heading and heading not in headings(linked)):
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    reached, todo = set(), [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page in reached or page.suffix != ".md":
+            continue
+        reached.add(page)
+        targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        todo += [(page.parent / target).resolve() for target in targets if "://" not in target]
+    assert [page.name for page in sorted(FOLDER.rglob("*.md")) if page not in reached] == []
+
+
+def test_no_page_of_decisions_is_longer_than_a_page() -> None:
+    lengths = {page.name: len(page.read_text(encoding="utf-8").split()) for page in (FOLDER / "decisions").glob("*.md")}
+    assert lengths
+    assert {name: length for name, length in lengths.items() if length > 600} == {}
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in text_files()
+        for text in [path.read_text(encoding="utf-8", errors="replace").lower()]
+        for word in FORBIDDEN
+        if word in text
+    ]
+    assert found == []

@@ -1,0 +1,41 @@
+"""The commands of the pages are run, and print what the pages show."""
+
+from pathlib import Path
+
+import pytest
+from console_blocks import Unexpected, masked, refreshed
+from make_docs import ROOT, pages_with_commands
+
+
+@pytest.mark.parametrize("page", pages_with_commands(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    assert masked(refreshed(page, tmp_path, ROOT)) == masked(page.read_text(encoding="utf-8")), "make docs"
+
+
+def test_the_readme_is_among_the_pages() -> None:
+    assert ROOT / "README.md" in pages_with_commands()
+
+
+def test_other_output_is_seen_and_a_failing_command_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "examples").mkdir(parents=True)
+    page = root / "page.md"
+    page.write_text(
+        "```console\n$ ratings --version\nratings, version 0.0.0\n\n$ ratings init\n```\n", encoding="utf-8"
+    )
+    (first := tmp_path / "first").mkdir()
+    shown = refreshed(page, first, root)
+    assert "version 0.0.0" not in shown
+    assert shown.endswith("\n\n$ ratings init\n```\n")
+    page.write_text("```console\n$ ratings verify\n```\n", encoding="utf-8")
+    (second := tmp_path / "second").mkdir()
+    with pytest.raises(Unexpected, match="ended with 3"):
+        refreshed(page, second, root)
+    page.write_text("```console\n$ ratings verify  # exit 3\n```\n", encoding="utf-8")
+    (third := tmp_path / "third").mkdir()
+    assert refreshed(page, third, root) == page.read_text(encoding="utf-8")
+
+
+def test_only_what_differs_from_run_to_run_is_masked() -> None:
+    assert masked(f"38:{'ab' * 32} at 2026-11-21T08:03:28.968778Z in 0.1 s") == "38:HASH at TIME in SECONDS"
+    assert masked("played 2024-10-11 18:55 UTC") == "played 2024-10-11 18:55 UTC"

@@ -1,0 +1,274 @@
+"""Edits from a plain connection: refused by the database, or, where the owner can always do it, found by `verify`."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import psycopg
+import pytest
+from fault_helpers import append_games, findings, game, plain_connection, records
+
+from ledger.records import Row, build, chain_hash, leaf_hash
+from ledger.store import head, insert_rows, open_ledger
+
+EVENTS = 5
+COLUMNS = ", ".join(Row._fields)
+REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)
+AGAIN_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory'"
+
+
+@pytest.fixture
+def attacked(ledger_url: str) -> str:
+    """A ledger with five games and an event that supersedes the second."""
+    append_games(ledger_url, [game(number) for number in range(1, EVENTS)])
+    ledger = open_ledger(ledger_url)
+    with ledger.writing() as connection:
+        ledger.dialect.lock_appends(connection)
+        insert_rows(connection, [Row(**forged(ledger_url, "correction", supersedes="game:g-2"))])
+    assert findings(ledger_url) == []
+    return ledger_url
+
+
+def forged(url: str, number: int | str = "new", supersedes: str | None = None, **changes: Any) -> dict[str, Any]:
+    """The columns of an event that would continue the log honestly, apart from the `changes`."""
+    with open_ledger(url).reading() as connection:
+        before = head(connection)
+    position, draft = changes.get("position", before.position + 1), game(number)
+    record = build(draft, position, before.recorded_at, "mallory", supersedes)
+    leaf = leaf_hash(record)
+    row = Row(
+        position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, before.recorded_at, "mallory",
+        supersedes, record, leaf, chain_hash(before.chain_hash, leaf),
+    )  # fmt: skip
+    return {**row._asdict(), **changes}
+
+
+def execute(url: str, statement: str, row: dict[str, Any] | None = None) -> int:
+    """Run a statement on a plain connection; `VALUES` stands for the row. Gives the number of rows that it touched."""
+    mark = "%s" if url.startswith("postgresql") else "?"
+    statement = statement.replace("VALUES", f"({COLUMNS}) VALUES ({', '.join([mark] * len(Row._fields))})")
+    with closing(plain_connection(url)) as connection:
+        return connection.execute(statement, tuple(row.values()) if row else ()).rowcount
+
+
+def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:
+    """Assert that the store refuses a statement and is as it was."""
+    before = records(url)
+    with pytest.raises(REFUSALS):
+        execute(url, statement, row)
+    assert records(url) == before
+    assert findings(url) == []
+
+
+def test_an_honest_row_is_accepted_so_that_refusals_mean_something(attacked: str) -> None:
+    assert execute(attacked, "INSERT INTO events VALUES", forged(attacked)) == 1
+    assert execute(attacked, f"INSERT INTO events VALUES {AGAIN_ON_CONFLICT}", forged(attacked, 99)) == 1
+    assert findings(attacked) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET recorded_by = 'mallory' WHERE position = 2",
+        "UPDATE events SET position = position + 100",
+        "UPDATE events SET position = position",
+        "DELETE FROM events",
+        "DELETE FROM events WHERE position = (SELECT max(position) FROM events)",
+        "UPDATE ledger_identity SET ledger_id = 'mallory'",
+        "DELETE FROM ledger_identity",
+    ],
+)
+def test_update_and_delete_are_refused(attacked: str, statement: str) -> None:
+    refused(attacked, statement)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"position": EVENTS + 2}, id="gap"),
+        pytest.param({"position": 3}, id="taken position"),
+        pytest.param({"position": 0}, id="position zero"),
+        pytest.param({"position": -1}, id="negative position"),
+        pytest.param({"position": 2**63 - 1}, id="last position there is"),
+        pytest.param({"event_id": "game:g-2"}, id="taken event id"),
+        pytest.param({"subject": "game:g-2"}, id="second game.recorded of a game"),
+        pytest.param({"recorded_at": 0}, id="recorded before the head"),
+        pytest.param({"leaf_hash": b"short"}, id="no hash"),
+    ],
+)
+@pytest.mark.parametrize("conflict", ["", "ON CONFLICT DO NOTHING", AGAIN_ON_CONFLICT])
+def test_rows_that_do_not_continue_the_log_are_not_inserted(
+    attacked: str, changes: dict[str, Any], conflict: str
+) -> None:
+    row = forged(attacked, **changes)
+    before = records(attacked)
+    try:
+        touched = execute(attacked, f"INSERT INTO events VALUES {conflict}", row)
+    except (*REFUSALS, psycopg.IntegrityError):
+        touched = 0
+    assert touched == 0
+    assert records(attacked) == before
+    assert findings(attacked) == []
+
+
+def test_a_second_event_that_supersedes_the_same_one_is_refused(attacked: str) -> None:
+    with pytest.raises((sqlite3.IntegrityError, psycopg.errors.UniqueViolation)):
+        execute(attacked, "INSERT INTO events VALUES", forged(attacked, supersedes="game:g-2"))
+    assert findings(attacked) == []
+
+
+SQLITE_OVERWRITES = [
+    pytest.param({"position": 3}, id="position"),
+    pytest.param({"position": None}, id="no position"),
+    pytest.param({"event_id": "game:g-2"}, id="event_id"),
+    pytest.param({"supersedes": "game:g-2"}, id="supersedes"),
+    pytest.param({"subject": "game:g-2"}, id="game"),
+    pytest.param({"position": EVENTS + 2}, id="gap"),
+    pytest.param({"position": -1}, id="negative position"),
+]
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "verb", ["INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE", "INSERT OR FAIL", "INSERT OR ROLLBACK"]
+)
+@pytest.mark.parametrize("changes", SQLITE_OVERWRITES)
+def test_insert_or_replace_overwrites_nothing(attacked: str, verb: str, changes: dict[str, Any]) -> None:
+    honest = forged(attacked)
+    refused(attacked, f"{verb} INTO events VALUES", {**honest, **changes})
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE OR REPLACE events SET position = 2 WHERE position = 3",
+        "UPDATE OR REPLACE events SET event_id = 'game:g-2' WHERE position = 3",
+        "UPDATE OR REPLACE events SET supersedes = 'game:g-2' WHERE position = 3",
+        "UPDATE OR IGNORE events SET recorded_by = 'mallory'",
+        "UPDATE events SET rowid = 77 WHERE rowid = 3",
+        "INSERT OR REPLACE INTO ledger_identity (singleton, ledger_id) SELECT 1, 'mallory'",
+    ],
+)
+def test_update_or_replace_is_refused(attacked: str, statement: str) -> None:
+    refused(attacked, statement)
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("statement", ["TRUNCATE events", "TRUNCATE events CASCADE", "TRUNCATE ledger_identity"])
+def test_truncate_is_refused(attacked: str, statement: str) -> None:
+    refused(attacked, statement)
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_merge_and_rows_with_other_hashes_are_refused(attacked: str) -> None:
+    refused(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
+    refused(attacked, "INSERT INTO events VALUES", forged(attacked, record='{"by":"mallory"}'))
+    refused(
+        attacked,
+        "MERGE INTO events e USING (SELECT 2 AS position) s ON e.position = s.position "
+        "WHEN MATCHED THEN UPDATE SET recorded_by = 'mallory'",
+    )
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_a_row_with_other_hashes_is_found_in_sqlite(attacked: str) -> None:
+    execute(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
+    assert [(found.code, found.position) for found in findings(attacked)] == [("chain-hash", EVENTS + 1)]
+
+
+def drop_trigger(url: str, name: str) -> str:
+    """Drop a trigger of `events` as the owner can, and give its definition."""
+    with closing(plain_connection(url)) as connection:
+        if isinstance(connection, sqlite3.Connection):
+            definition = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchone()[0]
+            connection.execute(f"DROP TRIGGER {name}")
+        else:
+            query = "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgname = %s"
+            definition = connection.execute(query, (name,)).fetchone()[0]
+            connection.execute(f"DROP TRIGGER {name} ON events")
+    return str(definition)
+
+
+def test_a_dropped_trigger_is_found_before_anything_is_edited(attacked: str) -> None:
+    for name in ("events_refuse_update", "events_refuse_delete", "events_guard_insert"):
+        definition = drop_trigger(attacked, name)
+        assert [(found.code, name in found.message) for found in findings(attacked)] == [("guard", True)]
+        execute(attacked, definition)
+        assert findings(attacked) == []
+
+
+EDITS = {
+    "UPDATE events SET record = replace(record, 'anna', 'zora') WHERE position = 2": {("leaf-hash", 2)},
+    "UPDATE events SET subject = 'game:other' WHERE position = 2": {("column", 2)},
+    "UPDATE events SET recorded_by = 'mallory' WHERE position = 4": {("column", 4)},
+    "UPDATE events SET occurred_at = occurred_at + 1 WHERE position = 4": {("column", 4)},
+    "UPDATE events SET chain_hash = leaf_hash WHERE position = 3": {("chain-hash", 3), ("chain-hash", 4)},
+    "UPDATE events SET recorded_at = recorded_at + 1000000 WHERE position = 3": {("column", 3), ("time-order", 4)},
+    "UPDATE events SET position = 50 WHERE position = 5": {("missing", 5), ("column", 50)},
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("reinstated", [False, True], ids=["trigger gone", "trigger reinstated"])
+def test_an_edit_behind_a_dropped_trigger_is_found(
+    attacked: str, ratings: Callable[..., Any], edit: str, reinstated: bool
+) -> None:
+    definition = drop_trigger(attacked, "events_refuse_update")
+    assert execute(attacked, edit) == 1
+    if reinstated:
+        execute(attacked, definition)
+    expected = EDITS[edit] | (set() if reinstated else {("guard", None)})
+    assert {(found.code, found.position) for found in findings(attacked)} == expected
+    result = ratings("verify", db=attacked)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert all(f"position {position}: " in result.stdout for _, position in EDITS[edit])
+
+
+def test_a_deleted_event_is_found(attacked: str) -> None:
+    definition = drop_trigger(attacked, "events_refuse_delete")
+    execute(attacked, "DELETE FROM events WHERE position = 3")
+    execute(attacked, definition)
+    assert [(found.code, found.position) for found in findings(attacked)] == [("missing", 3)]
+
+
+def test_a_rewritten_history_is_found_by_its_head(attacked: str, ratings: Callable[..., Any]) -> None:
+    """The owner can cut the log off and go on with another history; whoever kept a head can prove it."""
+    with open_ledger(attacked).reading() as connection:
+        kept = head(connection)
+    definition = drop_trigger(attacked, "events_refuse_delete")
+    execute(attacked, f"DELETE FROM events WHERE position = {EVENTS}")
+    execute(attacked, definition)
+    execute(attacked, "INSERT INTO events VALUES", forged(attacked))
+    assert findings(attacked) == []
+    result = ratings("verify", "--head", kept, db=attacked)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("head: ")
+
+
+@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+def test_guards_removed_from_the_schema_table_are_found(attacked: str) -> None:
+    with closing(plain_connection(attacked)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_master WHERE type = 'trigger'")
+    assert {found.code for found in findings(attacked)} >= {"guard"}
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize(
+    "weakening",
+    [
+        "ALTER TABLE events DISABLE TRIGGER events_refuse_update",
+        "ALTER TABLE events ENABLE REPLICA TRIGGER events_refuse_update",
+        "CREATE OR REPLACE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "DROP TRIGGER events_refuse_update ON events; CREATE TABLE decoy (LIKE events); "
+        "CREATE TRIGGER events_refuse_update BEFORE UPDATE ON decoy FOR EACH ROW EXECUTE FUNCTION ledger_refuse()",
+        "DROP TRIGGER events_refuse_update ON events; CREATE SCHEMA decoy; CREATE TABLE decoy.events (position int); "
+        "CREATE TRIGGER events_refuse_update BEFORE UPDATE ON decoy.events FOR EACH ROW EXECUTE FUNCTION "
+        "ledger_refuse()",
+    ],
+)
+def test_a_weakened_guard_is_found(attacked: str, weakening: str) -> None:
+    execute(attacked, weakening)
+    assert {found.code for found in findings(attacked)} == {"guard"}

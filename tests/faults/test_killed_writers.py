@@ -1,0 +1,156 @@
+"""Writers that die by `kill -9` at random instants, and many writers at once with a reader behind them."""
+
+import json
+import os
+import random
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+from fault_helpers import append_games, findings, fork, game, records, wait_for
+from sqlalchemy import create_engine
+
+from ledger import clock
+from ledger.events import Draft
+from ledger.store import append, open_ledger, read_records
+
+WRITERS = 4
+EVENTS_BETWEEN_KILLS = 24
+BATCH_EVENTS_MAX = 8
+
+
+def batch(writer: int, number: int) -> list[Draft]:
+    """The batch of that number of a writer, always the same."""
+    return [game(f"{writer}-{number}-{place}") for place in range(1 + (writer + number * 5) % BATCH_EVENTS_MAX)]
+
+
+def commit_batches(url: str, writer: int, number: int, acknowledge: int) -> None:
+    """Append batch after batch; tell of each that is committed: writer, number, `position:hash` of each record."""
+    ledger = open_ledger(url)
+    while True:
+        done = append(ledger, batch(writer, number), by="test", clock=clock.now)
+        assert not done.refused
+        # nothing is appended when the writer before was killed between its commit and its acknowledgement
+        with ledger.reading() as connection:
+            pages = list(read_records(connection, done.head.position - done.appended, done.head.position))
+        told = (f"{position}:{sha256(record.encode()).hexdigest()}" for page in pages for position, record in page)
+        os.write(acknowledge, f"{writer} {number} {' '.join(told)}\n".encode())
+        number += 1
+
+
+@contextmanager
+def pipe_of_lines() -> Iterator[tuple[int, Callable[[float], list[str]]]]:
+    """The writing end of a pipe, and a function that waits so many seconds for lines and gives them."""
+    reading, writing = os.pipe()
+    rest = b""
+
+    def lines(seconds: float) -> list[str]:
+        nonlocal rest
+        while select.select([reading], [], [], seconds)[0]:
+            rest += os.read(reading, 65_536)
+            seconds = 0
+        *whole, rest = rest.split(b"\n")
+        return [line.decode() for line in whole]
+
+    try:
+        yield writing, lines
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int, str], list[int]]:
+    """Strike until so many writers are dead: the acknowledged hashes by position, and the next batch of each writer."""
+    acknowledged: dict[int, str] = {}
+    following = [0] * WRITERS
+
+    def note(lines: list[str]) -> int:
+        for line in lines:
+            writer, number, *told = line.split()
+            following[int(writer)] = int(number) + 1
+            for position, digest in (entry.split(":") for entry in told):
+                assert int(position) not in acknowledged, "two writers were given one position"
+                acknowledged[int(position)] = digest
+        return sum(line.count(":") for line in lines)
+
+    with pipe_of_lines() as (acknowledge, lines):
+        for _ in range(kills // WRITERS):
+            children = [fork(commit_batches, url, writer, following[writer], acknowledge) for writer in range(WRITERS)]
+            chance.shuffle(children)
+            end = time.monotonic() + 60
+            events_in = 0
+            while events_in < EVENTS_BETWEEN_KILLS:
+                assert time.monotonic() < end, "the writers do not get on"
+                events_in += note(lines(1))
+            for child in children:
+                # the others go on while one is dead
+                time.sleep(chance.uniform(0, 0.006))
+                os.kill(child, signal.SIGKILL)
+            assert wait_for(children) == [-signal.SIGKILL] * WRITERS
+            note(lines(0))
+    return acknowledged, following
+
+
+def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) -> None:
+    kills = 2_000 if at_length else 200
+    acknowledged, following = kill_writers(ledger_url, kills, random.Random(kills))
+    stored = records(ledger_url)
+    assert len(acknowledged) >= EVENTS_BETWEEN_KILLS * kills // WRITERS
+    # every acknowledged event with the same bytes, no gap, no duplicate
+    assert {position: sha256(stored[position].encode()).hexdigest() for position in acknowledged} == acknowledged
+    assert list(stored) == list(range(1, len(stored) + 1))
+    ids = [json.loads(record)["id"] for record in stored.values()]
+    assert len(ids) == len(set(ids))
+    assert findings(ledger_url) == []
+    # a batch that nobody acknowledged is there whole or not at all, and of each writer it can only be the last
+    for writer, number in enumerate(following):
+        for whole in range(number):
+            assert {draft.event_id for draft in batch(writer, whole)} <= set(ids)
+        assert len({draft.event_id in ids for draft in batch(writer, number)}) == 1
+    expected = sum(len(batch(writer, number)) for writer in range(WRITERS) for number in range(following[writer]))
+    extra = sum(len(batch(w, n)) for w, n in enumerate(following) if batch(w, n)[0].event_id in ids)
+    assert len(ids) == expected + extra
+
+
+def append_singly(url: str, writer: int, count: int) -> None:
+    ledger = open_ledger(url)
+    if url.startswith("postgresql"):
+        # a process that appends all day keeps its connection
+        ledger = replace(ledger, engine=create_engine(ledger.engine.url))
+    for number in range(count):
+        done = append(ledger, [game(f"{writer}-{number}")], by="test", clock=clock.now)
+        assert done.appended == 1
+
+
+@pytest.mark.slow
+def test_a_tailing_reader_misses_nothing_of_eight_writers(ledger_url: str) -> None:
+    writers, each = 8, 500
+    children = [fork(append_singly, ledger_url, writer, each) for writer in range(writers)]
+    ledger = open_ledger(ledger_url)
+    tailed: list[tuple[int, str]] = []
+    running = set(children)
+    while running:
+        # look who has ended before reading: what they wrote is then there to be read
+        running -= {child for child in running if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)}
+        with ledger.reading() as connection:
+            for page in read_records(connection, after=len(tailed)):
+                tailed += page
+        time.sleep(0.02)
+    assert wait_for(children) == [0] * writers
+    assert [position for position, _ in tailed] == list(range(1, writers * each + 1))
+    assert tailed == list(records(ledger_url).items())
+    ids = {json.loads(record)["id"] for _, record in tailed}
+    assert ids == {f"game:g-{writer}-{number}" for writer in range(writers) for number in range(each)}
+    assert findings(ledger_url) == []
+
+
+def test_writers_of_the_same_batch_append_it_once(ledger_url: str) -> None:
+    drafts = [game(number) for number in range(40)]
+    children = [fork(append_games, ledger_url, drafts) for _ in range(WRITERS)]
+    assert wait_for(children) == [0] * WRITERS
+    assert [json.loads(record)["id"] for record in records(ledger_url).values()] == [d.event_id for d in drafts]

@@ -1,0 +1,120 @@
+"""Strict JSON in, canonical JSON out: RFC 8785 for everything that a record can hold, and a code for the rest."""
+
+import json
+
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.canonical import INTEGER_MAX, dump, parse_object
+from ledger.rejections import Refused
+
+keys = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=8)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+integers = st.integers(-INTEGER_MAX, INTEGER_MAX)
+values = st.recursive(
+    st.booleans() | integers | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+objects = st.dictionaries(keys, values, max_size=6)
+
+
+@given(objects)
+def test_given_what_a_record_can_hold_when_dumped_then_it_is_rfc_8785(value: dict[str, object]) -> None:
+    assert dump(value).encode() == rfc8785.dumps(value)
+
+
+@given(objects)
+def test_given_canonical_json_when_parsed_and_dumped_then_not_a_byte_moves(value: dict[str, object]) -> None:
+    line = dump(value).encode()
+
+    assert parse_object(line) == value
+    assert dump(parse_object(line)).encode() == line
+
+
+@given(objects, st.booleans())
+def test_given_other_spellings_when_parsed_then_the_canonical_form_is_one(value: dict[str, object], escaped: bool) -> None:
+    spelled = json.dumps(value, ensure_ascii=escaped, indent=1).encode()
+
+    assert dump(parse_object(spelled)) == dump(value)
+
+
+@given(st.binary(max_size=60) | texts.map(str.encode))
+def test_given_any_bytes_when_parsed_then_an_object_or_a_refusal(line: bytes) -> None:
+    try:
+        assert isinstance(parse_object(line), dict)
+    except Refused as problem:
+        assert problem.message.isprintable()
+
+
+REFUSED = {
+    "a member twice": (b'{"a":1,"a":1}', "duplicate-key"),
+    "a member twice, once null": (b'{"a":null,"a":1}', "duplicate-key"),
+    "a member twice, inside": (b'{"a":[{"b":1,"b":2}]}', "duplicate-key"),
+    "a member twice, once escaped": (b'{"a":1,"\\u0061":2}', "duplicate-key"),
+    "NaN": (b'{"a":NaN}', "not-a-finite-number"),
+    "Infinity": (b'{"a":Infinity}', "not-a-finite-number"),
+    "minus Infinity": (b'{"a":-Infinity}', "not-a-finite-number"),
+    "20 digits": (b'{"a":12345678901234567890}', "integer-too-large"),
+    "2^53": (b'{"a":9007199254740992}', "integer-too-large"),
+    "-2^53": (b'{"a":-9007199254740992}', "integer-too-large"),
+    "5,000 digits": (b'{"a":' + b"9" * 5_000 + b"}", "integer-too-large"),
+    "a float": (b'{"a":1.0}', "not-an-integer"),
+    "an exponent": (b'{"a":1e3}', "not-an-integer"),
+    "a huge exponent": (b'{"a":1e999}', "not-an-integer"),
+    "broken UTF-8": (b'{"a":"\xff"}', "bad-utf8"),
+    "UTF-8 cut off": (b'{"a":"\xc3', "bad-utf8"),
+    "a surrogate in UTF-8": (b'{"a":"\xed\xa0\x80"}', "bad-utf8"),
+    "UTF-16": ('{"a":1}'.encode("utf-16"), "bad-utf8"),
+    "half a surrogate pair": (b'{"a":"\\ud800"}', "lone-surrogate"),
+    "the halves swapped": (b'{"a":"\\ude00\\ud83d"}', "lone-surrogate"),
+    "half a surrogate pair in a key": (b'{"\\udfff":1}', "lone-surrogate"),
+    "brackets 100,000 deep": (b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "bad-json"),
+    "brackets never closed": (b"[" * 100_000, "bad-json"),
+    "a list": (b'[{"a":1}]', "bad-json"),
+    "a string": (b'"a"', "bad-json"),
+    "two objects": (b'{"a":1} {"a":1}', "bad-json"),
+    "cut off": (b'{"a":1', "bad-json"),
+    "a trailing comma": (b'{"a":1,}', "bad-json"),
+    "single quotes": (b"{'a':1}", "bad-json"),
+    "a raw control character": (b'{"a":"\x01"}', "bad-json"),
+    "nothing": (b"", "bad-json"),
+}
+
+
+@pytest.mark.parametrize(("line", "code"), REFUSED.values(), ids=REFUSED)
+def test_given_a_line_that_is_not_strict_json_when_parsed_then_it_is_refused_with_its_code(line: bytes, code: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        parse_object(line)
+
+    assert refusal.value.code == code
+
+
+@pytest.mark.parametrize("depth", [50, 300, 500, 800, 900, 950, 980, 990, 1_000, 2_000])
+def test_given_nested_brackets_when_parsed_then_the_object_can_be_dumped_or_is_refused(depth: int) -> None:
+    line = b'{"a":' + b"[" * depth + b'"\\ud83d\\ude00"' + b"]" * depth + b"}"
+    try:
+        value = parse_object(line)
+    except Refused as problem:
+        assert problem.code == "bad-json"
+    else:
+        assert parse_object(dump(value).encode()) == value
+
+
+def test_given_null_members_when_parsed_then_they_are_absent() -> None:
+    assert parse_object(b'{"a":null,"b":{"c":null},"d":[]}') == {"b": {}, "d": []}
+
+
+def test_given_a_surrogate_pair_when_parsed_then_it_is_one_character() -> None:
+    assert parse_object(b'{"a":"\\ud83d\\ude00"}') == {"a": "\U0001f600"}
+
+
+@pytest.mark.parametrize("number", [0, -0, 1, INTEGER_MAX, -INTEGER_MAX])
+def test_given_an_integer_within_2_to_the_53_when_parsed_then_it_is_exact(number: int) -> None:
+    assert parse_object(b'{"a":%d}' % number) == {"a": number}
+
+
+def test_given_a_minus_zero_when_parsed_then_it_is_zero() -> None:
+    assert dump(parse_object(b'{"a":-0}')) == '{"a":0}'

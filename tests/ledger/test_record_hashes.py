@@ -1,0 +1,112 @@
+"""The record of an event, byte for byte as the contract shows it, and the hashes over it."""
+
+from hashlib import sha256
+
+import pytest
+
+from ledger.canonical import dump, parse_instant, parse_object
+from ledger.events import Draft, read_event
+from ledger.records import RECORD_BYTES_MAX, ZERO, build, chain_hash, columns, leaf_hash, restored
+from ledger.rejections import Refused
+
+LINE = """{"type":"game.recorded","occurred_at":"2010-03-05T20:30:00+01:00","data":{
+    "game_id":"g-1001","game":"catan","group":"basic","city":null,
+    "participants":[{"player":"anna","place":1},{"place":2,"player":"ju\u0308rgen"}]}}"""
+RECORD = (
+    '{"by":"referee","data":{"game":"catan","game_id":"g-1001","group":"basic","participants":[{"place":1,'
+    '"player":"anna"},{"place":2,"player":"jürgen"}]},"id":"game:g-1001","occurred_at":"2010-03-05T19:30:00.000000Z",'
+    '"position":19,"recorded_at":"2010-03-05T19:31:02.500000Z","schema_version":1,"type":"game.recorded"}'
+)
+
+
+def example_record() -> str:
+    draft, _ = read_event(parse_object(LINE.encode()))
+    return build(draft, 19, parse_instant("2010-03-05T19:31:02.5Z"), "referee")
+
+
+def draft_of(data: str, event_id: str = "player:1") -> Draft:
+    return Draft(event_id, "player.registered", 1, "player:anna", 0, data)
+
+
+def test_given_the_example_of_the_contract_when_built_then_the_record_and_its_hash_are_those_of_the_contract() -> None:
+    record = example_record()
+
+    assert record == RECORD
+    assert leaf_hash(record).hex() == "c29d57a8bbcce9e2de8065dc016d15a947e82e5effeaba6e5c7360334ac13139"
+
+
+def test_given_a_record_when_hashed_then_leaf_and_chain_follow_rfc_6962_and_the_design() -> None:
+    leaf = sha256(b"\0" + RECORD.encode()).digest()
+
+    assert leaf_hash(RECORD) == leaf_hash(RECORD.encode()) == leaf
+    assert chain_hash(ZERO, leaf) == sha256(bytes(32) + leaf).digest()
+
+
+def test_given_a_record_when_built_then_it_is_canonical_json_and_its_columns_are_read_back_from_it() -> None:
+    record = example_record()
+    row = columns(record, parse_object(record.encode()), ZERO)
+
+    assert dump(parse_object(record.encode())) == record
+    assert (row.position, row.event_id, row.subject, row.supersedes) == (19, "game:g-1001", "game:g-1001", None)
+    assert row.chain_hash == chain_hash(ZERO, leaf_hash(record))
+
+
+def test_given_an_event_that_supersedes_another_when_built_then_the_record_names_it_in_canonical_order() -> None:
+    record = build(draft_of('{"player":"anna"}'), 2, 0, "referee", supersedes='"x"')
+
+    assert dump(parse_object(record.encode())) == record
+    assert parse_object(record.encode())["supersedes"] == '"x"'
+
+
+@pytest.mark.parametrize("letter", ["a", "ü", "€", "😀"])
+def test_given_a_record_at_the_limit_when_built_then_it_fits_and_one_byte_more_is_refused(letter: str) -> None:
+    empty = len(build(draft_of('{"player":""}'), 1, 0, "referee").encode())
+    count, rest = divmod(RECORD_BYTES_MAX - empty, len(letter.encode()))
+    text = letter * count + "a" * rest
+
+    assert len(build(draft_of(dump({"player": text})), 1, 0, "referee").encode()) == RECORD_BYTES_MAX
+    with pytest.raises(Refused) as refusal:
+        build(draft_of(dump({"player": text + "a"})), 1, 0, "referee")
+    assert refusal.value.code == "record-too-large"
+
+
+def test_given_an_exported_line_when_restored_then_the_row_holds_it_verbatim() -> None:
+    row = restored(RECORD.encode(), 19, 0, ZERO)
+
+    assert row.record == RECORD
+    assert row.leaf_hash.hex().startswith("c29d57a8")
+
+
+ALTERED = {
+    "another position": (RECORD.replace('"position":19', '"position":20'), "restore-mismatch"),
+    "members in another order": ('{"type":"game.recorded",' + RECORD[1:].replace(',"type":"game.recorded"', ""), "restore-mismatch"),
+    "a space": (RECORD.replace('"position":19', '"position": 19'), "restore-mismatch"),
+    "an escaped letter": (RECORD.replace("ü", "\\u00fc"), "restore-mismatch"),
+    "a time with fewer digits": (RECORD.replace("19:30:00.000000Z", "19:30:00Z"), "restore-mismatch"),
+    "a recorded time with an offset": (RECORD.replace("02.500000Z", "02.500000+00:00"), "restore-mismatch"),
+    "a null member": (RECORD.replace('"position"', '"note":null,"position"'), "restore-mismatch"),
+    "a member too many": (RECORD.replace('"position"', '"note":"x","position"'), "unknown-member"),
+    "a member too few": (RECORD.replace('"by":"referee",', ""), "unknown-member"),
+    "a position that is text": (RECORD.replace('"position":19', '"position":"19"'), "wrong-type"),
+    "a newer schema": (RECORD.replace('"schema_version":1', '"schema_version":2'), "unknown-schema-version"),
+    "a schema that is true": (RECORD.replace('"schema_version":1', '"schema_version":true'), "wrong-type"),
+    "a game that is none": (RECORD.replace('"place":2', '"place":3'), "place-gap"),
+    "data that is not normalised": (RECORD.replace("jürgen", "ju\u0308rgen"), "restore-mismatch"),
+    "a subject that is missing": (RECORD.replace('"game_id":"g-1001",', ""), "missing-member"),
+    "too many bytes": (RECORD.replace("referee", "r" * RECORD_BYTES_MAX), "record-too-large"),
+}
+
+
+@pytest.mark.parametrize(("line", "code"), ALTERED.values(), ids=ALTERED)
+def test_given_a_line_that_no_export_wrote_when_restored_then_it_is_refused(line: str, code: str) -> None:
+    with pytest.raises(Refused) as refusal:
+        restored(line.encode(), 19, 0, ZERO)
+
+    assert refusal.value.code == code
+
+
+def test_given_a_line_recorded_before_its_predecessor_when_restored_then_it_is_refused() -> None:
+    with pytest.raises(Refused) as refusal:
+        restored(RECORD.encode(), 19, parse_instant("2010-03-05T19:31:02.500001Z"), ZERO)
+
+    assert refusal.value.code == "restore-mismatch"

@@ -1,0 +1,179 @@
+"""Every code of a rejection, with an input that produces it through the command line; nothing is ever appended."""
+
+import gzip
+import json
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ledger.rejections import CODES
+from projections import registry
+from projections.rules.pairwise_elo import RULE
+
+PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Monday")
+
+
+class Case(NamedTuple):
+    """The content of a file (None: a folder), and further arguments of `ratings import`."""
+
+    content: bytes | None
+    arguments: tuple[str, ...] = ()
+
+
+def line(**members: Any) -> bytes:
+    """An event as one line: a registered player with other members; None leaves one out."""
+    event = {"type": "player.registered", "occurred_at": "2024-01-01T12:00:00Z", "data": {"player": "anna"}, **members}
+    return json.dumps({name: value for name, value in event.items() if value is not None}).encode()
+
+
+def game(*participants: dict[str, Any], **members: Any) -> bytes:
+    """A game as one line; without participants, anna beats ben."""
+    given = list(participants) or [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+    return line(type="game.recorded", data={"game_id": "g-2", "game": "catan", "participants": given, **members})
+
+
+def seat(player: str, place: int | None = None, **members: Any) -> dict[str, Any]:
+    """A participant."""
+    return {"player": player, **({} if place is None else {"place": place}), **members}
+
+
+def ruleset(**members: Any) -> bytes:
+    """A published ruleset as one line."""
+    given = {"id": "chess", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["chess"]}, "params": {"k_total": 8}}
+    return line(type="ruleset.published", data={**given, **members})
+
+
+def adjusted(ladder: str, points: str) -> bytes:
+    """An adjustment as one line."""
+    data = {"ladder": ladder, "player": "anna", "points": points, "reason": "late arrival"}
+    return line(type="points.adjusted", data=data)
+
+
+def table(*rows: str, header: str = "game_id,occurred_at,game,player,place") -> bytes:
+    """A CSV file of these rows."""
+    return "\n".join((header, *rows, "")).encode()
+
+
+RECORDED = game(game_id="g-1") + b"\n"  # is in the ledger before every case
+ANNA, BEN = "g-2,2024-01-01T12:00:00Z,catan,anna,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2"
+BERLIN = ("--zone", "Europe/Berlin")
+
+CASES = {
+    "is-a-directory": Case(None),
+    "empty-file": Case(b" \n\n"),
+    "bad-gzip": Case(gzip.compress(line(), mtime=0)[:-4]),
+    "bad-utf8": Case(line().replace(b"anna", b"\xff\xfe")),
+    "bad-json": Case(line()[:-1]),
+    "bad-csv": Case(table(ANNA, BEN, 'g-2,2024-01-01T12:00:00Z,catan,"cleo"x,3')),
+    "line-too-long": Case(b'{"type":"' + b"x" * (1 << 20) + b'"}'),
+    "duplicate-key": Case(line().replace(b'{"type"', b'{"type":"x","type"')),
+    "lone-surrogate": Case(line().replace(b"anna", b"\\ud800")),
+    "not-a-finite-number": Case(game(extra=None).replace(b'"place": 2', b'"place": NaN')),
+    "not-an-integer": Case(game(seat("anna", 1), seat("ben", 2, seat="2"))),
+    "integer-too-large": Case(game(seat("anna", score=12345678901234567890), seat("ben", score=1))),
+    "unknown-column": Case(table(ANNA + ",x", BEN + ",x", header="game_id,occurred_at,game,player,place,note")),
+    "missing-column": Case(table("g-2,catan,anna,1", header="game_id,game,player,place")),
+    "rows-apart": Case(table(ANNA, BEN, ANNA.replace("g-2", "g-3"), BEN.replace("g-2", "g-3"), ANNA, BEN)),
+    "row-length": Case(table(ANNA, BEN, BEN.replace("ben", "cleo") + ",x")),
+    "rows-disagree": Case(table(ANNA, BEN.replace("catan", "chess"))),
+    "unknown-type": Case(line(type="player.exiled")),
+    "unknown-kind": Case(game(kind="auction")),
+    "unknown-member": Case(game(colour="red")),
+    "missing-member": Case(line(occurred_at=None)),
+    "wrong-type": Case(line(data=["anna"])),
+    "bad-value": Case(game(score_order="middle")),
+    "out-of-range": Case(game(seat("anna", 0), seat("ben", 1))),
+    "bad-time": Case(line(occurred_at="2024-02-30T12:00:00Z")),
+    "naive-time": Case(line(occurred_at="2024-01-01T12:00:00")),
+    "ambiguous-time": Case(table(ANNA.replace("2024-01-01T12:00:00Z", "2010-10-31 02:30")), BERLIN),
+    "nonexistent-time": Case(table(ANNA.replace("2024-01-01T12:00:00Z", "2010-03-28 02:30")), BERLIN),
+    "unknown-zone": Case(ruleset(time_zone="Europe/Atlantis")),
+    "bad-identifier": Case(game(seat("an/na", 1), seat("ben", 2))),
+    "bad-slug": Case(game(game="Catan")),
+    "bad-decimal": Case(game(seat("anna", score="ten"), seat("ben", score=1))),
+    "bad-text": Case(adjusted("club-catan-elo/all", "5").replace(b"late arrival", b"")),
+    "record-too-large": Case(game(extra={"notes": "x" * 65_535})),
+    "unknown-schema-version": Case(line(schema_version=2)),
+    "too-few-participants": Case(game(seat("anna", 1))),
+    "player-twice": Case(game(seat("anna", 1), seat("anna", 2))),
+    "place-missing": Case(game(seat("anna", 1), seat("ben"))),
+    "place-gap": Case(game(seat("anna", 1), seat("ben", 3))),
+    "score-contradicts-place": Case(game(seat("anna", 1, score=5), seat("ben", 2, score=6))),
+    "substitute-without-leaver": Case(game(seat("anna", 1), seat("ben", 2, status="substitute"))),
+    "leaver-replaced-twice": Case(game(
+        seat("anna", 1), seat("ben", 2, status="abandoned"),
+        seat("cleo", 2, status="substitute", replaces="ben"), seat("dora", 2, status="substitute", replaces="ben"),
+    )),
+    "seat-disagrees": Case(game(
+        seat("anna", 1), seat("ben", 3, status="abandoned"), seat("cleo", 2, status="substitute", replaces="ben"),
+    )),
+    "id-conflict": Case(game(game_id="g-1", rated=False)),
+    "game-exists": Case(game(game_id="g-1").replace(b'{"type"', b'{"id":"other","type"')),
+    "uncounted": Case(ruleset(rule="picky/1", effective_from="2000-01-01") + b"\n" + game(game="chess")),
+    "unknown-ladder": Case(adjusted("club-catan-elo/9-10", "5")),
+    "finer-than-scale": Case(adjusted("club-catan-elo/all", "0.0000001")),
+    "bad-ruleset": Case(ruleset(rule="pairwise-elo/99")),
+    "version-exists": Case(ruleset() + b"\n" + ruleset(params={"k_total": 9})),
+    "partition-changed": Case(ruleset() + b"\n" + ruleset(version="2", partition={"by": ["city"]})),
+    "restore-mismatch": Case(
+        b'{"by":"r","data":{"player":"anna"},"id":"x","occurred_at":"2024-01-01T12:00:00.000000Z","position":2,'
+        b'"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"type":"player.registered"}\n',
+        ("--restore",),
+    ),
+}  # fmt: skip
+
+
+def test_given_the_vocabulary_when_compared_with_the_cases_then_every_code_can_be_produced() -> None:
+    assert sorted(CODES.keys() - CASES.keys()) == []
+    assert sorted(CASES.keys() - CODES.keys()) == []
+
+
+def test_given_the_vocabulary_when_read_then_codes_are_lower_case_hyphenated_words_with_a_meaning() -> None:
+    assert all(code.replace("-", "").isalnum() and code == code.lower() and meaning for code, meaning in CODES.items())
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_line_and_nothing_is_appended(
+    code: str, tmp_path: Path, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = CASES[code]
+    monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [PickyEntry("picky/1", "here", group)])
+    registry.rule.cache_clear()
+    db, path = str(tmp_path / "ratings.db"), tmp_path / "input"
+    if case.content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(case.content)
+    ratings("init", *(("--no-rules",) if "--restore" in case.arguments else ()), db=db)
+    if "--restore" not in case.arguments:
+        assert ratings("import", "-", db=db, input=RECORDED).exit_code == 0
+    before = json.loads(ratings("status", "--format", "json", db=db).stdout)
+
+    result = ratings("import", path, *case.arguments, "--format", "json", db=db)
+
+    told = json.loads(result.stdout)
+    assert [rejection["code"] for rejection in told["rejected"]] == [code], told["rejected"]
+    assert told["rejected"][0]["file"] == str(path)
+    assert told["rejected"][0]["line"] == LINES.get(code, 1)
+    assert told["rejected"][0]["message"].isprintable()
+    assert (result.exit_code, told["appended"], told["existing"]) == (1, 0, 0)
+    assert json.loads(ratings("status", "--format", "json", db=db).stdout) == before
+    registry.rule.cache_clear()
+
+
+# the line that is named where it is not the first; None: the file as a whole
+LINES = {
+    **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip")),
+    "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
+    "uncounted": 2, "version-exists": 2, "partition-changed": 2,
+}  # fmt: skip
+
+
+class PickyEntry(EntryPoint):
+    """A rule that another package registers; it scores no game."""
+
+    def load(self) -> Any:
+        return PICKY

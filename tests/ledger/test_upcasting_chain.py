@@ -1,0 +1,112 @@
+"""Old forms of events: read through pure steps, and a store that holds an unreadable form is refused at start-up."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+
+from ledger.canonical import dump
+from ledger.errors import UnknownSchemaVersion
+from ledger.events import TYPES, Draft
+from ledger.records import ZERO, chain_hash, columns, leaf_hash
+from ledger.rejections import Refused
+from ledger.store import connect, insert_rows, open_ledger
+from ledger.upcasting import STEPS, Data, check_chain, upcast
+
+
+def named_twice(data: Data) -> Data:
+    return {**data, "name": data["name"] * 2}
+
+
+def renamed(data: Data) -> Data:
+    return {"player": data["name"]}
+
+
+CHAIN = {("player.registered", 1): named_twice, ("player.registered", 2): renamed}
+
+
+@pytest.mark.parametrize(
+    ("version", "data", "expected"),
+    [
+        (1, {"name": "ab"}, {"player": "abab"}),
+        (2, {"name": "ab"}, {"player": "ab"}),
+        (3, {"player": "ab"}, {"player": "ab"}),
+    ],
+)
+def test_given_data_of_any_version_when_upcast_then_every_step_from_there_on_is_taken(
+    version: int, data: Data, expected: Data
+) -> None:
+    assert upcast("player.registered", version, 3, data, CHAIN) == expected
+
+
+def test_given_old_data_when_upcast_then_what_was_given_is_untouched() -> None:
+    data = {"name": "ab"}
+    upcast("player.registered", 1, 3, data, CHAIN)
+
+    assert data == {"name": "ab"}
+
+
+@pytest.mark.parametrize("version", [0, 4, -1, True, "1", None, [1]])
+def test_given_a_version_that_is_not_known_when_upcast_then_it_is_refused(version: object) -> None:
+    with pytest.raises(Refused) as refusal:
+        upcast("player.registered", version, 3, {"name": "ab"}, CHAIN)
+
+    assert refusal.value.code == "unknown-schema-version"
+
+
+def test_given_a_true_for_version_1_when_upcast_then_it_is_refused() -> None:
+    with pytest.raises(Refused):
+        upcast("player.registered", True, 1, {"player": "anna"})
+
+
+@pytest.mark.parametrize(
+    ("stored", "current"),
+    [
+        ({("player.registered", 4)}, {"player.registered": 3}),
+        ({("player.registered", 1)}, {"player.registered": 4}),
+        ({("player.exiled", 1)}, {"player.registered": 3}),
+    ],
+)
+def test_given_a_store_with_a_form_that_no_step_leads_from_when_checked_then_it_is_refused(
+    stored: set[tuple[str, int]], current: dict[str, int]
+) -> None:
+    with pytest.raises(UnknownSchemaVersion):
+        check_chain(stored, current, CHAIN)
+
+
+def test_given_a_store_with_every_version_of_a_complete_chain_when_checked_then_it_is_fine() -> None:
+    check_chain({("player.registered", version) for version in (1, 2, 3)}, {"player.registered": 3}, CHAIN)
+
+
+def test_given_the_types_of_this_program_when_checked_then_the_chain_reaches_from_version_1_to_each_current_one() -> None:
+    check_chain({(name, 1) for name in TYPES}, {name: kind.schema_version for name, kind in TYPES.items()}, STEPS)
+    assert set(STEPS) == {(name, step) for name, kind in TYPES.items() for step in range(1, kind.schema_version)}
+
+
+@pytest.mark.parametrize(("type_name", "version"), [("player.registered", 2), ("player.exiled", 1)])
+def test_given_an_event_of_a_newer_program_when_the_ledger_is_opened_then_it_says_so(
+    ledger_url: str, type_name: str, version: int, ratings: Callable[..., tuple[int, str, str]]
+) -> None:
+    append_as_a_newer_program(ledger_url, type_name, version)
+
+    with pytest.raises(UnknownSchemaVersion):
+        open_ledger(ledger_url)
+    exit_code, stdout, stderr = ratings("status", db=ledger_url)
+    assert (exit_code, stdout) == (2, "")
+    assert f"{type_name} events of schema version {version}" in stderr
+
+
+def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
+    draft = Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}')
+    event = {
+        "by": "referee", "data": {"player": "anna"}, "id": draft.event_id, "occurred_at": "1970-01-01T00:00:00.000000Z",
+        "position": 1, "recorded_at": "1970-01-01T00:00:00.000000Z", "schema_version": 1, "type": draft.type,
+    }  # fmt: skip
+    row = columns(dump(event), event, ZERO)
+    record = dump({**event, "type": type_name, "schema_version": version})
+    leaf = leaf_hash(record)
+    newer = row._replace(type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf))
+    with connect(url).writing() as connection:
+        insert_rows(connection, [newer])
+    with connect(url).reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM events")).scalar() == 1

@@ -1,0 +1,90 @@
+"""Histories for the tests of projections: short to write down, or generated from a seed."""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ledger.events import read_event
+from ledger.store import Ledger, append, open_ledger
+from projections.facts import Facts, decode
+from projections.rulesets import read_toml, shipped
+
+START = 1_500_000_000_000_000
+
+
+def game(game_id: str, players: str, day: int = 1, **members: Any) -> dict[str, Any]:
+    """A game from text: `game("g-1", "anna ben=cleo dora")`; the day is one of January 2020."""
+    participants, place = [], 1
+    for seat in players.split():
+        tied = seat.split("=")
+        participants += [{"player": player, "place": place} for player in tied]
+        place += len(tied)
+    data = {"game_id": game_id, "game": "club-catan", "participants": participants, **members}
+    return {"type": "game.recorded", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
+
+
+def adjustment(ladder: str, player: str, points: str, day: int) -> dict[str, Any]:
+    """An adjustment at noon of a day of January 2020."""
+    data = {"ladder": ladder, "player": player, "points": points, "reason": "test"}
+    return {"type": "points.adjusted", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
+
+
+def ruleset(toml: str | None = None) -> dict[str, Any]:
+    """A ruleset as an event; by default the shipped one of the club."""
+    found, problems = read_toml(shipped()[0] if toml is None else toml)
+    assert found is not None, problems
+    data = found.model_dump(exclude_unset=True, exclude_none=True)
+    return {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data}
+
+
+def ticking() -> Callable[[], int]:
+    """A clock that moves a second at every look."""
+    now = START
+
+    def look() -> int:
+        nonlocal now
+        now += 1_000_000
+        return now
+
+    return look
+
+
+def fill(url: str, events: Iterable[dict[str, Any]], batch: int = 1_000) -> Ledger:
+    """Append events to the ledger of that name, so many a transaction."""
+    ledger = open_ledger(url)
+    drafts = [read_event(event)[0] for event in events]
+    clock = ticking()
+    for start in range(0, len(drafts), batch):
+        assert not append(ledger, drafts[start : start + batch], by="test", clock=clock).refused
+    return ledger
+
+
+def facts_of(ledger: Ledger, known_at: int | None = None) -> Facts:
+    """The facts of a ledger."""
+    with ledger.reading() as connection:
+        return decode(connection, known_at)
+
+
+def random_places(chance: random.Random, n: int) -> list[int]:
+    """Competition places of n players with a tie now and then."""
+    places = [1]
+    for index in range(1, n):
+        places.append(places[-1] if chance.random() < 0.2 else index + 1)
+    return places
+
+
+def random_games(seed: int, count: int, players: Sequence[str], most: int = 6) -> list[dict[str, Any]]:
+    """Games from a seed: 2 to `most` players, ties, several at the same instant, some out of order."""
+    chance = random.Random(seed)
+    events = []
+    for number in range(count):
+        seated = chance.sample(list(players), chance.randint(2, min(most, len(players))))
+        day = max(1, min(28, number * 28 // count + chance.randint(-2, 2)))
+        event = game(f"g-{number}", " ".join(seated), day)
+        for participant, place in zip(
+            event["data"]["participants"], random_places(chance, len(seated)), strict=True
+        ):
+            participant["place"] = place
+        chance.shuffle(event["data"]["participants"])
+        events.append(event)
+    return events

@@ -1,0 +1,132 @@
+"""Pairwise Elo against the formula in exact arithmetic, and against published examples."""
+
+import hashlib
+import random
+import runpy
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from pathlib import Path
+
+import pytest
+
+from projections.rules.pairwise_elo import (
+    ONE,
+    RULE,
+    SCALE,
+    TABLE_SHA256,
+    PairwiseEloParams,
+    expected,
+    prepare,
+    rounded,
+    score,
+    table,
+)
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def changes(points, places, **params):
+    """The changes in micropoints of one game, points given in points."""
+    bound = PairwiseEloParams(**params)
+    change = [0] * len(points)
+    score(len(points), [int(Decimal(p) * SCALE) for p in points], [places], prepare(bound), table(), change)
+    return change
+
+
+def real_expected(gap_points: Decimal, scale: int) -> Decimal:
+    """The formula itself."""
+    return 1 / (1 + Decimal(10) ** (-gap_points / scale))
+
+
+def test_the_table_is_what_its_script_generates():
+    generated = runpy.run_path(str(ROOT / "scripts" / "make_elo_table.py"))["table"]()
+    assert list(table()) == list(generated)
+    content = (ROOT / "projections" / "rules" / "expected_scores.bin").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == TABLE_SHA256
+
+
+@pytest.mark.parametrize("scale", [400, 1, 173, 100_000])
+def test_expected_scores_are_off_by_less_than_the_bound_and_of_a_pair_sum_to_one(scale):
+    chance = random.Random(scale)
+    with localcontext() as context:
+        context.prec = 40
+        for _ in range(4_000):
+            gap = int(chance.gauss(0, 1.5 * scale) * SCALE) if chance.random() < 0.9 else chance.randint(-(10**15), 10**15)
+            found = expected(gap, scale * SCALE, table())
+            assert found + expected(-gap, scale * SCALE, table()) == ONE
+            bounded = max(min(Decimal(gap) / SCALE, Decimal(100 * scale)), Decimal(-100 * scale))
+            assert abs(Decimal(found) / ONE - real_expected(bounded, scale)) < Decimal("1.2e-9")
+
+
+@pytest.mark.parametrize("k", [8, 64, 400])
+def test_each_pairs_change_is_within_a_micropoint_of_the_real_valued_formula(k):
+    chance = random.Random(k)
+    with localcontext() as context:
+        context.prec = 40
+        for _ in range(2_000):
+            ratings = [Decimal(chance.randint(0, 3_000 * SCALE)) / SCALE for _ in range(2)]
+            places = chance.choice([[1, 2], [2, 1], [1, 1]])
+            scored = {(1, 2): Decimal(1), (2, 1): Decimal(0), (1, 1): Decimal("0.5")}[tuple(places)]
+            real = k * (scored - real_expected(ratings[0] - ratings[1], 400))
+            first, second = changes(ratings, places, k_per_pair=k)
+            assert first == -second
+            assert abs(Decimal(first) / SCALE - real) < Decimal("0.000001")
+
+
+@pytest.mark.parametrize("k", [7, 8, 32])
+def test_whole_point_rounding_is_that_of_the_real_value_for_every_whole_difference(k):
+    with localcontext() as context:
+        context.prec = 40
+        for gap in range(-4_100, 4_101):
+            for places, scored in (([1, 2], Decimal(1)), ([1, 1], Decimal("0.5")), ([2, 1], Decimal(0))):
+                exact = k * (scored - real_expected(Decimal(gap), 400))
+                nearest = exact.quantize(Decimal(1), rounding=ROUND_HALF_UP)
+                assert changes([gap, 0], places, k_per_pair=k, rounding="pair")[0] == nearest * SCALE
+
+
+def test_newcomers_of_four_win_12_4_and_lose_4_12():
+    assert changes([1000] * 4, [1, 2, 3, 4], k_per_pair=8, rounding="pair") == [12_000_000, 4_000_000, -4_000_000, -12_000_000]
+
+
+def test_ratings_1200_1000_1400_in_this_order_change_by_8_5_minus_13():
+    assert changes([1200, 1000, 1400], [1, 2, 3], k_per_pair=8, rounding="pair") == [8_000_000, 5_000_000, -13_000_000]
+
+
+def test_a_shared_k_is_divided_by_the_opponents():
+    assert changes([1000, 1000], [1, 2], k_total=64) == [32_000_000, -32_000_000]
+    assert changes([1000] * 5, [1, 2, 3, 4, 5], k_total=64)[0] == 32_000_000
+
+
+def test_the_sequential_walk_moves_only_the_own_rating_and_mints_or_burns_the_rest():
+    """Three newcomers with K 32 a pair: the winner is 1016 when he meets the second opponent."""
+    first, second, third = changes([1000, 1000, 1000], [1, 2, 3], k_total=64, update="sequential")
+    with localcontext() as context:
+        context.prec = 40
+        from_1016 = (32 * (1 - real_expected(Decimal(16), 400))).quantize(Decimal("0.000001"))
+        from_984 = (32 * (1 - real_expected(Decimal(-16), 400))).quantize(Decimal("0.000001"))
+    assert Decimal(first) / SCALE == 16 + from_1016
+    assert Decimal(second) / SCALE == -16 + from_984
+    assert Decimal(third) / SCALE == -16 - from_1016
+    assert first + second + third == second != 0
+
+
+def test_rounding_is_half_away_from_zero():
+    assert [rounded(n, 2) for n in (-5, -3, -1, 0, 1, 3, 5)] == [-3, -2, -1, 0, 1, 2, 3]
+
+
+def test_seat_order_does_not_matter_where_all_pairs_are_simultaneous():
+    chance = random.Random(3)
+    for _ in range(200):
+        n = chance.randint(2, 8)
+        seats = [(chance.randint(900, 1_300), chance.randint(1, n)) for _ in range(n)]
+        straight = changes([s[0] for s in seats], [s[1] for s in seats], k_total=64)
+        mixed = list(range(n))
+        chance.shuffle(mixed)
+        other = changes([seats[i][0] for i in mixed], [seats[i][1] for i in mixed], k_total=64)
+        assert [other[mixed.index(i)] for i in range(n)] == straight
+
+
+def test_ratings_beyond_the_table_are_clamped_without_overflow():
+    assert changes([9_000_000, -9_000_000], [1, 2], k_per_pair=400) == [0, 0]
+    assert changes([9_000_000, -9_000_000], [2, 1], k_per_pair=400) == [-400_000_000, 400_000_000]
+    assert changes([9_000_000, -9_000_000], [1, 1], k_per_pair=7, rounding="pair") == [-3_000_000, 3_000_000]
+    assert RULE.scale == SCALE

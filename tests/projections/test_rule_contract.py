@@ -1,0 +1,154 @@
+"""What every registered rule must keep, whatever it scores."""
+
+import copy
+import hashlib
+import json
+import os
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from projections.contract import INT64_MAX, PLAYERS_MAX, Rule
+from projections.registry import rule, rule_names
+from projections.rules import pairwise_elo
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
+
+# parameters under which a rule's whole behaviour shows; a new rule adds a line
+PARAMS = {
+    "pairwise-elo/1": [
+        {"k_per_pair": 8, "rounding": "pair"},
+        {"k_per_pair": "7.5", "rounding": "total"},
+        {"k_total": 64},
+        {"k_total": 64, "update": "sequential"},
+        {"k_per_pair": 9, "rounding": "pair", "update": "sequential"},
+        {"k_total": "64/3", "rounding": "total", "scale": 173, "start": 1500},
+    ],
+}
+CASES = [(name, params) for name in rule_names() for params in PARAMS[name]]
+
+
+def boards(found: Rule, count: int, seed: int = 1) -> list[tuple[int, list[int], list[list[int]]]]:
+    """(n, points, columns) of games that the rule can score, ties and equal points among them."""
+    chance = random.Random(seed)
+    games = []
+    for _ in range(count):
+        n = chance.randint(2, 8)
+        low = chance.choice([0, 900, 1000])
+        points = [chance.randint(low, 1000 + 40 * (1000 - low)) * found.scale for _ in range(n)]
+        if chance.random() < 0.5:
+            points = [p + chance.randint(0, found.scale - 1) for p in points]
+        if chance.random() < 0.2:
+            points[0] = points[1]
+        columns = [
+            [chance.randint(1, n) for _ in range(n)] if name == "place" else [chance.randint(-1, 1_200) for _ in range(n)]
+            for name in found.columns
+        ]
+        games.append((n, points, columns))
+    return games
+
+
+def scored(found: Rule, params: dict[str, object], n: int, points: list[int], columns: list[list[int]]):
+    """(minted, change) of one game."""
+    bound = found.params.model_validate(params)
+    change = [-99] * n
+    return found.score(n, points, columns, found.prepare(bound), found.table(), change), change
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_score_leaves_its_input_alone_and_ignores_what_stood_in_change(name, params):
+    found = rule(name)
+    bound = found.params.model_validate(params)
+    for n, points, columns in boards(found, 50):
+        before = copy.deepcopy((points, columns))
+        clean, dirty = [0] * n, [12_345] * (n + 3)
+        found.score(n, points, columns, found.prepare(bound), found.table(), clean)
+        found.score(n, points, columns, found.prepare(bound), found.table(), dirty)
+        assert (points, columns) == before
+        assert dirty == [*clean, 12_345, 12_345, 12_345]
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_the_books_of_every_game_sum_to_zero_and_nothing_negative_is_burned(name, params):
+    found = rule(name)
+    for board in boards(found, 500):
+        minted, change = scored(found, params, *board)
+        burned = minted - sum(change)
+        assert minted >= 0
+        assert burned >= 0
+        assert sum(change) - minted + burned == 0
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_terms_of_explain_sum_to_the_change(name, params):
+    found = rule(name)
+    bound = found.params.model_validate(params)
+    for n, points, columns in boards(found, 200):
+        _, change = scored(found, params, n, points, columns)
+        terms = found.explain(n, [f"p{i}" for i in range(n)], points, columns, bound, change)
+        assert [sum(term.amount for term in mine) for mine in terms] == change
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_params_survive_a_json_round_trip_and_refuse_what_they_do_not_know(name, params):
+    model = rule(name).params
+    bound = model.model_validate(params)
+    assert model.model_validate(json.loads(json.dumps(bound.model_dump(exclude_unset=True)))) == bound
+    with pytest.raises(ValueError, match="unknown"):
+        model.model_validate({**params, "unknown": 1})
+    with pytest.raises(ValueError, match="frozen"):
+        bound.start = 1
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_prepared_params_and_products_fit_64_bits(name, params):
+    found = rule(name)
+    bound = found.params.model_validate(params)
+    assert found.refuse_params(bound, PLAYERS_MAX) is None
+    assert all(abs(number) <= INT64_MAX for number in [*found.prepare(bound), *found.table()])
+
+
+@pytest.mark.parametrize("name", rule_names())
+def test_a_rule_is_registered_under_its_own_name_and_number(name):
+    assert rule(name).id == name
+    assert rule(name).scale > 0
+
+
+def test_behaviour_under_a_number_never_changes():
+    """Given 2,000 fixed games under each set of parameters, when scored, then the digests are the golden ones."""
+    digests = {}
+    for name, params in CASES:
+        found = rule(name)
+        results = [scored(found, params, *board) for board in boards(found, 2_000, seed=7)]
+        digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()
+    if os.environ.get("RATINGS_GOLDEN") == "write":
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert digests == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("params", "reason"),
+    [
+        ({}, "either k_per_pair"),
+        ({"k_per_pair": 8, "k_total": 64}, "either k_per_pair"),
+        ({"k_per_pair": 8, "rounding": "total", "update": "sequential"}, "every step is rounded"),
+        ({"k_per_pair": 401}, "at most 400"),
+        ({"k_per_pair": "123456789/987654321"}, "exact 64-bit arithmetic"),
+    ],
+)
+def test_pairwise_elo_refuses_params_that_it_could_not_keep_exact(params, reason):
+    bound = pairwise_elo.PairwiseEloParams.model_validate(params)
+    assert reason in pairwise_elo.refuse_params(bound, PLAYERS_MAX)
+
+
+@pytest.mark.parametrize("k", [0, -8, "x", "1/0", "1e400000", 8.0, True])
+def test_k_is_a_positive_exact_number(k):
+    with pytest.raises(ValueError):
+        pairwise_elo.PairwiseEloParams.model_validate({"k_per_pair": k})
+
+
+def test_k_may_be_a_fraction():
+    assert Fraction(pairwise_elo.PairwiseEloParams(k_per_pair="64/3").k_per_pair) == Fraction(64, 3)
