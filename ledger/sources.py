@@ -57,7 +57,10 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
     """The numbered lines of a file without their ends, blank ones left out. Raises `Refused`."""
     try:
         with _opened(name) as (file, _):
-            yield from _lines(file)
+            for number, line in _lines(file):
+                if isinstance(line, Refused):
+                    raise line
+                yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from None
 
@@ -93,14 +96,17 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
             raw.close()
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
+    """The numbered lines that are not blank; of one that is too long only that."""
     number = 0
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
-            raise Refused(
-                "line-too-long", f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed"
-            )
+            while line and not line.endswith(b"\n"):
+                line = file.readline(LINE_BYTES_MAX)
+            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed"
+            yield number, Refused("line-too-long", message)
+            continue
         line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
         if line.strip():
             yield number, line
@@ -110,12 +116,11 @@ def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item |
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     looks_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     if looks_json or Path(name.removesuffix(".gz")).suffix in (".jsonl", ".ndjson", ".json"):
-        number = 0
-        try:
-            for number, line in _lines(file):
+        for number, line in _lines(file):
+            if isinstance(line, Refused):
+                yield Item(name, number, line, None)
+            else:
                 yield Item(name, number, _parsed(line), line.decode("utf-8", "backslashreplace"))
-        except Refused as problem:
-            yield problem.rejection(name, number + 1)
         return
     for line_number, event, rows, game_id in table_events(file, options, LINE_BYTES_MAX):
         yield Item(name, line_number, event, rows, game_id)

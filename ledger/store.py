@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, bindparam, func, insert, select, text
+from sqlalchemy import Connection, Engine, Select, bindparam, func, insert, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
 
@@ -229,8 +229,12 @@ def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[in
     found: dict[int, str] = {}
     for start in range(0, len(positions), _LOOKUP_SIZE):
         wanted = events.c.position.in_(positions[start : start + _LOOKUP_SIZE])
-        found.update(connection.execute(select(events.c.position, events.c.record).where(wanted)).tuples().all())
+        found.update(_pairs(connection, select(events.c.position, events.c.record).where(wanted)))
     return found
+
+
+def _pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 # appending
@@ -243,7 +247,7 @@ def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejecti
     for start in range(0, len(drafts), _LOOKUP_SIZE):
         part = drafts[start : start + _LOOKUP_SIZE]
         ids = events.c.event_id.in_([draft.event_id for draft in part])
-        by_id.update(connection.execute(select(events.c.event_id, events.c.record).where(ids)).tuples().all())
+        by_id.update(_pairs(connection, select(events.c.event_id, events.c.record).where(ids)))
         if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
             # by subject alone: given the type too, SQLite would walk through all games by the index on types
             about = select(events.c.subject, events.c.event_id, events.c.type).where(events.c.subject.in_(subjects))
@@ -371,4 +375,4 @@ def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
 
 def count_by_type(connection: Connection) -> dict[str, int]:
     """How many events of each type the log holds."""
-    return dict(connection.execute(select(events.c.type, func.count()).group_by(events.c.type)).tuples().all())
+    return _pairs(connection, select(events.c.type, func.count()).group_by(events.c.type))

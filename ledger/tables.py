@@ -55,21 +55,22 @@ class TableOptions(NamedTuple):
 
 def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
     """(line, event or refusal, the rows as read, game id if put together from rows) for every game of a CSV file."""
-    lines = _text_lines(file, line_bytes_max)
+    lines = enumerate(_text_lines(file, line_bytes_max), 1)
+    number = 1
     try:
-        header_line = next(lines, "")
-        while header_line and not header_line.strip():
-            header_line = next(lines, "")
+        number, header_line = next(((number, line) for number, line in lines if line.strip()), (1, ""))
         if not header_line:
             return
         delimiter, header = _header(header_line, options)
-        rows = _rows(csv.reader(lines, delimiter=delimiter, strict=True), header)
-        if any(_ORDINAL.fullmatch(name) for name in header):
-            yield from (_wide_game(line, cells, options) for line, cells in rows)
-        else:
-            yield from _long_games(rows, options)
     except Refused as problem:
-        yield 1, problem, None, None
+        yield number, problem, None, None
+        return
+    reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
+    rows = _rows(reader, header, number + 1)
+    if any(_ORDINAL.fullmatch(name) for name in header):
+        yield from (_wide_game(line, cells, options) for line, cells in rows)
+    else:
+        yield from _long_games(rows, options)
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -85,7 +86,12 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
 def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
     """The delimiter and the columns' names in this program's words, "" for those left out. Raises `Refused`."""
     delimiter = max(DELIMITERS, key=line.count)
-    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
+    if _not_utf8(line):
+        raise Refused("bad-utf8", f"the header {shown(line.strip())} is not UTF-8; save the file as UTF-8")
+    try:
+        names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
+    except csv.Error as error:
+        raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
     folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
     header = [folded.get(name.casefold(), name.casefold()) for name in names]
     if missing := sorted(folded.keys() - {name.casefold() for name in names}):
@@ -116,25 +122,32 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
     return delimiter, header
 
 
-def _rows(reader: Any, header: list[str]) -> Iterator[tuple[int, Cells | Refused]]:
-    """(line of the row's beginning, its non-empty cells by column)."""
+def _not_utf8(text: str) -> bool:
+    return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def _rows(reader: Any, header: list[str], first_line: int) -> Iterator[tuple[int, Cells | Refused]]:
+    """(line of the row's beginning, its non-empty cells by column); ends at a row that cannot be split into cells."""
     while True:
-        line = reader.line_num + 2  # the header was read before
+        line = first_line + reader.line_num
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield line, Refused("bad-csv", f"the row cannot be split into cells: {error}")
+            yield line, Refused("bad-csv", f"the row cannot be split into cells: {error}; the rest was not read")
+            return
+        except Refused as problem:
+            yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
             return
         cells = {name: text for name, cell in zip(header, row, strict=False) if name and (text := cell.strip())}
         if any(cell.strip() for cell in row[len(header) :]):
             yield line, Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
         elif cells:
-            broken = [text for text in cells.values() if any("\udc80" <= character <= "\udcff" for character in text)]
+            broken = next(filter(_not_utf8, cells.values()), None)
             yield (
                 line,
-                Refused("bad-utf8", f"{shown(broken[0])} is not UTF-8; save the file as UTF-8") if broken else cells,
+                cells if broken is None else Refused("bad-utf8", f"{shown(broken)} is not UTF-8; save the file as UTF-8"),
             )
 
 

@@ -81,9 +81,7 @@ def random_games(seed: int, count: int, players: Sequence[str], most: int = 6) -
         seated = chance.sample(list(players), chance.randint(2, min(most, len(players))))
         day = max(1, min(28, number * 28 // count + chance.randint(-2, 2)))
         event = game(f"g-{number}", " ".join(seated), day)
-        for participant, place in zip(
-            event["data"]["participants"], random_places(chance, len(seated)), strict=True
-        ):
+        for participant, place in zip(event["data"]["participants"], random_places(chance, len(seated)), strict=True):
             participant["place"] = place
         chance.shuffle(event["data"]["participants"])
         events.append(event)

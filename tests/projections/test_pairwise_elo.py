@@ -50,7 +50,11 @@ def test_expected_scores_are_off_by_less_than_the_bound_and_of_a_pair_sum_to_one
     with localcontext() as context:
         context.prec = 40
         for _ in range(4_000):
-            gap = int(chance.gauss(0, 1.5 * scale) * SCALE) if chance.random() < 0.9 else chance.randint(-(10**15), 10**15)
+            gap = (
+                int(chance.gauss(0, 1.5 * scale) * SCALE)
+                if chance.random() < 0.9
+                else chance.randint(-(10**15), 10**15)
+            )
             found = expected(gap, scale * SCALE, table())
             assert found + expected(-gap, scale * SCALE, table()) == ONE
             bounded = max(min(Decimal(gap) / SCALE, Decimal(100 * scale)), Decimal(-100 * scale))
@@ -84,7 +88,12 @@ def test_whole_point_rounding_is_that_of_the_real_value_for_every_whole_differen
 
 
 def test_newcomers_of_four_win_12_4_and_lose_4_12():
-    assert changes([1000] * 4, [1, 2, 3, 4], k_per_pair=8, rounding="pair") == [12_000_000, 4_000_000, -4_000_000, -12_000_000]
+    assert changes([1000] * 4, [1, 2, 3, 4], k_per_pair=8, rounding="pair") == [
+        12_000_000,
+        4_000_000,
+        -4_000_000,
+        -12_000_000,
+    ]
 
 
 def test_ratings_1200_1000_1400_in_this_order_change_by_8_5_minus_13():

@@ -1,0 +1,84 @@
+"""A real club's published table, reproduced from its games; skipped where the data is absent."""
+
+import csv
+import io
+import json
+import runpy
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DATA = ROOT.parent / "shared" / "data" / "catan-league"
+LADDERS = {
+    "All Games": "club-catan-elo/all",
+    "3-4 Player Games": "club-catan-elo/3-4",
+    "5-6 Player Games": "club-catan-elo/5-6",
+    "7-8 Player Games": "club-catan-elo/7-8",
+}
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent")
+
+
+@pytest.fixture
+def club(ratings, store, tmp_path):
+    """A ledger with the club's games, converted by the script in examples."""
+    convert = runpy.run_path(str(ROOT / "examples" / "convert_catan_league.py"))["convert"]
+    out = io.StringIO()
+    with (DATA / "games.csv").open(encoding="utf-8", newline="") as source:
+        assert convert(source, out) == 242
+    (tmp_path / "club.csv").write_text(out.getvalue(), encoding="utf-8")
+    assert ratings("init", db=store).exit_code == 0
+    assert ratings("import", tmp_path / "club.csv", "--zone", "UTC", db=store).exit_code == 0
+    return store
+
+
+def published() -> list[dict[str, str]]:
+    with (DATA / "published-ratings.csv").open(encoding="utf-8", newline="") as source:
+        return list(csv.DictReader(source))
+
+
+def ratings_of(ratings, db: str, ladder: str) -> dict[str, tuple[Fraction, int]]:
+    result = ratings("standings", ladder, "--format", "json", db=db)
+    assert result.exit_code == 0
+    return {row["player"]: (Fraction(row["points"]), row["games"]) for row in json.loads(result.stdout)["rows"]}
+
+
+def test_all_55_published_ratings_come_out_after_rounding(ratings, club):
+    rows = published()
+    assert len(rows) == 55
+    computed = {name: ratings_of(ratings, club, ladder) for name, ladder in LADDERS.items()}
+    for row in rows:
+        points, games = computed[row["list"]][row["player"]]
+        assert (round(points), games) == (int(row["current_rating"]), int(row["games"])), row
+    assert sum(map(len, computed.values())) == 55
+
+
+def test_the_averages_of_the_published_table_come_out_of_history(ratings, club):
+    for row in published():
+        result = ratings("history", row["player"], LADDERS[row["list"]], "--format", "json", db=club)
+        after = [Fraction(step["after"]) for step in json.loads(result.stdout)["rows"]]
+        assert abs(sum(after) / len(after) - int(row["average_rating"])) <= Fraction("0.5"), row
+
+
+def test_the_textbook_rule_published_later_differs_by_up_to_4_3_points(ratings, club):
+    """Given the club's table, when the textbook version is published, then it changes history, and the old one stays."""
+    before = ratings_of(ratings, club, "club-catan-elo/all")
+    head = json.loads(ratings("status", "--format", "json", db=club).stdout)["position"]
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=club).exit_code == 0
+    differences = []
+    for row in published():
+        points, _ = ratings_of(ratings, club, LADDERS[row["list"]])[row["player"]]
+        differences.append(abs(points - int(row["current_rating"])))
+    assert round(max(differences), 1) == Fraction("4.3")
+    assert sum(difference > Fraction("0.5") for difference in differences) == 44
+    told = ratings("standings", "club-catan-elo/all", "--format", "json", "--known-at", head, db=club)
+    assert {r["player"]: (Fraction(r["points"]), r["games"]) for r in json.loads(told.stdout)["rows"]} == before
+    one = ratings("standings", "club-catan-elo/all", "--format", "json", "--rules", "club-catan-elo@1", db=club)
+    assert json.loads(one.stdout)["rows"] == json.loads(told.stdout)["rows"]
+
+
+def test_stored_standings_of_the_club_are_what_replay_says(ratings, club):
+    assert ratings("rebuild", db=club).exit_code == 0
+    assert ratings("verify", db=club) == (0, "", "")

@@ -1,0 +1,165 @@
+"""Generations: written beside the live ones, promoted in one step, checked against a replay."""
+
+import pytest
+from histories import facts_of, fill, game, random_games, ruleset, ticking
+from sqlalchemy import text
+
+from ledger.errors import AlreadyRunning
+from projections import generations
+from projections.generations import live, live_ladders, rebuild
+from projections.integrity import verify_standings
+from projections.registry import rule
+from projections.replay import replay
+from projections.standings import standings, stream_of
+
+PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
+
+
+@pytest.fixture
+def ledger(ledger_url):
+    return fill(ledger_url, [ruleset(), *random_games(1, 30, PLAYERS)])
+
+
+def stored(ledger, ladder="club-catan-elo/all"):
+    """Rows of the documented view."""
+    query = text("SELECT rank, player, points_units, games FROM live_standings WHERE ladder = :ladder ORDER BY ordinal")
+    with ledger.reading() as connection:
+        return [tuple(row) for row in connection.execute(query, {"ladder": ladder})]
+
+
+def replayed(ledger, ladder="club-catan-elo/all"):
+    stream = stream_of(facts_of(ledger), ladder)
+    return [(r.rank, r.player, r.points, r.games) for r in standings(stream, replay(stream)[0]).rows]
+
+
+def findings(ledger):
+    with ledger.reading() as connection:
+        return list(verify_standings(connection))
+
+
+def test_a_rebuild_stores_what_replay_says_and_names_its_position(ledger):
+    done = rebuild(ledger, ticking())
+    assert (done.generation, done.position, done.failures) == (1, 31, [])
+    assert stored(ledger) == replayed(ledger)
+    with ledger.reading() as connection:
+        assert {row.ladder for row in live_ladders(connection)} == {
+            f"club-catan-elo/{b}" for b in ("all", "3-4", "5-6")
+        }
+        assert bytes(live(connection).chain_hash) == done.chain_hash
+    assert findings(ledger) == []
+
+
+def test_an_empty_ledger_rebuilds_to_an_empty_generation(ledger_url):
+    assert rebuild(fill(ledger_url, []), ticking()).ladders == 0
+
+
+def test_points_in_the_view_are_in_points(ledger):
+    rebuild(ledger, ticking())
+    with ledger.reading() as connection:
+        units, scale, points = connection.execute(
+            text("SELECT points_units, scale, points FROM live_standings LIMIT 1")
+        ).one()
+    assert float(points) == pytest.approx(units / scale)
+
+
+def test_the_generation_before_is_kept_and_older_ones_go(ledger_url, ledger):
+    for day in (1, 2, 3, 4):
+        rebuild(ledger, ticking())
+        fill(ledger_url, [game(f"more-{day}", "anna ben")])
+    with ledger.reading() as connection:
+        kept = list(connection.execute(text("SELECT generation FROM generations ORDER BY generation")).scalars())
+        builds = list(
+            connection.execute(text("SELECT DISTINCT build FROM generation_standings ORDER BY build")).scalars()
+        )
+    assert kept == builds == [3, 4]
+
+
+def test_readers_see_the_old_generation_until_the_pointer_flips(ledger_url, ledger, monkeypatch):
+    """Given a rebuild that stops before it promotes, when the next one runs, then nothing of the first is left."""
+    rebuild(ledger, ticking())
+    before = stored(ledger)
+    fill(ledger_url, [game("late", "emil anna", day=1)])
+    with monkeypatch.context() as patch:
+        patch.setattr(generations, "_promote", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            rebuild(ledger, ticking())
+    assert stored(ledger) == before
+    assert findings(ledger) == []
+    rebuild(ledger, ticking())
+    assert stored(ledger) == replayed(ledger) != before
+    with ledger.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM generations WHERE finished_at IS NULL")).scalar() == 0
+
+
+def test_a_failing_rule_keeps_the_old_standings_of_its_ladder_only(ledger_url, ledger, monkeypatch):
+    rebuild(ledger, ticking())
+    before = stored(ledger), stored(ledger, "club-catan-elo/3-4")
+    fill(ledger_url, [game("bad", "anna ben cleo dora emil", day=28)])
+    found = rule("pairwise-elo/1")
+
+    def broken(n, points, columns, constants, table, change):
+        if n == 5:
+            raise ZeroDivisionError("five is too many")
+        return found.score(n, points, columns, constants, table, change)
+
+    monkeypatch.setitem(rule.__wrapped__.__globals__, "BUILT_IN", {})
+    monkeypatch.setattr("projections.rulesets.rule", lambda name: found._replace(score=broken))
+    done = rebuild(ledger, ticking())
+    assert {failure.ladder for failure in done.failures} == {"club-catan-elo/all", "club-catan-elo/5-6"}
+    assert "five is too many" in done.failures[0].message
+    assert (stored(ledger), stored(ledger, "club-catan-elo/3-4")) == before
+    with ledger.reading() as connection:
+        ladders = {row.ladder: (row.generation, row.build, row.position) for row in live_ladders(connection)}
+    assert ladders["club-catan-elo/all"] == (2, 1, 31)
+    assert ladders["club-catan-elo/3-4"] == (2, 2, 32)
+
+
+def test_a_rule_that_burns_less_than_nothing_is_stopped(ledger, monkeypatch):
+    found = rule("pairwise-elo/1")
+
+    def generous(n, points, columns, constants, table, change):
+        change[0] = 5
+        for i in range(1, n):
+            change[i] = 0
+        return 0
+
+    monkeypatch.setattr("projections.rulesets.rule", lambda name: found._replace(score=generous))
+    assert "books do not balance" in rebuild(ledger, ticking()).failures[0].message
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE generation_standings SET points = points + 1 WHERE ordinal = 1",
+        "DELETE FROM generation_standings WHERE ordinal = 2",
+        "UPDATE generation_ladders SET digest = 'sha256:0' WHERE ladder = 'club-catan-elo/all'",
+        "DELETE FROM generation_ladders WHERE ladder = 'club-catan-elo/all'",
+        "UPDATE generations SET position = 3",
+    ],
+)
+def test_verify_finds_stored_standings_that_differ(ratings, ledger_url, ledger, edit):
+    rebuild(ledger, ticking())
+    with ledger.writing() as connection:
+        connection.execute(text(edit))
+    result = ratings("verify", db=ledger_url)
+    assert result.exit_code == 1
+    assert "standings" in result.stdout
+
+
+def test_a_second_rebuild_at_the_same_time_says_so_and_does_nothing(ratings, ledger_url, ledger):
+    with generations._only_one(ledger):
+        with pytest.raises(AlreadyRunning):
+            rebuild(ledger, ticking())
+        result = ratings("rebuild", db=ledger_url)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "another rebuild" in result.stderr
+
+
+def test_every_derived_table_can_be_dropped_and_rebuilt(ledger):
+    rebuild(ledger, ticking())
+    before = stored(ledger)
+    with ledger.writing() as connection:
+        for table in ("live_generation", "generation_standings", "generation_ladders", "generations"):
+            connection.execute(text(f"DELETE FROM {table}"))
+    rebuild(ledger, ticking())
+    assert stored(ledger) == before

@@ -1,0 +1,126 @@
+"""Rulesets: what is wrong with a file, and which version scores a game."""
+
+import json
+
+import pytest
+from histories import facts_of, fill, game, ruleset
+
+from projections.replay import replay
+from projections.rulesets import bind, in_force, read_toml, shipped
+from projections.standings import standings, stream_of
+
+GOOD = shipped()[0]
+
+WRONG = {
+    "syntax": ('id = "x"\nversion = \n', "", 2),
+    "unknown key": (GOOD.replace("players_min", "players_least"), "scope.players_least", None),
+    "unknown table": (GOOD + "\n[extra]\nx = 1\n", "extra", None),
+    "missing key": (GOOD.replace('id = "club-catan-elo"\n', ""), "id", None),
+    "unknown rule": (GOOD.replace("pairwise-elo/1", "glicko/2"), "rule", None),
+    "rule without number": (GOOD.replace("pairwise-elo/1", "pairwise-elo"), "rule", None),
+    "float": (GOOD.replace("k_total = 64", "k_total = 6.4"), "params.k_total", None),
+    "wrong type": (GOOD.replace("start = 1000", 'start = "1000"'), "params.start", None),
+    "unknown parameter": (GOOD.replace("k_total = 64", "k_total = 64\nk_sum = 3"), "params.k_sum", None),
+    "no K": (GOOD.replace("k_total = 64", ""), "params", None),
+    "zone": (GOOD.replace('"UTC"', '"Mars/Base"'), "time_zone", None),
+    "date": (GOOD.replace("1900-01-01", '"1900-02-30"'), "effective_from", None),
+    "kind": (GOOD.replace('"placing"', '"racing"'), "scope.kind", None),
+    "band": (GOOD.replace('"3-4"', '"4-3"'), "partition.bands", None),
+    "assumed": (GOOD.replace("[assumed]", '[assumed]\nnothing = "x"'), "assumed.nothing", None),
+}
+
+
+@pytest.mark.parametrize("case", sorted(WRONG))
+def test_a_problem_names_its_key_and_line(case):
+    text, key, line = WRONG[case]
+    found, problems = read_toml(text)
+    assert found is None
+    assert problems[0].key == key
+    name = key.rpartition(".")[2]
+    expected = line or next(
+        (n for n, t in enumerate(text.splitlines(), 1) if t.startswith((f"{name} ", f"[{name}]"))), None
+    )
+    assert problems[0].line == expected
+
+
+def test_all_shipped_rulesets_can_be_published_and_mark_what_they_assume():
+    for text in shipped():
+        found, problems = read_toml(text)
+        assert not problems
+        assert found.source
+        assert found.assumed
+
+
+def versions(*dated):
+    """Versions by (name, effective_from), recorded in this order."""
+    bound = []
+    for position, (name, since) in enumerate(dated, 1):
+        data = ruleset()["data"] | {"version": name}
+        data.pop("effective_from")
+        toml = {**data, **({"effective_from": since} if since else {})}
+        from ledger.events import Ruleset
+
+        version, problems = bind(Ruleset.model_validate(toml), position)
+        assert not problems
+        bound.append(version)
+    return bound
+
+
+JANUARY, FEBRUARY = 1_577_836_800_000_000, 1_580_515_200_000_000  # 2020, UTC
+
+
+@pytest.mark.parametrize(
+    ("dated", "instant", "expected"),
+    [
+        ([("1", "2020-01-01"), ("2", "2020-02-01")], FEBRUARY - 1, "1"),
+        ([("1", "2020-01-01"), ("2", "2020-02-01")], FEBRUARY, "2"),
+        ([("2", "2020-02-01"), ("1", "2020-01-01")], FEBRUARY, "2"),
+        ([("1", "2020-01-01"), ("2", "2020-01-01")], FEBRUARY, "2"),
+        ([("1", "2020-01-01"), ("trial", None)], FEBRUARY, "1"),
+        ([("1", "2020-01-01")], JANUARY - 1, None),
+    ],
+)
+def test_a_game_is_scored_by_the_latest_version_not_after_its_end(dated, instant, expected):
+    found = in_force(versions(*dated), instant)
+    assert (found and found.ruleset.version) == expected
+
+
+def test_points_carry_over_when_the_version_changes(ledger_url):
+    """Given K 64 until the 9th and K 32 from the 10th, when a wins twice, then the second win builds on the first."""
+    later = ruleset()
+    later["data"] = later["data"] | {"version": "2", "effective_from": "2020-01-10", "params": {"k_total": 32}}
+    ledger = fill(ledger_url, [ruleset(), later, game("g1", "a b", day=9), game("g2", "a b", day=10)])
+    stream = stream_of(facts_of(ledger), "club-catan-elo/all")
+    outcome, _ = replay(stream)
+    found = standings(stream, outcome)
+    assert found.ruleset == "club-catan-elo@2"
+    # 1032 against 968: expected 0.591093..., of K 32
+    assert [row.points // 1_000 for row in found.rows] == [1_045_085, 954_914]
+
+
+def test_games_before_the_first_version_do_not_count_and_say_so(ratings, ledger_url):
+    rules = ruleset()
+    rules["data"]["effective_from"] = "2020-01-05"
+    fill(ledger_url, [rules, game("g1", "a b", day=4), game("g2", "a b", day=5)])
+    told = json.loads(ratings("explain", "g1", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)
+    assert told["why_not"] == "no version of club-catan-elo was in force then (the first from 2020-01-05)"
+    rows = json.loads(ratings("standings", "club-catan-elo/all", "--format", "json", db=ledger_url).stdout)["rows"]
+    assert [row["games"] for row in rows] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"version": "1", "source": "another"}, "version-exists"),
+        ({"version": "2", "time_zone": "Europe/Berlin"}, "partition-changed"),
+        ({"version": "2", "partition": {"by": ["group"]}}, "partition-changed"),
+        ({"version": "2", "params": {"k_total": 500}}, "bad-ruleset"),
+    ],
+)
+def test_versions_that_do_not_fit_are_refused(ratings, ledger_url, tmp_path, change, code):
+    assert ratings("init", db=ledger_url).exit_code == 0
+    event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"] | change}
+    (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
+    result = ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ledger_url)
+    assert result.exit_code == 1
+    assert [r["code"] for r in json.loads(result.stdout)["rejected"]] == [code]

@@ -1,0 +1,245 @@
+"""Standings, histories and explanations: given events, when replayed, then these tables."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from histories import adjustment, facts_of, fill, game, random_games, ruleset
+
+from ledger.migrate import upgrade
+from projections.replay import replay
+from projections.standings import standings, stream_of
+
+ALL = "club-catan-elo/all"
+PLAYERS = ["anna", "ben", "cleo", "dora", "emil", "fay", "gus"]
+SIMULTANEOUS = """
+id = "club-catan-elo"
+version = "1"
+rule = "pairwise-elo/1"
+effective_from = 1900-01-01
+time_zone = "Europe/Berlin"
+[scope]
+game = ["club-catan"]
+exclude_status = ["abandoned", "substitute"]
+exclude_accounts = ["free"]
+exclude_group = ["casual"]
+players_max = 6
+[partition]
+by = ["players"]
+bands = ["all", "3-4"]
+[params]
+k_per_pair = 8
+rounding = "pair"
+"""
+
+
+def table(ledger, ladder=ALL, **axes):
+    """(rank, player, points in whole points, games) of every row."""
+    stream = stream_of(facts_of(ledger), ladder, **axes)
+    outcome, _ = replay(stream)
+    found = standings(stream, outcome)
+    return [(row.rank, row.player, row.points // found.scale, row.games) for row in found.rows]
+
+
+def digest(ledger, ladder=ALL):
+    stream = stream_of(facts_of(ledger), ladder)
+    return standings(stream, replay(stream)[0]).digest
+
+
+@pytest.fixture
+def filled(ledger_url):
+    """A function that puts events behind the simultaneous whole-point ruleset."""
+    return lambda *events: fill(ledger_url, [ruleset(SIMULTANEOUS), *events])
+
+
+def test_newcomers_of_four(filled):
+    assert table(filled(game("g", "a b c d"))) == [
+        (1, "a", 1012, 1),
+        (2, "b", 1004, 1),
+        (3, "c", 996, 1),
+        (4, "d", 988, 1),
+    ]
+
+
+def test_equal_points_share_a_rank_and_stand_by_id(filled):
+    assert table(filled(game("g", "zoe=anna ben"))) == [(1, "anna", 1004, 1), (1, "zoe", 1004, 1), (3, "ben", 992, 1)]
+
+
+def test_a_late_game_counts_where_it_was_played(filled):
+    """Given the same games in another order of recording, when replayed, then the same table."""
+    early, late = game("g1", "a b", day=1), game("g2", "b c", day=2)
+    assert table(filled(early, late)) == [(1, "a", 1004, 1), (2, "b", 1000, 2), (3, "c", 996, 1)]
+
+
+def test_recording_order_matters_only_at_equal_times(tmp_path):
+    events = [game("g1", "a b", day=1), game("g2", "b a", day=1), game("g3", "a b c", day=2)]
+    tables = set()
+    for name, order in (("straight", (0, 1, 2)), ("late", (2, 0, 1)), ("between", (0, 2, 1))):
+        upgrade(str(tmp_path / name))
+        tables.add(digest(fill(str(tmp_path / name), [ruleset(SIMULTANEOUS), *(events[i] for i in order)])))
+    assert len(tables) == 1
+
+
+@pytest.mark.parametrize("batch", [1, 7, 10_000])
+def test_batch_size_and_seat_order_do_not_matter(tmp_path, batch):
+    games = random_games(5, 60, PLAYERS)
+    mirrored = [{**g, "data": {**g["data"], "participants": list(reversed(g["data"]["participants"]))}} for g in games]
+    digests = set()
+    for name, events in (("as given", games), ("mirrored", mirrored)):
+        upgrade(str(tmp_path / name))
+        digests.add(digest(fill(str(tmp_path / name), [ruleset(), *events], batch=batch)))
+    upgrade(str(tmp_path / "whole"))
+    assert digests == {digest(fill(str(tmp_path / "whole"), [ruleset(), *games]))}
+
+
+def test_both_stores_give_the_same_digest(tmp_path, postgres_url):
+    games = random_games(6, 80, PLAYERS)
+    upgrade(str(tmp_path / "ratings.db"))
+    upgrade(postgres_url)
+    events = [ruleset(), *games]
+    assert digest(fill(str(tmp_path / "ratings.db"), events)) == digest(fill(postgres_url, events, batch=13))
+
+
+def test_an_adjustment_is_a_delta_and_puts_somebody_new_on_the_ladder(filled):
+    ledger = filled(adjustment(ALL, "a", "200", day=1), game("g", "b a", day=2), adjustment(ALL, "c", "-0.5", day=3))
+    assert table(ledger) == [(1, "a", 1194, 1), (2, "b", 1006, 1), (3, "c", 999, 0)]
+
+
+def test_at_equal_times_the_log_position_decides_between_game_and_adjustment(filled):
+    """The game is scored at 1000 against 1000, since the adjustment stands behind it."""
+    ledger = filled(game("g", "a b", day=1), adjustment(ALL, "b", "400", day=1))
+    assert table(ledger) == [(1, "b", 1396, 1), (2, "a", 1004, 1)]
+
+
+def test_as_of_leaves_out_later_games_and_adjustments(filled):
+    ledger = filled(game("g1", "a b", day=1), game("g2", "c b", day=5), adjustment(ALL, "a", "9", day=6))
+    noon_of_day_5 = 1_578_225_600_000_000
+    assert table(ledger, as_of=noon_of_day_5 - 1) == [(1, "a", 1004, 1), (2, "b", 996, 1)]
+    assert [row[1] for row in table(ledger, as_of=noon_of_day_5)] == ["a", "c", "b"]
+
+
+def test_known_at_shows_what_was_recorded_up_to_a_position(filled):
+    ledger = filled(game("g1", "a b", day=5), game("g2", "b a", day=1))
+    stream = stream_of(facts_of(ledger, known_at=2), ALL)
+    assert [row.player for row in standings(stream, replay(stream)[0]).rows] == ["a", "b"]
+    empty = stream_of(facts_of(ledger, known_at=1), ALL)
+    assert standings(empty, replay(empty)[0]).rows == []
+
+
+def explained(ratings, db, game_id, ladder=ALL):
+    result = ratings("explain", game_id, ladder, "--format", "json", db=db)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_explain_gives_the_contracts_terms(ratings, ledger_url, filled):
+    filled(game("g", "anna ben cleo"))
+    found = explained(ratings, ledger_url, "g")
+    anna = found["players"][0]
+    assert (anna["before"], anna["change"], anna["after"]) == ("1000", "8", "1008")
+    terms = [(term["term"], term["amount"], term["detail"]) for term in anna["terms"]]
+    assert terms == [("vs ben", "4", "K 8, expected 0.5, scored 1"), ("vs cleo", "4", "K 8, expected 0.5, scored 1")]
+    assert found["accounts"] == [{"account": "minted", "amount": "0"}, {"account": "burned", "amount": "0"}]
+
+
+def test_explained_terms_changes_and_accounts_sum_exactly(ratings, ledger_url):
+    fill(ledger_url, [ruleset(), *random_games(8, 40, PLAYERS)])
+    for number in range(40):
+        found = explained(ratings, ledger_url, f"g-{number}")
+        for player in found["players"]:
+            assert sum(Fraction(term["amount"]) for term in player["terms"]) == Fraction(player["change"])
+            assert Fraction(player["before"]) + Fraction(player["change"]) == Fraction(player["after"])
+        accounts = sum(Fraction(account["amount"]) for account in found["accounts"])
+        assert sum(Fraction(player["change"]) for player in found["players"]) + accounts == 0
+
+
+def test_history_adds_up_to_the_standings_and_lists_adjustments(ratings, ledger_url):
+    fill(ledger_url, [ruleset(), *random_games(9, 40, PLAYERS), adjustment(ALL, "anna", "12.5", day=9)])
+    rows = {
+        r["player"]: r for r in json.loads(ratings("standings", ALL, "--format", "json", db=ledger_url).stdout)["rows"]
+    }
+    for player in PLAYERS:
+        found = json.loads(ratings("history", player, ALL, "--format", "json", db=ledger_url).stdout)["rows"]
+        points = Fraction(1000)
+        for step in found:
+            assert Fraction(step["before"]) == points
+            points += Fraction(step["change"])
+            assert Fraction(step["after"]) == points
+        assert rows[player]["points"] == str(points)
+        assert rows[player]["games"] == sum(step["game_id"] is not None for step in found)
+    adjusted = [step for step in found if step["game_id"] is None]
+    assert adjusted == []
+    anna = json.loads(ratings("history", "anna", ALL, "--format", "json", db=ledger_url).stdout)["rows"]
+    assert [(step["change"], step["place"], step["reason"]) for step in anna if step["game_id"] is None] == [
+        ("25/2", None, "test")
+    ]
+
+
+UNCOUNTED = {
+    "not rated": (game("g", "a b", rated=False), "the game was not rated"),
+    "aborted": (game("g", "a b", aborted=True), "ended by agreement"),
+    "group": (game("g", "a b", group="casual"), "leaves out the group casual"),
+    "too many": (game("g", "a b c d e f g"), "2 to 6 players, this has 7"),
+    "other game": (game("g", "a b", game="chess"), "scores games of club-catan"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(UNCOUNTED))
+def test_explain_says_why_a_game_does_not_count(ratings, ledger_url, filled, case):
+    event, reason = UNCOUNTED[case]
+    filled(event, game("h", "a b", day=2))
+    found = explained(ratings, ledger_url, "g")
+    assert not found["counted"]
+    assert reason in found["why_not"]
+    assert all(player["change"] == "0" and player["terms"] == [] for player in found["players"])
+    assert [
+        row["games"] for row in json.loads(ratings("standings", ALL, "--format", "json", db=ledger_url).stdout)["rows"]
+    ] == [1, 1]
+
+
+def test_explain_says_that_a_game_belongs_to_another_ladder(ratings, ledger_url, filled):
+    filled(game("g", "a b"))
+    assert "not on this ladder" in explained(ratings, ledger_url, "g", "club-catan-elo/3-4")["why_not"]
+
+
+def test_leavers_and_their_substitutes_are_left_out_and_say_so(ratings, ledger_url, filled):
+    event = game("g", "a b c")
+    event["data"]["participants"] += [{"player": "d", "status": "substitute", "replaces": "c", "place": 3}]
+    event["data"]["participants"][2]["status"] = "abandoned"
+    ledger = filled(event)
+    assert table(ledger) == [(1, "a", 1004, 1), (2, "b", 996, 1)]
+    players = explained(ratings, ledger_url, "g")["players"]
+    assert [(p["player"], p["change"], "why_not" in p) for p in players] == [
+        ("a", "4", False), ("b", "-4", False), ("c", "0", True), ("d", "0", True)]  # fmt: skip
+    assert "status abandoned" in players[2]["why_not"]
+
+
+def test_a_free_account_is_left_out_from_the_moment_that_it_is_free(ratings, ledger_url, filled):
+    """Given b free from day 3 on, when games were played before and after, then only the one before counts him."""
+    free = {
+        "type": "player.account_changed",
+        "occurred_at": "2020-01-03T12:00:00Z",
+        "data": {"player": "b", "account": "free"},
+    }
+    ledger = filled(game("g1", "a b", day=2), game("g2", "a b c", day=3), game("g3", "a b", day=4), free)
+    assert table(ledger) == [(1, "a", 1008, 2), (2, "b", 996, 1), (2, "c", 996, 1)]
+    assert explained(ratings, ledger_url, "g3")["why_not"] == "fewer than two counted players"
+    reasons = {p["player"]: p.get("why_not") for p in explained(ratings, ledger_url, "g2")["players"]}
+    assert reasons == {"a": None, "c": None, "b": "club-catan-elo@1 leaves out players with a free account"}
+
+
+def test_a_ladder_without_games_has_no_rows_and_unknown_ones_are_usage_errors(ratings, ledger_url, filled):
+    filled()
+    empty = ratings("standings", "club-catan-elo/3-4", "--format", "json", db=ledger_url)
+    assert (empty.exit_code, json.loads(empty.stdout)["rows"]) == (0, [])
+    for name in (
+        "nonsense",
+        "club-catan-elo",
+        "club-catan-elo/9",
+        "club-catan-elo/all/all",
+        "club-catan-elo/",
+        "/",
+        "",
+    ):
+        assert ratings("standings", name, db=ledger_url).exit_code == 2, name
+    assert ratings("explain", "g", ALL, db=ledger_url).exit_code == 1
