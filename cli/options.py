@@ -56,8 +56,8 @@ class Coordinates(NamedTuple):
     known_at: int
 
 
-def known_position(connection: Connection, known_at: str | None) -> int:
-    """The log position that --known-at means. Raises `click.BadParameter`, `Refused`."""
+def known_position(connection: Connection, known_at: str | None, zone: str = "UTC") -> int:
+    """The log position that --known-at means; a date means its end. Raises `click.BadParameter`, `Refused`."""
     newest = head(connection).position
     if known_at is None:
         return newest
@@ -65,7 +65,7 @@ def known_position(connection: Connection, known_at: str | None) -> int:
         if int(known_at) > newest:
             raise click.BadParameter(f"the log ends at position {newest}", param_hint="--known-at")
         return int(known_at)
-    return position_known_at(connection, end_of(known_at, "UTC"))
+    return position_known_at(connection, end_of(known_at, zone))
 
 
 def played_instant(as_of: str | None, time_zone: str) -> int | None:

@@ -37,9 +37,9 @@ class Reading(NamedTuple):
 def _reading(ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None) -> Iterator[Reading]:
     """Facts for one ladder; unknown names are usage errors, a failing rule is a refusal with its place."""
     with ledger.reading() as connection:
-        facts = decode(connection, known_position(connection, known_at))
         try:
-            zone = results.versions_of(facts, ladder)[0].ruleset.time_zone
+            zone = results.time_zone(connection, ladder)
+            facts = decode(connection, known_position(connection, known_at, zone))
             yield Reading(connection, facts, Coordinates(played_instant(as_of, zone), facts.position))
         except results.UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None

@@ -45,11 +45,15 @@ class Game(Members):
 
 
 class PlacingParticipant(Participant):
+    """A participant with a place (1 is best), a score, or both."""
+
     place: Annotated[int, Field(ge=1, le=10_000)] | None = None
     score: Score | None = None
 
 
 class PlacingGame(Game):
+    """A game that orders its participants by place or score."""
+
     score_order: Literal["high", "low"] = "high"
     participants: list[PlacingParticipant]
 

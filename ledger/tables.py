@@ -186,7 +186,7 @@ def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptio
             unreadable = line
             continue
         games = [cells for _, cells in numbered if isinstance(cells, dict)]
-        if unreadable is not None and key != last_id:
+        if unreadable is not None:
             # ... or to the game behind it
             yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
         else:

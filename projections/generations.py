@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, insert, select, text, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, text, tuple_, update
 
 from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.store import Clock, Ledger
@@ -99,15 +99,10 @@ def compute(facts: Facts) -> Iterator[Standings | Failure]:
 
 def _begin(ledger: Ledger) -> int:
     """Sweep up after rebuilds that were cut off, and give the number of the next generation."""
-    with ledger.writing() as connection:
-        live = live_generation_number(connection)
-        numbers = list(connection.execute(select(generations.c.generation)).scalars())
-        kept = {live, _before(connection, live)}
-        for number in numbers:
-            if number not in kept:
-                _forget(connection, number)
-        _forget_unused_builds(connection)
-        return max(numbers, default=0) + 1
+    with ledger.reading() as connection:
+        newest = connection.execute(select(func.max(generations.c.generation))).scalar() or 0
+    _sweep(ledger)
+    return newest + 1
 
 
 def _write(ledger: Ledger, facts: Facts, generation: int, built: list[Standings]) -> None:
@@ -145,33 +140,25 @@ def _promote(ledger: Ledger, generation: int, failures: list[Failure], clock: Cl
         )
         connection.execute(delete(live_generation))
         connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+    _sweep(ledger)
+
+
+def _sweep(ledger: Ledger) -> None:
+    """Forget all generations but the live one and the finished one before it, in small transactions."""
     with ledger.writing() as connection:
-        kept = {generation, _before(connection, generation)}
-        for number in list(connection.execute(select(generations.c.generation)).scalars()):
-            if number not in kept:
-                _forget(connection, number)
-        _forget_unused_builds(connection)
-
-
-def _before(connection: Connection, generation: int | None) -> int | None:
-    """The finished generation before this one, if it is kept."""
-    if generation is None:
-        return None
-    earlier = (generations.c.generation < generation) & generations.c.finished_at.is_not(None)
-    newest_first = select(generations.c.generation).where(earlier).order_by(generations.c.generation.desc()).limit(1)
-    return connection.execute(newest_first).scalar()
-
-
-def _forget(connection: Connection, generation: int) -> None:
-    connection.execute(delete(generation_ladders).where(generation_ladders.c.generation == generation))
-    connection.execute(delete(generations).where(generations.c.generation == generation))
-
-
-def _forget_unused_builds(connection: Connection) -> None:
-    builds = set(connection.execute(select(generation_standings.c.build).distinct()).scalars())
-    used = set(connection.execute(select(generation_ladders.c.build).distinct()).scalars())
-    for build in builds - used:
-        connection.execute(delete(generation_standings).where(generation_standings.c.build == build))
+        live = live_generation_number(connection)
+        earlier = (generations.c.generation < (live or 0)) & generations.c.finished_at.is_not(None)
+        kept = [live or 0, connection.execute(select(func.max(generations.c.generation)).where(earlier)).scalar() or 0]
+        connection.execute(delete(generation_ladders).where(generation_ladders.c.generation.not_in(kept)))
+        connection.execute(delete(generations).where(generations.c.generation.not_in(kept)))
+    table = generation_standings
+    key = (table.c.build, table.c.ladder, table.c.ordinal)
+    unused = table.c.build.not_in(select(generation_ladders.c.build))
+    some = select(*key).where(unused).limit(TRANSACTION_ROWS)
+    gone = TRANSACTION_ROWS
+    while gone == TRANSACTION_ROWS:
+        with ledger.writing() as connection:
+            gone = connection.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
 
 
 def live_generation_number(connection: Connection) -> int | None:

@@ -5,14 +5,15 @@ All points are exact strings, whole or a reduced fraction.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ledger.canonical import dump, format_instant
+from ledger.events import Ruleset
 from ledger.rejections import shown
-from ledger.store import read_records_at, read_where
+from ledger.store import head, read_records_at, read_where
 from projections.contract import Term, exact
 from projections.facts import Facts
 from projections.ladders import (
@@ -77,8 +78,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
     name = parse_name(ladder)
     versions = facts.rulesets.get(name.ruleset_id)
     if not versions:
-        known = ", ".join(sorted(facts.rulesets)) or "none: publish one with `ratings rules publish`"
-        raise UnknownLadder(f"no ruleset is called {shown(name.ruleset_id)} (there are {known})")
+        raise _unknown_ruleset(name.ruleset_id, facts.rulesets)
     if reason := refuse_name(name, versions[0].ruleset):
         raise UnknownLadder(f"{shown(ladder)} is no ladder: {reason}")
     if rules is None:
@@ -88,6 +88,20 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         names = ", ".join(version.ruleset.name for version in versions)
         raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names})")
     return [chosen[0]._replace(effective_from=-(2**63))]
+
+
+def time_zone(connection: Connection, ladder: str) -> str:
+    """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
+    ruleset_id = parse_name(ladder).ruleset_id
+    published = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
+    if not published:
+        raise _unknown_ruleset(ruleset_id, [])
+    return Ruleset.model_validate(json.loads(published[0][1])["data"]).time_zone
+
+
+def _unknown_ruleset(ruleset_id: str, known: Iterable[str]) -> UnknownLadder:
+    there = f"there are {', '.join(sorted(known))}" if known else "see: ratings rules list"
+    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)} ({there})")
 
 
 def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:
