@@ -12,8 +12,9 @@ from cli import render
 from cli.options import by_option, ignore_clock_option, instant_or_now
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
-from ledger.importing import Imported, import_items, restore
+from ledger.importing import Imported, import_items
 from ledger.rejections import Refused, Rejection
+from ledger.restoring import restore
 from ledger.sources import STDIN, Item, read_items, size
 from ledger.store import open_ledger
 from ledger.tables import GAME_COLUMNS, TIE, TableOptions

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ledger.errors import LedgerError
-from ledger.rejections import Refused
+from ledger.rejections import Refused, shown
 
 COMMANDS = {
     "init": "cli.setup:init",
@@ -44,6 +44,16 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            result = super().invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # the reader has seen enough, which is no failure; the interpreter must not complain at exit either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return result
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.option(
@@ -64,6 +74,10 @@ def run(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    for argument in sys.argv[1:] if arguments is None else arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            _complain(f"the argument {shown(argument)} is not valid UTF-8")
+            sys.exit(2)
     sys.exit(invoke(arguments))
 
 
@@ -71,17 +85,12 @@ def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one message on stderr."""
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")
         return 130
-    except BrokenPipeError:
-        # the reader has seen enough; keep the interpreter from complaining at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except LedgerError as error:
         _complain(str(error))
         return error.exit_code

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from ledger.events import read_by
+from ledger.rejections import Refused
 from ledger.store import head, position_known_at
 from ledger.zones import end_of, read_instant
 
@@ -29,8 +31,15 @@ def _user() -> str:
         return "unknown"
 
 
+def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return read_by(value)
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
+
+
 by_option = click.option(
-    "--by", metavar="NAME", default=_user, help="Who records it.  [default: the operating system's user]"
+    "--by", metavar="NAME", callback=_by, default=_user, help="Who records it.  [default: the operating system's user]"
 )
 
 ignore_clock_option = click.option(
@@ -62,7 +71,7 @@ def known_position(connection: Connection, known_at: str | None, zone: str = "UT
     if known_at is None:
         return newest
     if known_at.isascii() and known_at.isdigit():
-        if int(known_at) > newest:
+        if len(known_at) > 18 or int(known_at) > newest:
             raise click.BadParameter(f"the log ends at position {newest}", param_hint="--known-at")
         return int(known_at)
     return position_known_at(connection, end_of(known_at, zone))

@@ -21,26 +21,12 @@ def print_json(value: Any) -> None:
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Rows for a spreadsheet; a text that a spreadsheet would take for a formula keeps its apostrophe."""
+    """Rows for a spreadsheet or a script, every value as it is."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows([["" if cell is None else _safe_cell(cell) for cell in row] for row in rows])
+    writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
     click.echo(out.getvalue(), nl=False)
-
-
-def _safe_cell(cell: Cell) -> Cell:
-    if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") and not _is_number(cell):
-        return f"'{cell}"
-    return cell
-
-
-def _is_number(text: str) -> bool:
-    try:
-        Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        return False
-    return True
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:

@@ -12,10 +12,11 @@ from ledger import clock
 from ledger.canonical import format_instant
 from ledger.events import Ruleset
 from ledger.importing import import_items
+from ledger.rejections import Rejection
 from ledger.sources import Item
 from ledger.store import Ledger, head, open_ledger, read_where
 from projections.admission import Admission
-from projections.rulesets import Problem, in_force, newest, read_ruleset, read_toml, shipped
+from projections.rulesets import SHIPPED_AT, Problem, in_force, newest, read_ruleset, read_toml, shipped
 
 
 @click.group()
@@ -140,7 +141,7 @@ def publish(db: str, files: tuple[str, ...], from_shipped: bool, ignore_clock: b
             for problem in problems:
                 click.echo(_problem_line(name, problem), err=True)
             return 1
-        said, refused = _publish(ledger, ruleset, by, ignore_clock)
+        said, refused = _publish(ledger, ruleset, by, format_instant(clock.now()), ignore_clock)
         click.echo(f"{name}: {said}", err=refused)
         if refused:
             return 1
@@ -156,22 +157,25 @@ def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]
         assert ruleset is not None, problems
         if any(ruleset.id == other.id and (only_new_ids or ruleset.version == other.version) for _, other, _ in known):
             continue
-        said, refused = _publish(ledger, ruleset, by, ignore_clock=False)
+        said, refused = _publish(ledger, ruleset, by, SHIPPED_AT, ignore_clock=False)
         assert not refused, said
         published.append(ruleset.name)
     return published
 
 
-def _publish(ledger: Ledger, ruleset: Ruleset, by: str, ignore_clock: bool) -> tuple[str, bool]:
+def _publish(ledger: Ledger, ruleset: Ruleset, by: str, occurred_at: str, ignore_clock: bool) -> tuple[str, bool]:
     """(what to say, whether it was refused)"""
     data = ruleset.model_dump(exclude_unset=True, exclude_none=True)
     for _, other, _ in _published(ledger):
-        if other.name == ruleset.name and other == ruleset:
+        if other == ruleset:
             return f"{ruleset.name} is published already", False
+        if other.name == ruleset.name:
+            message = f"{ruleset.name} is published already with another content; a change needs a new version"
+            return rejection_line(Rejection("version-exists", message)), True
     event = {
         "type": "ruleset.published",
         "id": f"ruleset:{ruleset.name}",
-        "occurred_at": format_instant(clock.now()),
+        "occurred_at": occurred_at,
         "data": data,
     }
     with ledger.reading() as connection:

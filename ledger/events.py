@@ -167,8 +167,8 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     occurred_at = parse_instant(event["occurred_at"])
     current = TYPES[type_name].schema_version
     data = read_data(type_name, upcast(type_name, event.get("schema_version", current), current, data))
-    event_id = _checked(_EVENT_ID, event["id"], "id") if "id" in event else default_id(type_name, occurred_at, data)
-    by = _checked(_BY, event["by"], "by") if "by" in event else None
+    event_id = read_id(event["id"]) if "id" in event else default_id(type_name, occurred_at, data)
+    by = read_by(event["by"]) if "by" in event else None
     return Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, dump(data), by), data
 
 
@@ -196,6 +196,16 @@ def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
     model = KINDS[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
     said = model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
     return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": said})
+
+
+def read_by(value: object) -> str:
+    """The name of somebody who records. Raises `Refused`."""
+    return _checked(_BY, value, "by")
+
+
+def read_id(value: object) -> str:
+    """An event's id in composed form. Raises `Refused`."""
+    return _checked(_EVENT_ID, value, "id")
 
 
 def _validated(model: type[Members], data: dict[str, Any]) -> Members:

@@ -12,22 +12,20 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.events import Draft, read_event
-from ledger.records import ZERO, Row, build, restored
+from ledger.records import build
 from ledger.rejections import Refused, Rejection
-from ledger.sources import Item, read_lines
+from ledger.sources import Item
 from ledger.spool import Spool, Waiting
 from ledger.store import (
     Clock,
     Head,
     Ledger,
     append,
-    append_restored,
     game_exists,
     head,
     id_conflict,
     lookup,
     next_recorded_at,
-    require_empty,
     same_content,
 )
 
@@ -200,39 +198,3 @@ def _note(intake: _Intake, rejection: Rejection, file: str | None, line: int | N
     if len(intake.result.rejected) < REJECTIONS_MAX:
         intake.result.rejected.append(placed)
     intake.reject(placed, source)
-
-
-def restore(ledger: Ledger, name: str) -> Imported:
-    """The lines of an export into an empty ledger, verbatim; all are checked before the first is stored.
-
-    Raises `NotEmpty`, `StoreUnavailable`.
-    """
-    result = Imported()
-    require_empty(ledger)
-    try:
-        for _ in _restored(name):
-            pass
-    except Refused as problem:
-        result.rejected.append(problem.rejection(name))
-        result.rejected_count = 1
-        return result
-    result.head = append_restored(ledger, _row_batches(name))
-    result.appended = result.head.position
-    return result
-
-
-def _restored(name: str) -> Iterator[Row]:
-    latest = Head(0, ZERO, -(2**63))
-    for number, line in read_lines(name):
-        try:
-            row = restored(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
-        except Refused as problem:
-            raise Refused(problem.code, problem.message, number) from None
-        latest = Head(row.position, row.chain_hash, row.recorded_at)
-        yield row
-
-
-def _row_batches(name: str) -> Iterator[list[Row]]:
-    rows = _restored(name)
-    while batch := list(islice(rows, CHUNK_EVENTS)):
-        yield batch

@@ -17,6 +17,10 @@ from ledger.store import Ledger
 
 PAGE_EVENTS = 1_000
 _TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
+# as bytes, because a damaged text may not be UTF-8; and no blob or number passes for the text that it would read as
+_SQLITE_TEXT = (
+    "CASE WHEN typeof({0}) IN ('text', 'null') THEN CAST({0} AS BLOB) ELSE 'a value of type ' || typeof({0}) END"
+)
 
 
 class Finding(NamedTuple):
@@ -131,7 +135,7 @@ def _excerpt(record: bytes) -> str:
 def _rows(ledger: Ledger, connection: Connection) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """(position, row) in order, texts as bytes; None for a row that cannot be read."""
     sqlite = ledger.engine.dialect.name == "sqlite"
-    names = ", ".join(f"CAST({name} AS BLOB)" if sqlite and name in _TEXTS else name for name in Row._fields)
+    names = ", ".join(_SQLITE_TEXT.format(name) if sqlite and name in _TEXTS else name for name in Row._fields)
     page = text(f"SELECT {names} FROM events WHERE position > :after ORDER BY position LIMIT :size")
     single = text(f"SELECT {names} FROM events WHERE position = :position")
     after, last = 0, None
@@ -173,8 +177,13 @@ def _single(connection: Connection, query: Any, position: int) -> dict[str, Any]
 
 
 def _last_position(connection: Connection) -> int:
-    """The last position that any index or the table knows."""
-    for query in ("SELECT max(position) FROM events", "SELECT count(*) FROM events INDEXED BY events_by_type"):
+    """The last position, counted in an index if there is one to read: in a damaged table any number may stand last."""
+    counted = "SELECT count(*) FROM events INDEXED BY {}"
+    for query in (
+        counted.format("events_by_type"),
+        counted.format("events_by_subject"),
+        "SELECT max(position) FROM events",
+    ):
         try:
             found = connection.execute(text(query)).scalar()
         except DBAPIError:

@@ -33,16 +33,24 @@ def refuse(code: str, message: str) -> PydanticCustomError:
 @lru_cache(maxsize=65_536)
 def _identifier(text: str, limit: int, forbidden: str) -> str:
     composed = unicodedata.normalize("NFC", text)
+    _refuse_surrogates(composed)
     if not 1 <= len(composed) <= limit:
         raise refuse("bad-identifier", f"{shown(text)} has {len(composed)} characters; 1 to {limit} are possible")
     for character in composed:
-        if unicodedata.category(character) == "Cc" or character in _BIDI_CONTROL:
+        # Cs: half a surrogate pair, as an argument holds it that is not UTF-8
+        if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
             raise refuse("bad-identifier", f"{shown(text)} holds the control character U+{ord(character):04X}")
         if character in forbidden:
             raise refuse("bad-identifier", f"{shown(text)} holds {character!r}, which separates names elsewhere")
     if composed != composed.strip():
         raise refuse("bad-identifier", f"{shown(text)} begins or ends with a space")
     return composed
+
+
+def _refuse_surrogates(text: str) -> None:
+    # JSON is checked while it is parsed; these come from a command line that is not UTF-8
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise refuse("lone-surrogate", f"{shown(text)} is not UTF-8")
 
 
 def _slug(text: str) -> str:
@@ -71,7 +79,8 @@ def _score(value: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    if not 1 <= len(text) <= 2_000 or any(unicodedata.category(c) == "Cc" and c not in "\n\t" for c in text):
+    _refuse_surrogates(text)
+    if not 1 <= len(text) <= 2_000 or any(unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text):
         raise refuse("bad-text", f"{shown(text)}: text has 1 to 2,000 characters and no control characters")
     return text
 

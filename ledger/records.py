@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ledger.canonical import dump, format_instant, parse_instant, parse_object
-from ledger.events import TYPES, Draft, read_data
+from ledger.events import TYPES, Draft, read_by, read_data, read_id
 from ledger.rejections import Refused, shown
 from ledger.upcasting import upcast
 
@@ -107,6 +107,8 @@ def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) ->
         raise Refused("restore-mismatch", f"position {row.position} stands where {position} belongs")
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded before the position before it")
+    if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
+        raise Refused("restore-mismatch", f"position {position} has an id or a name that no record has")
     if dump(event) != record or format_instant(row.occurred_at) != event["occurred_at"]:
         raise Refused(
             "restore-mismatch", f"position {position} is not in canonical form, so it is not an exported record"

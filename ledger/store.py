@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, bindparam, func, insert, select, text
+from sqlalchemy import Connection, Engine, Select, bindparam, func, insert, inspect, select, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ledger import postgres, sqlite
 from ledger.canonical import format_instant, parse_object
@@ -89,6 +89,7 @@ class Appended(NamedTuple):
 
 def parse_url(name: str) -> URL:
     """A SQLAlchemy URL or a file path. Raises `NotALedger` for what is neither."""
+    name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
         url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
     except ArgumentError:
@@ -131,14 +132,10 @@ def open_ledger(name: str) -> Ledger:
 
 def schema_revision(connection: Connection) -> str | None:
     """The migration that the store is at, or None if it holds no ledger."""
-    try:
-        revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-        connection.execute(select(ledger_identity.c.ledger_id))
-    except (OperationalError, ProgrammingError) as error:
-        if any(words in str(error.orig) for words in ("no such table", "does not exist")):
-            return None
-        raise
-    return str(revision)
+    tables = inspect(connection)
+    if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
+        return None
+    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
 
 
 def _stored_versions(connection: Connection) -> set[tuple[str, int]]:

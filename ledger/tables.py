@@ -147,7 +147,9 @@ def _rows(reader: Any, header: list[str], first_line: int) -> Iterator[tuple[int
             broken = next(filter(_not_utf8, cells.values()), None)
             yield (
                 line,
-                cells if broken is None else Refused("bad-utf8", f"{shown(broken)} is not UTF-8; save the file as UTF-8"),
+                cells
+                if broken is None
+                else Refused("bad-utf8", f"{shown(broken)} is not UTF-8; save the file as UTF-8"),
             )
 
 

@@ -23,6 +23,8 @@ from projections.registry import rule, rule_names
 
 # in the order in which `init` publishes them
 SHIPPED = ("club-catan-elo-1",)
+# the same in every ledger, so that the export of one can be imported into another
+SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
 
 class Version(NamedTuple):

@@ -1,0 +1,68 @@
+"""Restore: the lines of an export into an empty ledger, byte for byte, so that every hash is what it was.
+
+The file is read twice: once to check all of it, once to store it.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
+
+from ledger.importing import CHUNK_EVENTS, Imported
+from ledger.records import ZERO, Row, restored
+from ledger.rejections import Refused, shown
+from ledger.sources import read_lines
+from ledger.store import Head, Ledger, append_restored, require_empty
+
+
+def restore(ledger: Ledger, name: str) -> Imported:
+    """Store the lines of an export verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
+    require_empty(ledger)
+    try:
+        for _ in _unique(_rows(name)):
+            pass
+    except Refused as problem:
+        return Imported(rejected=[problem.rejection(name)], rejected_count=1)
+    latest = append_restored(ledger, _batches(_rows(name)))
+    return Imported(appended=latest.position, head=latest)
+
+
+def _rows(name: str) -> Iterator[Row]:
+    """The rows, each continuing the one before. Raises `Refused` with the line."""
+    latest = Head(0, ZERO, -(2**63))
+    for number, line in read_lines(name):
+        try:
+            row = restored(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
+        except Refused as problem:
+            raise Refused(problem.code, problem.message, number) from None
+        latest = Head(row.position, row.chain_hash, row.recorded_at)
+        yield row
+
+
+def _unique(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows, as long as ids, games and superseded events occur once and in order. Raises `Refused`."""
+    with closing(sqlite3.connect("", isolation_level=None)) as database:
+        database.executescript("CREATE TABLE seen (name TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN")
+        for row in rows:
+            if (
+                row.supersedes is not None
+                and not database.execute("SELECT 1 FROM seen WHERE name = ?", (f"id:{row.supersedes}",)).fetchone()
+            ):
+                raise _mismatch(row, f"supersedes {shown(row.supersedes)}, which does not come before it")
+            names = [f"id:{row.event_id}"]
+            names += [f"recorded:{row.subject}"] if row.type == "game.recorded" else []
+            names += [f"superseded:{row.supersedes}"] if row.supersedes is not None else []
+            try:
+                database.executemany("INSERT INTO seen VALUES (?)", [(name,) for name in names])
+            except sqlite3.IntegrityError:
+                raise _mismatch(row, "repeats the id, the game or the superseded event of an earlier one") from None
+            yield row
+
+
+def _mismatch(row: Row, what: str) -> Refused:
+    return Refused("restore-mismatch", f"position {row.position} {what}", row.position)
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, CHUNK_EVENTS)):
+        yield batch
