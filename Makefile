@@ -8,7 +8,7 @@ UV ?= uv
 .PHONY: help demo test check evidence docs golden lock clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(RUN_VENV)/ready  ## the main job on a small league, in a ledger that is thrown away
 	@$(RUN_VENV)/bin/ratings demo
@@ -21,14 +21,14 @@ check: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-evidence: $(VENV)/ready  ## the long runs: killed processes, full disks, lost power, concurrent writers
-	$(VENV)/bin/pytest tests/faults --length long
+evidence: $(VENV)/ready  ## the fault tests, at length: killed processes, full disks, damaged files, concurrent writers
+	$(VENV)/bin/pytest tests/faults --length long --timeout 3600
 
 docs: $(VENV)/ready  ## write the reference pages again from the code
 	$(VENV)/bin/python scripts/make_docs.py
 
 golden: $(VENV)/ready  ## write the golden files again; read the difference before it is committed
-	$(VENV)/bin/pytest tests --golden write
+	RATINGS_GOLDEN=write $(VENV)/bin/pytest -q tests/projections/test_rule_contract.py
 
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock

@@ -59,7 +59,7 @@ def _play(folder: Path) -> int:
     from cli.main import invoke
 
     database = str(folder / "ratings.db")
-    known: dict[str, str] = {}
+    known: dict[str, int] = {}
     before = os.getcwd()
     try:
         os.chdir(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT)

@@ -140,10 +140,10 @@ def record(
     """
     ledger = open_ledger(db)
     event: dict[str, Any] | Refused
+    labels = {"group": group, "city": city, "league": league, "season": season}
     if players:
         if game is None or game_id is None:
             raise click.UsageError("a game needs --game and --game-id")
-        labels = {"group": group, "city": city, "league": league, "season": season}
         data = {
             "game_id": game_id,
             "game": game,
@@ -152,6 +152,8 @@ def record(
         }
         event = {"type": "game.recorded", "data": data}
     else:
+        if any(option is not None for option in (game, game_id, *labels.values())):
+            raise click.UsageError("these options describe a game by its PLAYERS; JSON on standard input has its own")
         try:
             event = parse_object(sys.stdin.buffer.read(1 << 20))
         except Refused as problem:

@@ -4,7 +4,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from ledger.errors import LedgerError, NotALedger, StoreUnavailable
+from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.settings import Setting
 
@@ -82,4 +82,6 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
         return StoreUnavailable(f"this database user may not do that on {location}: {text}")
     if state is None or state[:2] in ("08", "28", "3D", "53", "57"):
         return StoreUnavailable(f"{location} cannot be reached: {text}")
+    if state in ("42P01", "42703"):
+        return StoreDamaged(f"{location} is not as the migrations made it: {text}")
     return None

@@ -36,7 +36,7 @@ class Item(NamedTuple):
 def read_items(name: str, options: TableOptions, progress: Progress = lambda count: None) -> Iterator[Item | Rejection]:
     """The events of a file, or a `Rejection` about the file itself. `progress` gets the bytes read so far."""
     if name != STDIN and Path(name).is_dir():
-        yield Rejection("is-a-directory", f"{name} is a folder; name the files in it", name)
+        yield _is_a_directory(name).rejection(name)
         return
     count = 0
     try:
@@ -55,6 +55,8 @@ def read_items(name: str, options: TableOptions, progress: Progress = lambda cou
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
     """The numbered lines of a file without their ends, blank ones left out. Raises `Refused`."""
+    if Path(name).is_dir():
+        raise _is_a_directory(name)
     try:
         with _opened(name) as (file, _):
             for number, line in _lines(file):
@@ -63,6 +65,10 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from None
+
+
+def _is_a_directory(name: str) -> Refused:
+    return Refused("is-a-directory", f"{name} is a folder; name the files in it")
 
 
 def size(name: str) -> int | None:
@@ -105,7 +111,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
             while line and not line.endswith(b"\n"):
                 line = file.readline(LINE_BYTES_MAX)
             message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed"
-            yield number, Refused("line-too-long", message)
+            yield number, Refused("line-too-long", message, number)
             continue
         line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
         if line.strip():

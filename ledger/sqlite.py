@@ -38,7 +38,10 @@ def engine(url: URL, create: bool = False) -> Engine:
         raise StoreUnavailable(f"there is no ledger at {path}; create one with: ratings --db {path} init")
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
-    seconds = float(str(url.query.get("timeout", BUSY_SECONDS)))
+    try:
+        seconds = float(str(url.query.get("timeout", BUSY_SECONDS)))
+    except ValueError:
+        raise NotALedger(f"the URL's timeout is {url.query['timeout']!r}, not a number of seconds") from None
 
     def connect() -> sqlite3.Connection:
         name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
@@ -49,6 +52,9 @@ def engine(url: URL, create: bool = False) -> Engine:
         except sqlite3.Error:
             connection.close()
             raise
+        except UnicodeDecodeError:  # not even SQLite's complaint about the schema can be read
+            connection.close()
+            raise sqlite3.DatabaseError("malformed database schema") from None
         return connection
 
     made = create_engine("sqlite://", creator=connect, poolclass=NullPool)
@@ -110,4 +116,6 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
         return NotALedger(f"{location} is not a SQLite file")
     if "malformed" in text or "decode to UTF-8" in text:
         return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
+    if "no such table" in text or "no such column" in text:
+        return StoreDamaged(f"{location} is not as the migrations made it: {text}")
     return None

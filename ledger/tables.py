@@ -172,7 +172,7 @@ def _wide_game(line: int, cells: Cells | Refused, options: TableOptions) -> Foun
 def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptions) -> Iterator[Found]:
     def game_of(row: tuple[int, Cells | Refused]) -> str | int:
         line, cells = row
-        return line if isinstance(cells, Refused) else cells.get("game_id", line)
+        return line if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id")) or line
 
     last_id: str | None = None
     unreadable: int | None = None

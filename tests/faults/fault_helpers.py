@@ -26,7 +26,7 @@ def game(number: int | str, size: int = 4) -> Draft:
         "occurred_at": "2010-03-05T19:30:00Z",
         "data": {
             "game_id": f"g-{number}",
-            "game": "catan",
+            "game": "club-catan",
             "group": "basic",
             "participants": [{"player": name, "place": place} for place, name in enumerate(PLAYERS[:size], 1)],
         },

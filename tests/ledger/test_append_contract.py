@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from ledger.canonical import parse_instant
 from ledger.errors import ClockBehind
@@ -43,7 +45,9 @@ def at(*instants: int) -> Callable[[], int]:
 
 
 def player(name: str, **members: object) -> Draft:
-    return read_event({"type": "player.registered", "occurred_at": "2024-01-01T00:00:00Z", "data": {"player": name, **members}})[0]
+    return read_event(
+        {"type": "player.registered", "occurred_at": "2024-01-01T00:00:00Z", "data": {"player": name, **members}}
+    )[0]
 
 
 def game(game_id: str, *players: str, event_id: str | None = None, **members: object) -> Draft:
@@ -80,7 +84,9 @@ def test_given_several_batches_when_appended_then_positions_are_1_2_3_without_ga
     ]  # fmt: skip
 
 
-def test_given_appended_events_when_hashed_again_then_every_leaf_and_chain_hash_follows_from_the_records(ledger: Ledger) -> None:
+def test_given_appended_events_when_hashed_again_then_every_leaf_and_chain_hash_follows_from_the_records(
+    ledger: Ledger,
+) -> None:
     done = add(ledger, player("anna"), player("jürgen"), player("😀"))
     before = ZERO
     with ledger.reading() as connection:
@@ -150,21 +156,26 @@ def test_given_a_recorded_game_under_another_event_id_when_appended_then_it_is_r
 def test_given_a_batch_with_a_record_that_is_too_large_when_appended_then_nothing_of_it_is(ledger: Ledger) -> None:
     done = add(ledger, player("anna"), player("ben"), by="r" * 65_535)
 
-    assert [(index, rejection.code) for index, rejection in done.refused] == [(0, "record-too-large"), (1, "record-too-large")]
+    assert [(index, rejection.code) for index, rejection in done.refused] == [
+        (0, "record-too-large"),
+        (1, "record-too-large"),
+    ]
     assert records(ledger) == []
 
 
 def test_given_a_failure_in_the_middle_of_a_batch_when_appended_then_nothing_of_it_stays(ledger: Ledger) -> None:
     add(ledger, player("anna"))
     twice = player("ben")
-    with pytest.raises(Exception, match="event_id|id exists"):
+    with pytest.raises(Exception, match=r"event_id|id exists"):
         add(ledger, twice, player("cleo"), twice)
 
     assert len(records(ledger)) == 1
     assert add(ledger, player("dora")).head.position == 2
 
 
-def test_given_a_clock_that_runs_when_appended_then_a_batch_has_its_time_and_the_line_may_name_who(ledger: Ledger) -> None:
+def test_given_a_clock_that_runs_when_appended_then_a_batch_has_its_time_and_the_line_may_name_who(
+    ledger: Ledger,
+) -> None:
     add(ledger, player("anna"), player("ben")._replace(by="steward"))
     add(ledger, player("cleo"), now=NOON + 1)
 
@@ -184,7 +195,9 @@ def test_given_a_clock_up_to_five_minutes_back_when_appended_then_the_time_is_cl
     assert add(ledger, player("ben"), now=NOON - back).head.recorded_at == NOON
 
 
-def test_given_a_head_more_than_five_minutes_ahead_when_appended_then_it_is_refused_naming_the_override(ledger: Ledger) -> None:
+def test_given_a_head_more_than_five_minutes_ahead_when_appended_then_it_is_refused_naming_the_override(
+    ledger: Ledger,
+) -> None:
     add(ledger, player("anna"))
     with pytest.raises(ClockBehind, match="--ignore-clock"):
         add(ledger, player("ben"), now=NOON - CLOCK_TOLERANCE - 1)
@@ -194,7 +207,9 @@ def test_given_a_head_more_than_five_minutes_ahead_when_appended_then_it_is_refu
     assert (forced.appended, forced.head.recorded_at) == (1, NOON)
 
 
-def test_given_a_head_in_the_future_when_only_existing_events_are_appended_then_nothing_needs_the_clock(ledger: Ledger) -> None:
+def test_given_a_head_in_the_future_when_only_existing_events_are_appended_then_nothing_needs_the_clock(
+    ledger: Ledger,
+) -> None:
     add(ledger, player("anna"))
 
     assert add(ledger, player("anna"), now=NOON - 2 * CLOCK_TOLERANCE).existing == 1
@@ -209,7 +224,9 @@ def test_given_any_clock_when_appended_then_recorded_at_never_decreases(ledger: 
     assert [str(time)[17:19] for time in times] == ["00", "05", "05", "05", "05", "07"]
 
 
-def test_given_two_ledgers_when_made_then_their_ids_differ_and_survive_another_upgrade(ledger_url: str, tmp_path: object) -> None:
+def test_given_two_ledgers_when_made_then_their_ids_differ_and_survive_another_upgrade(
+    ledger_url: str, tmp_path: object
+) -> None:
     ledger, other = open_ledger(ledger_url), upgrade(f"{tmp_path}/other.db")
     with ledger.reading() as connection, other.reading() as second:
         first_id = ledger_id(connection)
@@ -218,6 +235,19 @@ def test_given_two_ledgers_when_made_then_their_ids_differ_and_survive_another_u
     upgrade(ledger_url)
     with open_ledger(ledger_url).reading() as connection:
         assert ledger_id(connection) == first_id
+
+
+@pytest.mark.parametrize("statement", ["UPDATE ledger_identity SET ledger_id = 'x'", "DELETE FROM ledger_identity"])
+def test_given_a_ledger_when_its_id_is_changed_or_deleted_then_the_database_refuses(
+    ledger: Ledger, statement: str
+) -> None:
+    with ledger.reading() as connection:
+        before = ledger_id(connection)
+    with pytest.raises(DBAPIError, match="immutable"), ledger.writing() as connection:
+        connection.execute(text(statement))
+
+    with ledger.reading() as connection:
+        assert ledger_id(connection) == before
 
 
 def test_given_many_events_when_read_by_pages_then_every_position_comes_once_in_order(ledger: Ledger) -> None:
@@ -240,9 +270,7 @@ def test_given_events_when_asked_by_type_subject_or_position_then_exactly_those_
         assert count_by_type(connection) == {"player.registered": 2, "game.recorded": 2}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "position"), [(-1, 0), (0, 2), (5, 2), (10, 3), (19, 3), (20, 4), (999, 4)]
-)
+@pytest.mark.parametrize(("seconds", "position"), [(-1, 0), (0, 2), (5, 2), (10, 3), (19, 3), (20, 4), (999, 4)])
 def test_given_record_times_when_asked_what_was_known_then_the_last_position_up_to_then(
     ledger: Ledger, seconds: int, position: int
 ) -> None:

@@ -73,7 +73,8 @@ LINES = {
     "places 1 1 3 3 4": (placed(1, 1, 3, 3, 4), "place-gap"),
     "place 0": (placed(0, 1), "out-of-range"),
     "a better score in a worse place": (
-        participants('{"player":"anna","place":1,"score":5},{"player":"ben","place":2,"score":6}'), "score-contradicts-place",
+        participants('{"player":"anna","place":1,"score":5},{"player":"ben","place":2,"score":6}'),
+        "score-contradicts-place",
     ),
     "a better score, as decimals, in a worse place": (
         participants('{"player":"anna","place":1,"score":"9.5"},{"player":"ben","place":2,"score":"10"}'),
@@ -95,7 +96,7 @@ LINES = {
         participants('{"player":"anna","place":1},{"player":"ben","place":2,"status":"substitute","replaces":"ben"}'),
         "substitute-without-leaver",
     ),
-    "one place and one score": (participants('{"player":"anna","place":1},{"player":"ben","score":2}'), "place-missing"),
+    "a place and a score": (participants('{"player":"anna","place":1},{"player":"ben","score":2}'), "place-missing"),
     "a time without offset": (replace("12:00:00Z", "12:00:00"), "naive-time"),
     "year 0": (replace("2024-", "0000-"), "bad-time"),
     "year 10000": (replace("2024-", "10000-"), "bad-time"),
@@ -106,7 +107,9 @@ LINES = {
     "true for a place": (replace('"place":2', '"place":true'), "not-an-integer"),
     "a place of 20 digits": (replace('"place":2', '"place":22222222222222222222'), "integer-too-large"),
     "NaN for a place": (replace('"place":2', '"place":NaN'), "not-a-finite-number"),
-    "a decimal NaN for a score": (participants('{"player":"anna","score":"NaN"},{"player":"ben","score":1}'), "bad-decimal"),
+    "a decimal NaN for a score": (
+        participants('{"player":"anna","score":"NaN"},{"player":"ben","score":1}'), "bad-decimal",
+    ),
     "a member twice": (replace('"place":2', '"place":2,"place":1'), "duplicate-key"),
     "broken UTF-8": (other().replace(b"anna", b"ann\xe4"), "bad-utf8"),
     "half a surrogate pair": (replace("anna", "\\ud83d"), "lone-surrogate"),
@@ -142,7 +145,9 @@ def test_given_a_good_line_and_a_bad_one_when_imported_then_the_bad_one_is_named
     assert refused(ratings, db, GOOD.encode() + b"\n" + bad + b"\n") == [(2, code)]
 
 
-def test_given_several_bad_lines_when_imported_then_all_are_named_in_order(db: str, ratings: Callable[..., Any]) -> None:
+def test_given_several_bad_lines_when_imported_then_all_are_named_in_order(
+    db: str, ratings: Callable[..., Any]
+) -> None:
     content = b"\n".join((placed(1), GOOD.encode(), b"", b"nonsense", placed(1, 3)))
 
     assert refused(ratings, db, content) == [(1, "too-few-participants"), (4, "bad-json"), (5, "place-gap")]
@@ -196,11 +201,15 @@ def test_given_an_unusual_player_id_when_imported_then_it_is_kept_in_its_compose
 def record_of(size: int) -> bytes:
     """A game whose record, as the first of its ledger recorded by `r`, has so many bytes."""
     padding = replace('"game_id"', '"extra":{"notes":"NOTES"},"game_id"')
-    overhead = len('"position":1,"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"by":"r","id":"game:g-2",.000000')
+    overhead = len(
+        '"position":1,"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"by":"r","id":"game:g-2",.000000'
+    )
     return padding.replace(b"NOTES", b"x" * (size - (len(padding) - len("NOTES")) - overhead))
 
 
-def test_given_a_record_of_exactly_65_535_bytes_when_imported_then_it_works(db: str, ratings: Callable[..., Any]) -> None:
+def test_given_a_record_of_exactly_65_535_bytes_when_imported_then_it_works(
+    db: str, ratings: Callable[..., Any]
+) -> None:
     accepted(ratings, db, record_of(RECORD_BYTES_MAX), "--by", "r")
 
     assert len(ratings("export", "events", db=db).stdout.rstrip("\n").encode()) == RECORD_BYTES_MAX
@@ -217,7 +226,9 @@ def test_given_a_file_without_an_event_when_imported_then_it_is_refused_as_empty
     assert refused(ratings, db, content) == [(None, "empty-file")]
 
 
-@pytest.mark.parametrize("content", [b"\x00" * 1_000, b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"PK\x03\x04" + b"\x00" * 50])
+@pytest.mark.parametrize(
+    "content", [b"\x00" * 1_000, b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"PK\x03\x04" + b"\x00" * 50]
+)
 def test_given_a_binary_file_when_imported_then_it_is_refused_in_one_message(
     content: bytes, db: str, ratings: Callable[..., Any]
 ) -> None:

@@ -32,7 +32,9 @@ def put_one_event(url: str) -> None:
     append(open_ledger(url), [draft], by="referee", clock=lambda: 0)
 
 
-def test_given_a_migrated_store_when_compared_with_the_declared_tables_then_there_is_no_difference(ledger_url: str) -> None:
+def test_given_a_migrated_store_when_compared_with_the_declared_tables_then_there_is_no_difference(
+    ledger_url: str,
+) -> None:
     with connect(ledger_url).reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
 
@@ -82,7 +84,9 @@ def test_given_a_ledger_when_upgraded_again_then_nothing_changes(ledger_url: str
         assert head(connection).position == 1
 
 
-def test_given_an_older_schema_when_opened_then_it_says_how_to_upgrade_and_the_upgrade_keeps_the_events(store: str) -> None:
+def test_given_an_older_schema_when_opened_then_it_says_how_to_upgrade_and_the_upgrade_keeps_the_events(
+    store: str,
+) -> None:
     upgrade(store)
     put_one_event(store)
     with connect(store).writing() as connection:

@@ -79,7 +79,10 @@ def test_given_an_exported_line_when_restored_then_the_row_holds_it_verbatim() -
 
 ALTERED = {
     "another position": (RECORD.replace('"position":19', '"position":20'), "restore-mismatch"),
-    "members in another order": ('{"type":"game.recorded",' + RECORD[1:].replace(',"type":"game.recorded"', ""), "restore-mismatch"),
+    "members in another order": (
+        '{"type":"game.recorded",' + RECORD[1:].replace(',"type":"game.recorded"', ""),
+        "restore-mismatch",
+    ),
     "a space": (RECORD.replace('"position":19', '"position": 19'), "restore-mismatch"),
     "an escaped letter": (RECORD.replace("ü", "\\u00fc"), "restore-mismatch"),
     "a time with fewer digits": (RECORD.replace("19:30:00.000000Z", "19:30:00Z"), "restore-mismatch"),

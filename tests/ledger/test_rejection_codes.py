@@ -42,7 +42,13 @@ def seat(player: str, place: int | None = None, **members: Any) -> dict[str, Any
 
 def ruleset(**members: Any) -> bytes:
     """A published ruleset as one line."""
-    given = {"id": "chess", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["chess"]}, "params": {"k_total": 8}}
+    given = {
+        "id": "chess",
+        "version": "1",
+        "rule": "pairwise-elo/1",
+        "scope": {"game": ["chess"]},
+        "params": {"k_total": 8},
+    }
     return line(type="ruleset.published", data={**given, **members})
 
 

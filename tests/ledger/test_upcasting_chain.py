@@ -78,7 +78,9 @@ def test_given_a_store_with_every_version_of_a_complete_chain_when_checked_then_
     check_chain({("player.registered", version) for version in (1, 2, 3)}, {"player.registered": 3}, CHAIN)
 
 
-def test_given_the_types_of_this_program_when_checked_then_the_chain_reaches_from_version_1_to_each_current_one() -> None:
+def test_given_the_types_of_this_program_when_checked_then_the_chain_reaches_from_version_1_to_each_current_one() -> (
+    None
+):
     check_chain({(name, 1) for name in TYPES}, {name: kind.schema_version for name, kind in TYPES.items()}, STEPS)
     assert set(STEPS) == {(name, step) for name, kind in TYPES.items() for step in range(1, kind.schema_version)}
 
@@ -105,7 +107,9 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
     row = columns(dump(event), event, ZERO)
     record = dump({**event, "type": type_name, "schema_version": version})
     leaf = leaf_hash(record)
-    newer = row._replace(type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf))
+    newer = row._replace(
+        type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf)
+    )
     with connect(url).writing() as connection:
         insert_rows(connection, [newer])
     with connect(url).reading() as connection:

@@ -1,0 +1,385 @@
+"""`import`, `record` and `export`: what goes in comes out, on every store; what is refused is told and kept."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.migrate import upgrade
+
+
+def game(game_id: str, *players: str, game: str = "club-catan", day: int = 1) -> str:
+    """A game as a line of JSON; the players in the order of their places."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": game_id, "game": game, "participants": participants}
+    return json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-{day:02d}T12:00:00Z", "data": data}) + "\n"
+
+
+GOOD = game("g-1", "anna", "ben", "cleo") + game("g-2", "ben", "anna", "cleo", day=2)
+BAD = game("g-9", "anna")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    """A ledger in SQLite without events."""
+    name = str(tmp_path / "own.db")
+    upgrade(name)
+    return name
+
+
+def told(result: Any) -> dict[str, Any]:
+    """What `import --format json` printed, without the refusals' messages."""
+    found = json.loads(result.stdout)
+    found["rejected"] = [(Path(r["file"]).name if r["file"] else None, r["line"], r["code"]) for r in found["rejected"]]
+    return found
+
+
+def head(ratings: Callable[..., Any], db: str) -> str:
+    return str(json.loads(ratings("status", "--format", "json", db=db).stdout)["head"])
+
+
+def test_given_a_ledger_when_exported_and_restored_into_an_empty_one_then_every_byte_and_hash_is_the_same(
+    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    copy, backup = str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
+    assert ratings("init", "--by", "secretary", db=ledger_url).exit_code == 0
+    assert ratings("import", "-", "--by", "Jürgen 😀", db=ledger_url, input=GOOD).exit_code == 0
+    assert (
+        ratings("record", "--game", "club-catan", "--game-id", "g-3", "zoé", "ben=dora", db=ledger_url).exit_code == 0
+    )
+    assert ratings("export", "events", "-o", backup, db=ledger_url).exit_code == 0
+    assert ratings("init", "--no-rules", db=copy).exit_code == 0
+
+    restored = ratings("import", backup, "--restore", "--format", "json", db=copy)
+
+    assert told(restored) == {"appended": 4, "existing": 0, "rejected": [], "head": 4}
+    assert head(ratings, copy) == head(ratings, ledger_url)
+    assert ratings("export", "events", db=copy).stdout == backup.read_text(encoding="utf-8")
+    for command in (("standings", "club-catan-elo/all"), ("games",), ("log",), ("rules", "list")):
+        assert ratings(*command, "--format", "json", db=copy) == ratings(*command, "--format", "json", db=ledger_url)
+    assert ratings("verify", "--head", head(ratings, ledger_url), db=copy) == (0, "", "")
+
+
+def test_given_a_restored_ledger_when_copied_back_to_the_other_store_then_the_hashes_are_the_same(
+    ledger_url: str, tmp_path: Path, db: str, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=db, input=GOOD)
+    ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=db)
+
+    assert ratings("import", tmp_path / "backup.jsonl", "--restore", db=ledger_url).exit_code == 0
+    assert head(ratings, ledger_url) == head(ratings, db)
+
+
+def test_given_an_export_when_imported_without_restore_then_it_is_recorded_anew_and_says_who_recorded_it(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", "--by", "referee", db=db, input=GOOD)
+    other = upgrade(str(tmp_path / "other.db")).location
+    exported = ratings("export", "events", db=db).stdout
+
+    assert told(ratings("import", "-", "--format", "json", db=other, input=exported))["appended"] == 2
+    rows = json.loads(ratings("log", "--format", "json", db=other).stdout)["rows"]
+    assert [(row["position"], row["by"], row["id"]) for row in rows] == [
+        (1, "referee", "game:g-1"),
+        (2, "referee", "game:g-2"),
+    ]
+
+
+def test_given_the_same_file_twice_when_imported_then_the_second_time_changes_nothing(
+    ledger_url: str, ratings: Callable[..., Any]
+) -> None:
+    first = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD)
+    before = head(ratings, ledger_url)
+    second = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD + GOOD)
+
+    assert told(first) == {"appended": 2, "existing": 0, "rejected": [], "head": 2}
+    assert told(second) == {"appended": 0, "existing": 4, "rejected": [], "head": 2}
+    assert head(ratings, ledger_url) == before
+
+
+def test_given_a_refused_line_when_imported_then_existing_still_counts_and_nothing_is_appended(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=db, input=GOOD)
+    result = ratings("import", "-", "--format", "json", db=db, input=GOOD + game("g-3", "anna", "ben") + BAD)
+
+    assert (result.exit_code, told(result)) == (
+        1, {"appended": 0, "existing": 2, "rejected": [("-", 4, "too-few-participants")], "head": 2},
+    )  # fmt: skip
+
+
+def test_given_several_files_when_one_line_of_one_is_bad_then_nothing_of_any_is_appended(
+    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "a.jsonl").write_text(GOOD)
+    (tmp_path / "b.jsonl").write_text(game("g-3", "anna", "ben") + BAD)
+    result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--format", "json", db=ledger_url)
+
+    assert (result.exit_code, told(result)) == (
+        1, {"appended": 0, "existing": 0, "rejected": [("b.jsonl", 2, "too-few-participants")], "head": 0},
+    )  # fmt: skip
+
+
+def test_given_several_good_files_when_imported_then_their_events_follow_in_the_order_of_the_arguments(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "a.jsonl").write_text(GOOD)
+    (tmp_path / "b.csv").write_text("game_id,occurred_at,game,1st,2nd\ng-3,2024-01-01T12:00:00Z,catan,anna,ben\n")
+    ratings("import", tmp_path / "b.csv", tmp_path / "a.jsonl", db=db)
+
+    exported = ratings("export", "events", db=db).stdout.splitlines()
+    assert [json.loads(line)["data"]["game_id"] for line in exported] == ["g-3", "g-1", "g-2"]
+
+
+def test_given_keep_going_when_lines_are_bad_then_the_good_are_appended_and_the_rest_is_written_with_line_numbers(
+    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    lines = [game("g-1", "anna", "ben"), "not json\n", BAD, "x" * (1 << 21) + "\n", game("g-2", "anna", "ben")]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    result = ratings("import", tmp_path / "a.jsonl", "--keep-going", "--format", "json", db=ledger_url)
+
+    refused = [("a.jsonl", 2, "bad-json"), ("a.jsonl", 3, "too-few-participants"), ("a.jsonl", 4, "line-too-long")]
+    assert (result.exit_code, told(result)) == (1, {"appended": 2, "existing": 0, "rejected": refused, "head": 2})
+    written = [json.loads(line) for line in (tmp_path / "a.jsonl.rejects.jsonl").read_text().splitlines()]
+    assert [(r["line"], r["code"], r["input"]) for r in written] == [
+        (2, "bad-json", "not json"), (3, "too-few-participants", BAD.rstrip()), (4, "line-too-long", None),
+    ]  # fmt: skip
+
+
+def test_given_keep_going_when_all_is_good_then_no_file_of_rejects_is_made(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "a.jsonl").write_text(GOOD)
+
+    assert ratings("import", tmp_path / "a.jsonl", "--keep-going", db=db).exit_code == 0
+    assert not (tmp_path / "a.jsonl.rejects.jsonl").exists()
+
+
+LONG = """game_id,occurred_at,game,player,place
+g-1,2024-01-01T12:00:00Z,catan,anna,1
+g-1,2024-01-01T12:00:00Z,catan,ben,2
+g-2,2024-01-01T12:00:00Z,catan,anna,1
+g-2,2024-01-01T12:00:00Z,catan,ben,2,x
+g-2,2024-01-01T12:00:00Z,catan,cleo,3
+g-3,2024-01-01T12:00:00Z,catan,anna,1
+g-3,2024-01-01T12:00:00Z,catan,ben,2
+"""
+
+
+def recorded(ratings: Callable[..., Any], db: str) -> list[str]:
+    return [json.loads(line)["data"]["game_id"] for line in ratings("export", "events", db=db).stdout.splitlines()]
+
+
+@pytest.mark.parametrize("game_id", ["g-2", "zo\u00e9", "zoe\u0301"])
+@pytest.mark.parametrize(("bad_row", "appended"), [("ben,2", ["g-1", "g-3"]), ("cleo,3", ["g-1"])])
+def test_given_keep_going_and_a_game_with_an_unreadable_row_then_no_part_of_that_game_is_appended(
+    game_id: str, bad_row: str, appended: list[str], db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    content = LONG.replace("2,x", "2").replace("g-2", game_id)
+    rows = [f"{row},x" if game_id in row and bad_row in row else row for row in content.splitlines()]
+    (tmp_path / "games.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    ratings("import", tmp_path / "games.csv", "--keep-going", db=db)
+
+    # a row whose game cannot be told may belong to the game behind it as well, which is then refused too
+    assert recorded(ratings, db) == appended
+
+
+def test_given_keep_going_and_a_game_whose_rows_stand_apart_then_all_its_rows_are_among_the_rejects(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    header, *rows = LONG.replace("2,x", "2").splitlines()
+    (tmp_path / "games.csv").write_text("\n".join((header, *rows[2:], *rows[:2], *rows[3:5])) + "\n")
+    ratings("import", tmp_path / "games.csv", "--keep-going", db=db)
+
+    assert recorded(ratings, db) == ["g-3", "g-1"]
+    rejects = [json.loads(line) for line in (tmp_path / "games.csv.rejects.jsonl").read_text().splitlines()]
+    assert sorted(row["player"] for reject in rejects for row in reject["input"]) == [
+        "anna",
+        "ben",
+        "ben",
+        "cleo",
+        "cleo",
+    ]
+
+
+def test_given_keep_going_and_a_game_that_two_files_tell_differently_then_the_first_telling_is_appended(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "a.jsonl").write_text(game("g-1", "anna", "ben"))
+    (tmp_path / "b.csv").write_text(LONG.replace("anna,1", "dora,1"))
+    result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.csv", "--keep-going", "--format", "json", db=db)
+
+    assert ("b.csv", 2, "id-conflict") in told(result)["rejected"]
+    assert recorded(ratings, db) == ["g-1", "g-3"]
+
+
+def test_given_dry_run_when_imported_then_everything_is_checked_and_nothing_appended(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    before = head(ratings, db)
+    good = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=GOOD)
+    bad = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=GOOD + BAD)
+
+    assert (good.exit_code, told(good)) == (
+        0, {"appended": 0, "existing": 0, "rejected": [], "head": 0, "dry_run": True, "would_append": 2},
+    )  # fmt: skip
+    assert (bad.exit_code, told(bad)["rejected"]) == (1, [("-", 3, "too-few-participants")])
+    assert head(ratings, db) == before
+
+
+@pytest.mark.parametrize("name", ["games.jsonl.gz", "games.jsonl", "games"])
+def test_given_a_compressed_file_when_imported_then_its_content_decides_not_its_name(
+    name: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(GOOD.encode()))
+
+    assert ratings("import", tmp_path / name, db=db).exit_code == 0
+    assert recorded(ratings, db) == ["g-1", "g-2"]
+
+
+def test_given_compressed_csv_on_stdin_when_imported_then_it_works(db: str, ratings: Callable[..., Any]) -> None:
+    content = gzip.compress(b"game_id,occurred_at,game,1st,2nd\ng-1,2024-01-01T12:00:00Z,catan,anna,ben\n")
+
+    assert ratings("import", "-", db=db, input=content).exit_code == 0
+    assert recorded(ratings, db) == ["g-1"]
+
+
+RECORDINGS = {
+    "players": (
+        ("--game", "catan", "--game-id", "g-1", "--at", "2024-01-01T12:00:00Z", "--city", "7",
+         "anna", "ben=cleo", "dora"),
+        "",
+    ),
+    "an event": ((), json.dumps({
+        "type": "game.recorded", "occurred_at": "2024-01-01T13:00:00+01:00", "data": {
+            "game_id": "g-1", "game": "catan", "city": "7", "participants": [
+                {"player": "anna", "place": 1}, {"player": "ben", "place": 2}, {"player": "cleo", "place": 2},
+                {"player": "dora", "place": 4}]}}, indent=1)),
+    "the data of a game": (("--at", "2024-01-01 13:00", "--zone", "Europe/Berlin"), json.dumps({
+        "game_id": "g-1", "game": "catan", "city": "7", "participants": [
+            {"player": "anna", "place": 1}, {"player": "ben", "place": 2}, {"player": "cleo", "place": 2},
+            {"player": "dora", "place": 4}]})),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "given"), RECORDINGS.values(), ids=RECORDINGS)
+def test_given_one_game_in_any_form_when_recorded_then_the_event_is_the_same(
+    arguments: tuple[str, ...], given: str, db: str, ratings: Callable[..., Any]
+) -> None:
+    result = ratings("record", *arguments, "--format", "json", db=db, input=given)
+    (event,) = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
+
+    assert (result.exit_code, told(result)) == (0, {"appended": 1, "existing": 0, "rejected": [], "head": 1})
+    assert (event["id"], event["occurred_at"], event["data"]) == ("game:g-1", "2024-01-01T12:00:00.000000Z", {
+        "game_id": "g-1", "game": "catan", "city": "7", "participants": [
+            {"player": "anna", "place": 1}, {"player": "ben", "place": 2}, {"player": "cleo", "place": 2},
+            {"player": "dora", "place": 4}],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["anna", "anna"], "player-twice"),
+        (["anna"], "too-few-participants"),
+        (["anna", ""], "bad-identifier"),
+        (["a/b", "c"], "bad-identifier"),
+    ],
+)
+def test_given_a_bad_game_when_recorded_then_it_is_refused_with_its_code(
+    arguments: list[str], code: str, db: str, ratings: Callable[..., Any]
+) -> None:
+    result = ratings("record", "--game", "catan", "--game-id", "g-1", *arguments, db=db)
+
+    assert (result.exit_code, head(ratings, db).split(":")[0]) == (1, "0")
+    assert result.stderr.startswith(f"{code}: ")
+
+
+@pytest.mark.parametrize(("until", "count"), [("0", 0), ("1", 1), ("2", 2)])
+def test_given_a_position_when_exported_then_what_was_known_there(
+    until: str, count: int, db: str, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=db, input=GOOD)
+    whole = ratings("export", "events", db=db).stdout
+
+    assert ratings("export", "events", "--known-at", until, db=db).stdout == "".join(whole.splitlines(True)[:count])
+
+
+def test_given_a_file_that_exists_when_exported_to_then_it_is_left_alone(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "mine").write_text("precious")
+    result = ratings("export", "events", "-o", tmp_path / "mine", db=db)
+
+    assert (result.exit_code, (tmp_path / "mine").read_text()) == (2, "precious")
+
+
+def test_given_a_ledger_with_events_when_restored_into_then_it_is_refused(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=db, input=GOOD)
+    ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=db)
+    result = ratings("import", tmp_path / "backup.jsonl", "--restore", db=db)
+
+    assert (result.exit_code, head(ratings, db).split(":")[0]) == (1, "2")
+    assert "needs an empty ledger" in result.stderr
+
+
+@pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08\x00cut off", b"x" * (1 << 21)])
+def test_given_what_is_no_backup_when_restored_then_it_is_refused_with_its_code_and_nothing_is_stored(
+    content: bytes | None, db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    if content is None:
+        (tmp_path / "backup").mkdir()
+    else:
+        (tmp_path / "backup").write_bytes(content)
+    result = ratings("import", tmp_path / "backup", "--restore", "--format", "json", db=db)
+
+    assert (result.exit_code, head(ratings, db).split(":")[0]) == (1, "0")
+    assert told(result)["rejected"] in (
+        [("backup", None, "is-a-directory")], [("backup", None, "bad-gzip")], [("backup", 1, "line-too-long")],
+    )  # fmt: skip
+
+
+def test_given_a_backup_with_a_changed_record_when_restored_then_verify_with_the_old_head_finds_it(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=db, input=GOOD)
+    forged = ratings("export", "events", db=db).stdout.replace('"anna"', '"emil"')
+    (tmp_path / "forged.jsonl").write_text(forged)
+    other = upgrade(str(tmp_path / "other.db")).location
+    assert ratings("import", tmp_path / "forged.jsonl", "--restore", db=other).exit_code == 0
+
+    assert ratings("verify", db=other) == (0, "", "")
+    found = ratings("verify", "--head", head(ratings, db), db=other)
+    assert (found.exit_code, found.stdout.split(":")[0]) == (1, "head")
+
+
+TWICE = {
+    "a game recorded twice": lambda line: [
+        line,
+        line.replace('"position":1', '"position":2').replace("game:g-1", "other"),
+    ],
+    "an event id twice": lambda line: [
+        line,
+        line.replace('"position":1', '"position":2').replace('"game_id":"g-1"', '"game_id":"g-9"'),
+    ],
+    "an event that supersedes nothing": lambda line: [line.replace('"type"', '"supersedes":"nothing","type"')],
+}
+
+
+@pytest.mark.parametrize("forge", TWICE.values(), ids=TWICE)
+def test_given_a_forged_backup_when_restored_then_it_is_refused_with_its_line_and_nothing_is_stored(
+    forge: Callable[[str], list[str]], db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=db, input=game("g-1", "anna", "ben"))
+    lines = forge(ratings("export", "events", db=db).stdout.rstrip("\n"))
+    (tmp_path / "forged.jsonl").write_text("\n".join(lines) + "\n")
+    other = upgrade(str(tmp_path / "other.db")).location
+    result = ratings("import", tmp_path / "forged.jsonl", "--restore", "--format", "json", db=other)
+
+    assert (result.exit_code, head(ratings, other).split(":")[0]) == (1, "0")
+    assert [rejection[:2] for rejection in told(result)["rejected"]] == [("forged.jsonl", len(lines))]

@@ -1,0 +1,242 @@
+"""The JSON of the reading commands as the contract shows it, and the three axes."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rfc8785
+
+ALL = "club-catan-elo/all"
+
+
+def game(game_id: str, *players: str, day: int) -> str:
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": game_id, "game": "club-catan", "participants": participants}
+    return json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-{day:02d}T12:00:00Z", "data": data}) + "\n"
+
+
+GAMES = (
+    game("g-1", "anna", "ben", "cleo", day=1) + game("g-2", "ben", "anna", day=3) + game("g-0", "cleo", "anna", day=2)
+)
+ADJUSTED = json.dumps({
+    "type": "points.adjusted", "occurred_at": "2024-01-04T12:00:00Z",
+    "data": {"ladder": ALL, "player": "dora", "points": "-0.5", "reason": "late arrival"},
+}) + "\n"  # fmt: skip
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
+    """A ledger with the ruleset at position 1, three games at 2, 3 and 4, and an adjustment at 5."""
+    name = str(tmp_path / "ratings.db")
+    assert ratings("init", db=name).exit_code == 0
+    assert ratings("import", "-", db=name, input=GAMES + ADJUSTED).exit_code == 0
+    return name
+
+
+def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:
+    result = ratings(*arguments, "--format", "json", db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def types(value: dict[str, Any]) -> dict[str, str]:
+    return {name: type(member).__name__ for name, member in value.items()}
+
+
+def test_given_games_when_standings_are_read_then_members_types_and_order_are_those_of_the_contract(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    found = read(ratings, db, "standings", ALL)
+
+    assert types(found) == {
+        "ladder": "str", "ruleset": "str", "as_of": "NoneType", "known_at": "int", "games": "int", "digest": "str",
+        "rows": "list",
+    }  # fmt: skip
+    assert list(found) == ["ladder", "ruleset", "as_of", "known_at", "games", "digest", "rows"]
+    assert (found["ladder"], found["ruleset"], found["known_at"], found["games"]) == (ALL, "club-catan-elo@1", 5, 3)
+    for row in found["rows"]:
+        assert types(row) == {"rank": "int", "player": "str", "points": "str", "games": "int", "qualified": "bool"}
+    assert [(row["rank"], row["player"], row["games"]) for row in found["rows"]] == [
+        (1, "ben", 2), (2, "cleo", 2), (3, "dora", 0), (4, "anna", 3),
+    ]  # fmt: skip
+    assert {row["player"]: row["points"] for row in found["rows"]}["dora"] == "1999/2"
+
+
+def test_given_standings_when_hashed_by_hand_then_the_digest_is_over_canonical_json_of_ruleset_and_rows(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    found = read(ratings, db, "standings", ALL)
+    content = rfc8785.dumps({"ruleset": found["ruleset"], "rows": found["rows"]})
+
+    assert found["digest"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def test_given_a_player_when_his_history_is_read_then_rows_are_those_of_the_contract_in_replay_order(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    found = read(ratings, db, "history", "anna", ALL)
+
+    assert {"player", "ladder", "rows"} <= found.keys()
+    assert [
+        (row["position"], row["event_id"], row["game_id"], row["occurred_at"], row["place"]) for row in found["rows"]
+    ] == [
+        (2, "game:g-1", "g-1", "2024-01-01T12:00:00.000000Z", 1),
+        (4, "game:g-0", "g-0", "2024-01-02T12:00:00.000000Z", 2),
+        (3, "game:g-2", "g-2", "2024-01-03T12:00:00.000000Z", 2),
+    ]
+    for row, following in zip(found["rows"], found["rows"][1:], strict=False):
+        assert types(row) == {
+            "position": "int", "event_id": "str", "game_id": "str", "occurred_at": "str", "place": "int",
+            "before": "str",
+            "change": "str", "after": "str", "ruleset": "str",
+        }  # fmt: skip
+        assert (
+            Fraction(row["before"]) + Fraction(row["change"]) == Fraction(row["after"]) == Fraction(following["before"])
+        )
+
+
+def test_given_an_adjustment_when_the_history_is_read_then_it_has_no_game_and_says_why(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    (row,) = read(ratings, db, "history", "dora", ALL)["rows"]
+
+    assert (row["game_id"], row["place"], row["before"], row["change"], row["after"], row["reason"]) == (
+        None, None, "1000", "-1/2", "1999/2", "late arrival",
+    )  # fmt: skip
+
+
+def test_given_a_game_when_explained_then_members_are_those_of_the_contract_and_the_books_balance(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    found = read(ratings, db, "explain", "g-1", ALL)
+
+    contract = {
+        "game_id": "str", "ladder": "str", "ruleset": "str", "counted": "bool", "why_not": "NoneType",
+        "players": "list",
+        "accounts": "list",
+    }  # fmt: skip
+    assert {name: kind for name, kind in types(found).items() if name in contract} == contract
+    assert [player["player"] for player in found["players"]] == ["anna", "ben", "cleo"]
+    for player in found["players"]:
+        assert {"player", "before", "change", "after", "terms"} <= player.keys()
+        assert sum(Fraction(term["amount"]) for term in player["terms"]) == Fraction(player["change"])
+        assert all(types(term).keys() >= {"term", "amount", "detail"} for term in player["terms"])
+    assert [account["account"] for account in found["accounts"]] == ["minted", "burned"]
+    assert sum(Fraction(entry["change"]) for entry in found["players"]) + sum(
+        Fraction(account["amount"]) for account in found["accounts"]
+    ) == 0  # fmt: skip
+
+
+def test_given_a_game_off_the_ladder_when_explained_then_it_is_not_counted_and_says_why(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    found = read(ratings, db, "explain", "g-2", "club-catan-elo/3-4")
+
+    assert (found["counted"], bool(found["why_not"])) == (False, True)
+    assert [(player["change"], player["terms"]) for player in found["players"]] == [("0", []), ("0", [])]
+
+
+@pytest.mark.parametrize(
+    ("axes", "games", "as_of", "known_at"),
+    [
+        ([], 3, None, 5),
+        (["--as-of", "2024-01-01"], 1, "2024-01-01T23:59:59.999999Z", 5),
+        (["--as-of", "2023-12-31"], 0, "2023-12-31T23:59:59.999999Z", 5),
+        (["--as-of", "2024-01-02T12:00:00Z"], 2, "2024-01-02T12:00:00.000000Z", 5),
+        (["--as-of", "2024-01-02T11:59:59.999999Z"], 1, "2024-01-02T11:59:59.999999Z", 5),
+        (["--as-of", "9999-12-31"], 3, "9999-12-31T23:59:59.999999Z", 5),
+        (["--known-at", "1"], 0, None, 1),
+        (["--known-at", "3"], 2, None, 3),
+        (["--known-at", "3", "--as-of", "2024-01-02"], 1, "2024-01-02T23:59:59.999999Z", 3),
+        (["--known-at", "9999-12-31"], 3, None, 5),
+        (["--rules", "club-catan-elo@1"], 3, None, 5),
+    ],
+)
+def test_given_the_axes_when_standings_are_read_then_they_say_where_they_stand_and_count_the_games_there(
+    axes: list[str], games: int, as_of: str | None, known_at: int, db: str, ratings: Callable[..., Any]
+) -> None:
+    found = read(ratings, db, "standings", ALL, *axes)
+
+    assert (found["games"], found["as_of"], found["known_at"]) == (games, as_of, known_at)
+
+
+def test_given_another_version_when_named_by_rules_then_the_whole_replay_is_scored_by_it(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    assert (
+        ratings("rules", "publish", Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml", db=db).exit_code
+        == 0
+    )
+    first = read(ratings, db, "standings", ALL, "--rules", "club-catan-elo@1")
+    second = read(ratings, db, "standings", ALL, "--rules", "club-catan-elo@2")
+    before = read(ratings, db, "standings", ALL, "--known-at", "5")
+
+    assert (first["ruleset"], second["ruleset"]) == ("club-catan-elo@1", "club-catan-elo@2")
+    assert first["rows"] == before["rows"] != second["rows"]
+    assert read(ratings, db, "standings", ALL)["rows"] == second["rows"]
+
+
+def test_given_a_ladder_without_games_when_read_then_there_are_no_rows_and_it_is_no_failure(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    assert read(ratings, db, "standings", "club-catan-elo/7-8")["rows"] == []
+    assert read(ratings, db, "history", "anna", "club-catan-elo/7-8")["rows"] == []
+    assert read(ratings, db, "history", "nobody", ALL)["rows"] == []
+    assert (
+        ratings("standings", "club-catan-elo/7-8", "--format", "csv", db=db).stdout
+        == "rank,player,points,games,qualified\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["chess", "chess/all", "club-catan-elo", "club-catan-elo/", "club-catan-elo/9", f"{ALL}/x", "", "/"]
+)
+@pytest.mark.parametrize("command", [["standings"], ["history", "anna"], ["explain", "g-1"]])
+def test_given_an_unknown_or_malformed_ladder_when_read_then_it_is_a_usage_error(
+    name: str, command: list[str], db: str, ratings: Callable[..., Any]
+) -> None:
+    result = ratings(*command, name, "--format", "json", db=db)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+
+
+def test_given_an_unknown_game_when_explained_then_it_is_a_refusal(db: str, ratings: Callable[..., Any]) -> None:
+    result = ratings("explain", "g-99", ALL, db=db)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+
+
+def test_given_games_when_listed_then_they_stand_by_played_time_with_their_positions(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    rows = read(ratings, db, "games")["rows"]
+
+    assert [(row["position"], row["game_id"]) for row in rows] == [(2, "g-1"), (4, "g-0"), (3, "g-2")]
+    assert [row["game_id"] for row in read(ratings, db, "games", "--limit", "1")["rows"]] == ["g-2"]
+    assert [row["game_id"] for row in read(ratings, db, "games", "--player", "cleo")["rows"]] == ["g-1", "g-0"]
+    assert read(ratings, db, "games", "--game", "catan")["rows"] == []
+
+
+def test_given_a_log_when_read_then_rows_are_the_records_and_a_subject_selects_his(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    exported = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
+
+    assert read(ratings, db, "log")["rows"] == exported
+    assert [row["position"] for row in read(ratings, db, "log", "anna")["rows"]] == [2, 3, 4]
+    assert [row["position"] for row in read(ratings, db, "log", "dora")["rows"]] == [5]
+    assert [row["position"] for row in read(ratings, db, "log", "g-0")["rows"]] == [4]
+    assert [row["position"] for row in read(ratings, db, "log", "--limit", "2")["rows"]] == [4, 5]
+
+
+def test_given_games_when_ladders_are_listed_then_each_with_its_numbers(db: str, ratings: Callable[..., Any]) -> None:
+    rows = read(ratings, db, "ladders")["rows"]
+
+    assert [(row["ladder"], row["ruleset"], row["players"], row["games"]) for row in rows] == [
+        ("club-catan-elo/3-4", "club-catan-elo@1", 3, 1), (ALL, "club-catan-elo@1", 4, 3),
+    ]  # fmt: skip

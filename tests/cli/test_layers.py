@@ -1,0 +1,172 @@
+"""The shape of the code itself: layers, where SQL runs, who asks for the time, docstrings, sizes."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = ("ledger", "projections", "cli")
+FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
+SQL_FILES = {
+    "ledger/store.py", "ledger/sqlite.py", "ledger/postgres.py", "ledger/integrity.py", "ledger/spool.py",
+    "ledger/migrate.py", "projections/generations.py",
+}  # fmt: skip
+SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}
+TIME_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+TIME_CALLS |= {"time.monotonic", "time.perf_counter", "time.localtime", "time.gmtime", "time.strftime", "time.ctime"}
+MONOTONIC_FILES = {"cli/nightly.py"}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, also inside its functions."""
+    for node in nodes(path):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)} imports relatively"
+            yield node.module or ""
+
+
+def called(path: Path) -> Iterator[tuple[str, int]]:
+    """The dotted last two names of every call, with its line."""
+    for node in nodes(path):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            before = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else ""
+            yield f"{before}.{node.func.attr}", node.lineno
+
+
+def test_given_the_layers_when_their_imports_are_read_then_they_go_from_cli_to_projections_to_ledger_only() -> None:
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in FILES
+        for module in imported(path)
+        for layer in (path.relative_to(ROOT).parts[0],)
+        if module.split(".")[0] in (*LAYERS[LAYERS.index(layer) + 1 :], "tests", "migrations", "scripts")
+    ]
+
+    assert wrong == []
+
+
+def test_given_the_code_when_its_calls_are_read_then_sql_runs_in_the_store_modules_only() -> None:
+    wrong = [
+        f"{name_of(path)}:{line} calls {call}"
+        for path in FILES
+        if name_of(path) not in SQL_FILES
+        for call, line in called(path)
+        if call.split(".")[1] in SQL_CALLS
+    ]
+
+    assert wrong == []
+
+
+def test_given_the_code_when_its_calls_are_read_then_only_the_clock_asks_for_the_time() -> None:
+    wrong = [
+        f"{name_of(path)}:{line} calls {call}"
+        for path in FILES
+        if name_of(path) != "ledger/clock.py"
+        for call, line in called(path)
+        if call in TIME_CALLS and not (call == "time.monotonic" and name_of(path) in MONOTONIC_FILES)
+    ]
+    wrong += [
+        f"{name_of(path)} imports names from time"
+        for path in FILES
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and node.module == "time"
+    ]
+
+    assert wrong == []
+
+
+def test_given_the_rules_when_their_imports_are_read_then_they_know_the_standard_library_and_the_contract_only() -> (
+    None
+):
+    allowed = sys.stdlib_module_names | {"pydantic"}
+    wrong = [
+        f"{name_of(path)} imports {module}"
+        for path in FILES
+        if name_of(path).startswith("projections/rules/")
+        for module in imported(path)
+        if module.split(".")[0] not in allowed and module != "projections.contract"
+    ]
+
+    assert wrong == []
+
+
+def is_public(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+
+
+def undocumented(path: Path) -> Iterator[str]:
+    """The public functions and classes of a module, and the public methods of its classes, without a docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    owners: list[ast.Module | ast.ClassDef] = [
+        tree,
+        *(n for n in tree.body if isinstance(n, ast.ClassDef) and is_public(n)),
+    ]
+    for owner in owners:
+        for node in owner.body:
+            # the commands that click calls by name inherit their documentation
+            inherited = isinstance(owner, ast.ClassDef) and owner.name == "Commands"
+            assert isinstance(owner, ast.Module | ast.ClassDef)
+            if is_public(node) and not inherited and ast.get_docstring(node) is None:  # type: ignore[arg-type]
+                yield f"{name_of(path)}:{node.lineno} {node.name}"  # type: ignore[attr-defined]
+
+
+def test_given_the_code_when_read_then_every_module_and_every_public_function_and_class_has_a_docstring() -> None:
+    assert [name_of(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
+    assert [name for path in FILES for name in undocumented(path)] == []
+
+
+def test_given_the_code_and_the_tests_when_measured_then_files_stay_under_400_lines_and_rules_under_200() -> None:
+    lengths = {
+        name_of(path): len(path.read_text(encoding="utf-8").splitlines())
+        for path in [*FILES, *ROOT.glob("tests/**/*.py")]
+    }
+
+    assert {name: length for name, length in lengths.items() if length >= 400} == {}
+    rules = {name: length for name, length in lengths.items() if name.startswith("projections/rules/")}
+    assert {name: length for name, length in rules.items() if length > 200} == {}
+
+
+def test_given_the_code_when_read_then_nothing_is_left_to_do_later() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+
+    assert [name_of(path) for path in FILES if marks.search(path.read_text(encoding="utf-8"))] == []
+
+
+COMMANDS_WITHOUT_SLOW_IMPORTS = {
+    "standings": ["standings", "club-catan-elo/all", "--format", "json"],
+    "status": ["status", "--format", "json"],
+    "import": ["import", "-"],
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS_WITHOUT_SLOW_IMPORTS.values(), ids=COMMANDS_WITHOUT_SLOW_IMPORTS)
+def test_given_a_cold_process_when_a_daily_command_runs_then_alembic_rich_and_numba_are_not_imported(
+    arguments: list[str], tmp_path: Path, ratings: object
+) -> None:
+    db = str(tmp_path / "ratings.db")
+    assert ratings("init", db=db).exit_code == 0  # type: ignore[operator]
+    code = (
+        "import sys\nfrom cli.main import invoke\n"
+        f"invoke({['--db', db, *arguments]!r})\n"
+        "loaded = {name.split('.')[0] for name in sys.modules}\n"
+        "print(*sorted(loaded & {'alembic', 'rich', 'numba', 'numpy', 'mako'}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, input="", cwd=ROOT, check=True)
+
+    assert done.stderr.splitlines()[-1] == ""

@@ -1,0 +1,188 @@
+"""Names come out as they went in, on every output; tables fit a terminal; a closed pipe is no failure."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+ALL = "club-catan-elo/all"
+ROOT = Path(__file__).parents[2]
+NAMES = [
+    "anna", "Zoé", "Łukasz Żółć", "Νίκος", "Дмитрий", "名無しさん", "김철수", "محمد", "דוד", "สมชาย",
+    "देवनागरी", "😀👩‍👩‍👧",
+    "[red]x", "[bold]",
+    "[link](x)", "{name}", "%s%n", "\\u0041", "a,b;c", 'the "fox"', "O'Neil", "<b>", "&amp;",
+    "-rf", "+49 30 1", "@here", "-5", "None",
+    "null", "x" * 64,
+]  # fmt: skip
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
+    """A ledger in which everybody of NAMES played one game, and a game whose id looks like a formula."""
+    name = str(tmp_path / "ratings.db")
+    participants = [{"player": player, "place": place} for place, player in enumerate(NAMES, 1)]
+    events = [
+        {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z",
+         "data": {"game_id": game_id, "game": "club-catan", "group": "[bold]=2+2", "participants": players}}
+        for game_id, players in (("=1+1", participants), ("[red]g", participants[:2]))
+    ]  # fmt: skip
+    assert ratings("init", db=name).exit_code == 0
+    lines = "\n".join(json.dumps(event) for event in events)
+    assert ratings("import", "-", db=name, input=lines).exit_code == 0
+    return name
+
+
+def test_given_names_of_all_kinds_when_standings_are_read_as_json_then_they_are_exact(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    rows = json.loads(ratings("standings", ALL, "--format", "json", db=db).stdout)["rows"]
+
+    assert sorted(row["player"] for row in rows) == sorted(NAMES)
+
+
+def test_given_names_of_all_kinds_when_standings_are_read_as_csv_then_they_are_exact(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    rows = list(csv.DictReader(io.StringIO(ratings("standings", ALL, "--format", "csv", db=db).stdout)))
+
+    assert sorted(row["player"] for row in rows) == sorted(NAMES)
+
+
+def test_given_names_of_all_kinds_when_standings_are_read_as_a_table_then_every_name_stands_there(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    table = ratings("standings", ALL, db=db).stdout
+    cells = {re.split(r"\s{2,}", line.strip())[1] for line in table.splitlines()[3:]}
+
+    # what a terminal cannot show as it stands, such as the joiner within a family of emoji, is a question mark
+    assert cells == {"".join(c if c.isprintable() else "?" for c in name) for name in NAMES}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["games"], ["log"], ["ladders"], ["standings", ALL], ["history", "[red]x", ALL], ["explain", "=1+1", ALL]],
+)
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_given_markup_in_names_when_any_command_prints_then_it_is_text(
+    command: list[str], form: str, db: str, ratings: Callable[..., Any]
+) -> None:
+    result = ratings(*command, "--format", form, db=db)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "\x1b" not in result.stdout
+    if command[0] in ("games", "standings", "explain"):
+        assert "[red]x" in result.stdout
+
+
+@pytest.mark.parametrize("column", ["game_id", "group"])
+def test_given_texts_that_look_like_formulas_when_games_are_read_as_csv_then_they_are_exact(
+    column: str, db: str, ratings: Callable[..., Any]
+) -> None:
+    rows = list(csv.DictReader(io.StringIO(ratings("games", "--format", "csv", db=db).stdout)))
+
+    assert [row[column] for row in rows] == {"game_id": ["=1+1", "[red]g"], "group": ["[bold]=2+2"] * 2}[column]
+    assert [row["game_id"] for row in json.loads(ratings("games", "--format", "json", db=db).stdout)["rows"]] == [
+        "=1+1",
+        "[red]g",
+    ]
+
+
+def on_terminal(*arguments: str, columns: int) -> str:
+    """What a command writes to a terminal of so many columns, without colours."""
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-c", "from cli.main import run; run()", *arguments]
+    process = subprocess.Popen(
+        command, stdout=terminal, stderr=terminal, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment
+    )
+    os.close(terminal)
+    written = b""
+    try:
+        while piece := os.read(controller, 65_536):
+            written += piece
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(controller)
+    assert process.wait() == 0
+    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    "command", [["standings", ALL], ["games", "--limit", "1"], ["history", "anna", ALL], ["log", "--limit", "1"]]
+)
+def test_given_a_terminal_of_80_columns_when_a_table_is_printed_then_no_line_is_wider(
+    command: list[str], db: str
+) -> None:
+    lines = on_terminal("--db", db, *command, columns=80).splitlines()
+
+    assert [line for line in lines if cell_len(line) > 80] == []
+
+
+def test_given_a_narrow_terminal_when_standings_are_printed_then_long_names_are_folded_and_not_cut(db: str) -> None:
+    text = on_terminal("--db", db, "standings", ALL, columns=50)
+
+    assert text.count("x" * 20) >= 2
+    assert sum(line.count("x") for line in text.splitlines() if re.search("x{4}", line)) >= 64
+    assert "…" not in text
+
+
+HELPS = [
+    ["--help"],
+    ["import", "-h"],
+    ["standings", "-h"],
+    ["rules", "-h"],
+    ["rules", "publish", "-h"],
+    ["record", "-h"],
+    ["export", "-h"],
+]
+
+
+@pytest.mark.parametrize("command", HELPS, ids=" ".join)
+def test_given_a_command_when_help_is_asked_for_then_it_fits_80_columns(
+    command: list[str], ratings: Callable[..., Any]
+) -> None:
+    result = ratings(*command)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("command", ["export events", f"standings {ALL}", "games --format json", "log --format csv"])
+def test_given_a_reader_that_went_away_when_output_is_written_then_the_command_ends_quietly(
+    command: str, db: str
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = "from cli.main import run; run()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--db", db, *command.split()],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        check=False,
+    )
+    os.close(writer)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_given_a_terminal_without_unicode_when_names_are_printed_then_nothing_fails(db: str) -> None:
+    code = "from cli.main import run; run()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--db", db, "standings", ALL],
+        capture_output=True, cwd=ROOT, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "Zoé".encode() in done.stdout

@@ -1,0 +1,248 @@
+"""`init`, `status`, `doctor`, `verify`, `rebuild` and `rules`: looking after a ledger."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECOND_VERSION = ROOT / "examples" / "club-catan-elo-2.toml"
+GAME = (
+    '{"type":"game.recorded","occurred_at":"2024-01-01T12:00:00Z","data":{"game_id":"g-1","game":"club-catan",'
+    '"participants":[{"player":"anna","place":1},{"player":"ben","place":2}]}}'
+)
+CHESS = """id = "chess"
+version = "1"
+rule = "pairwise-elo/1"
+
+[scope]
+game = ["chess"]
+
+[params]
+k_per_pair = 8
+"""
+
+
+def status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
+    return dict(json.loads(ratings("status", "--format", "json", db=url).stdout))
+
+
+def test_given_a_store_when_initialised_twice_then_the_second_time_changes_nothing(
+    store: str, ratings: Callable[..., Any]
+) -> None:
+    first = ratings("init", db=store)
+    before = status(ratings, store)
+    second = ratings("init", db=store)
+
+    assert (first.exit_code, first.stderr, second.exit_code, second.stderr) == (0, "", 0, "")
+    assert "Rulesets published: club-catan-elo@1" in first.stdout
+    assert "published" not in second.stdout
+    assert status(ratings, store) == before
+
+
+def test_given_no_rules_when_initialised_then_the_log_is_empty(store: str, ratings: Callable[..., Any]) -> None:
+    assert ratings("init", "--no-rules", db=store).exit_code == 0
+    assert status(ratings, store)["head"] == f"0:{'00' * 32}"
+
+
+def test_given_a_ledger_when_its_status_is_read_then_the_head_is_position_and_chain_hash(
+    ledger_url: str, ratings: Callable[..., Any]
+) -> None:
+    ratings("import", "-", db=ledger_url, input=GAME)
+    found = status(ratings, ledger_url)
+
+    assert (found["position"], found["events"], found["generation"]) == (1, {"game.recorded": 1}, None)
+    assert found["head"].startswith("1:")
+    assert len(bytes.fromhex(found["head"][2:])) == 32
+    assert found["head"] in ratings("status", db=ledger_url).stdout
+    assert found["head"] in ratings("status", "--format", "csv", db=ledger_url).stdout
+
+
+def test_given_a_good_ledger_when_verified_then_it_is_silent_also_after_a_rebuild(
+    store: str, ratings: Callable[..., Any]
+) -> None:
+    ratings("init", db=store)
+    ratings("import", "-", db=store, input=GAME)
+
+    assert ratings("verify", db=store) == (0, "", "")
+    assert ratings("rebuild", db=store).exit_code == 0
+    assert ratings("verify", db=store) == (0, "", "")
+    assert json.loads(ratings("verify", "--format", "json", db=store).stdout) == {"findings": []}
+    assert status(ratings, store)["generation"]["behind"] == 0
+
+
+def test_given_an_old_head_when_verified_then_the_ledger_still_contains_it_and_no_other(
+    ledger_url: str, ratings: Callable[..., Any]
+) -> None:
+    empty = status(ratings, ledger_url)["head"]
+    ratings("import", "-", db=ledger_url, input=GAME)
+    old = status(ratings, ledger_url)["head"]
+    ratings("record", "--game", "catan", "--game-id", "g-2", "anna", "ben", db=ledger_url)
+    position, _, chain = old.partition(":")
+
+    for right in (empty, old, old.upper(), status(ratings, ledger_url)["head"]):
+        assert ratings("verify", "--head", right, db=ledger_url) == (0, "", "")
+    for wrong in (f"{position}:{'0' * 64}", f"2:{chain}", f"3:{chain}", f"99:{chain}", f"0:{chain}"):
+        found = ratings("verify", "--head", wrong, db=ledger_url)
+        assert (found.exit_code, found.stderr) == (1, "")
+        assert found.stdout.startswith("head: ")
+
+
+@pytest.mark.parametrize(
+    "head", ["1", "1:", ":ff", "1:xyz", f"-1:{'0' * 64}", f"1:{'0' * 63}", f"{'9' * 30}:{'0' * 64}"]
+)
+def test_given_a_head_that_is_malformed_when_verified_then_it_is_a_usage_error(
+    head: str, ledger_url: str, ratings: Callable[..., Any]
+) -> None:
+    assert ratings("verify", "--head", head, db=ledger_url).exit_code == 2
+
+
+def test_given_a_healthy_ledger_when_examined_then_the_doctor_reads_back_every_setting(
+    ledger_url: str, ratings: Callable[..., Any]
+) -> None:
+    rows = json.loads(ratings("doctor", "--format", "json", db=ledger_url).stdout)
+    named = {row["what"]: (row["state"], row["value"]) for row in rows}
+
+    assert named["guards"] == ("ok", "in place")
+    assert named["clock"][0] == "ok"
+    if ledger_url.startswith("sqlite"):
+        assert named["journal_mode"] == ("ok", "truncate")
+        assert named["synchronous"] == ("ok", "2")
+        assert ratings("doctor", db=ledger_url).exit_code == 0
+    else:
+        assert {"fsync", "synchronous_commit", "full_page_writes", "server_encoding"} <= named.keys()
+
+
+# rules
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
+    name = str(tmp_path / "own.db")
+    assert ratings("init", db=name).exit_code == 0
+    return name
+
+
+def test_given_rulesets_when_listed_and_shown_then_version_position_and_assumptions_are_told(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    (row,) = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
+    shown = json.loads(ratings("rules", "show", "club-catan-elo", "--format", "json", db=db).stdout)
+
+    assert (row["version"], row["rule"], row["in_force"], row["position"]) == (
+        "club-catan-elo@1",
+        "pairwise-elo/1",
+        "yes",
+        1,
+    )
+    assert (shown["id"], shown["version"], shown["versions"], list(shown["assumed"])) == (
+        "club-catan-elo",
+        "1",
+        ["1"],
+        ["time_zone"],
+    )
+    assert ratings("rules", "show", "club-catan-elo@1", db=db).exit_code == 0
+    assert ratings("rules", "show", "club-catan-elo@9", db=db).exit_code == 2
+    assert ratings("rules", "show", "chess", db=db).exit_code == 2
+
+
+def test_given_a_new_version_when_published_twice_then_the_second_time_changes_nothing(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    first = ratings("rules", "publish", SECOND_VERSION, db=db)
+    second = ratings("rules", "publish", SECOND_VERSION, db=db)
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert "published at position 2" in first.stdout
+    assert "published already" in second.stdout
+    assert status(ratings, db)["position"] == 2
+    assert ratings("rules", "publish", "--shipped", db=db).stdout == "published: nothing new\n"
+
+
+REFUSED_SEQUELS = {
+    "the same version with other content": (("k_total = 64", "k_total = 32"), "version-exists"),
+    "another partition": (
+        ('version = "2"', 'version = "3"', 'by = ["players"]', 'by = ["city"]', "bands =", "# bands ="),
+        "partition-changed",
+    ),
+    "another zone": (('version = "2"', 'version = "3"', "UTC", "Europe/Berlin"), "partition-changed"),
+    "another freeze": (
+        ('version = "2"', 'version = "3"', '"none"\nsource', '"league-start"\nsource'), "partition-changed",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "code"), REFUSED_SEQUELS.values(), ids=REFUSED_SEQUELS)
+def test_given_a_version_that_cannot_follow_when_published_then_it_is_refused_with_its_code(
+    changes: tuple[str, ...], code: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    ratings("rules", "publish", SECOND_VERSION, db=db)
+    text = SECOND_VERSION.read_text(encoding="utf-8")
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "changed.toml").write_text(text)
+    result = ratings("rules", "publish", tmp_path / "changed.toml", db=db)
+
+    assert (result.exit_code, result.stdout, status(ratings, db)["position"]) == (1, "", 2)
+    assert f"{code}: " in result.stderr
+
+
+CHECKED = {
+    "an unknown key": (("k_per_pair = 8", "k_per_pair = 8\nk_factor = 9"), "10: params.k_factor: "),
+    "a missing parameter": (("k_per_pair = 8", ""), " k_per_pair"),
+    "a wrong type": (("k_per_pair = 8", "k_per_pair = 8\nscale = true"), "10: params.scale: "),
+    "a float": (("k_per_pair = 8", "k_per_pair = 8.5"), "9: params.k_per_pair: "),
+    "an unknown rule": (("pairwise-elo/1", "pairwise-elo/9"), "3: rule: "),
+    "a rule without number": (("pairwise-elo/1", "pairwise-elo"), "3: rule: "),
+    "an unknown zone": (('version = "1"', 'version = "1"\ntime_zone = "Mars/Base"'), "3: time_zone: "),
+    "an unknown kind": (('game = ["chess"]', 'game = ["chess"]\nkind = ["auction"]'), "7: scope.kind: "),
+    "no game": (('game = ["chess"]', "game = []"), "6: scope.game: "),
+    "no id": (('id = "chess"\n', ""), " id: "),
+    "no TOML": (('id = "chess"', "id = chess"), "1: "),
+    "a K that is too large": (("k_per_pair = 8", "k_per_pair = 401"), "params"),
+    "an assumption about nothing": (
+        ("k_per_pair = 8", 'k_per_pair = 8\n[assumed]\ncolour = "x"'),
+        "11: assumed.colour: ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), CHECKED.values(), ids=CHECKED)
+def test_given_a_bad_ruleset_file_when_checked_then_line_and_key_are_named_and_publishing_is_refused(
+    change: tuple[str, str], told: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    path = tmp_path / "chess.toml"
+    path.write_text(CHESS.replace(*change))
+    checked = ratings("rules", "check", path, db=db)
+    published = ratings("rules", "publish", path, db=db)
+
+    assert (checked.exit_code, published.exit_code, status(ratings, db)["position"]) == (1, 1, 1)
+    assert checked.stdout.startswith(f"{path}:")
+    assert told in checked.stdout.removeprefix(f"{path}:")
+
+
+def test_given_a_good_ruleset_file_when_checked_then_it_can_be_published_and_nothing_is(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "chess.toml").write_text(CHESS)
+    result = ratings("rules", "check", tmp_path / "chess.toml", SECOND_VERSION, db=db)
+
+    assert (result.exit_code, status(ratings, db)["position"]) == (0, 1)
+    assert "chess@1 can be published" in result.stdout
+    assert "club-catan-elo@2 can be published; assumed: time_zone" in result.stdout
+
+
+def test_given_a_ruleset_as_json_when_published_then_it_is_the_same_as_from_toml(
+    db: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    (tmp_path / "chess.toml").write_text(CHESS)
+    (tmp_path / "chess.json").write_text(json.dumps({
+        "id": "chess", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["chess"]},
+        "params": {"k_per_pair": 8},
+    }))  # fmt: skip
+    ratings("rules", "publish", tmp_path / "chess.toml", db=db)
+
+    assert "published already" in ratings("rules", "publish", tmp_path / "chess.json", db=db).stdout

@@ -1,0 +1,39 @@
+"""`ratings demo`: the commands that it shows run to the end, fit a terminal of 80 columns, and leave nothing behind."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import demo
+
+
+def test_the_demo_runs_to_the_end_and_leaves_nothing(
+    ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
+    done = ratings("demo")
+    assert (done.exit_code, done.stderr) == (0, "")
+    shown = [line.removeprefix("$ ratings ") for line in done.stdout.splitlines() if line.startswith("$ ")]
+    assert len(shown) == sum(len(commands) for _, commands in demo.STEPS)
+    assert done.stdout.endswith(demo.NEXT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_it_prints_fits_80_columns(ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo.tempfile, "tempdir", "/tmp")
+    too_wide = [line for line in ratings("demo").stdout.splitlines() if len(line) > 80]
+    assert too_wide == []
+
+
+def test_a_ledger_is_kept_where_it_is_asked_for_and_never_written_over(
+    ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert ratings("demo", "--keep", "kept").exit_code == 0
+    assert ratings("verify", db="kept/ratings.db").exit_code == 0
+    assert sorted(path.name for path in demo._CHECKOUT.iterdir() if path.suffix == ".db") == []
+    again = ratings("demo", "--keep", "kept")
+    assert again.exit_code == 2
+    assert "holds a ledger already" in again.stderr

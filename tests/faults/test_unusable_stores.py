@@ -1,0 +1,213 @@
+"""Stores that cannot be used: each command ends with one clear message and the right exit code, and harms nothing."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from fault_helpers import append_games, findings, fork, game, plain_connection, records, wait_for
+
+from ledger import clock
+from ledger.migrate import upgrade
+from ledger.store import append, open_ledger
+
+Ratings = Callable[..., Any]
+HOUR = 3_600 * 1_000_000
+RECORD = ("record", "--game", "club-catan", "--game-id", "new", "anna", "ben", "cleo")
+COMMANDS = [("status",), ("verify",), ("rebuild",), ("standings", "club-catan-elo/all"), ("export", "events"), RECORD]
+
+
+def assert_all_end(ratings: Ratings, url: str, exit_code: int, words: str) -> None:
+    """That every command says these words on one line, prints no result and ends with this code."""
+    for command in COMMANDS:
+        result = ratings(*command, db=url)
+        assert (result.exit_code, result.stdout) == (exit_code, ""), (command, result)
+        assert words in result.stderr, (command, result)
+        assert result.stderr.count("\n") == 1, (command, result)
+
+
+# the clock
+
+
+def test_a_head_from_the_future_stops_appends_until_they_are_allowed(ledger_url: str, ratings: Ratings) -> None:
+    future = clock.now() + HOUR
+    append(open_ledger(ledger_url), [game(1)], by="test", clock=lambda: future)
+    before = records(ledger_url)
+    result = ratings(*RECORD, db=ledger_url)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--ignore-clock" in result.stderr
+    assert records(ledger_url) == before
+    assert ratings("doctor", db=ledger_url).exit_code == 1
+    assert ratings(*RECORD, "--ignore-clock", db=ledger_url).exit_code == 0
+    assert recorded_times(ledger_url) == [future, future]
+    assert findings(ledger_url) == []
+
+
+def test_a_clock_that_steps_back_a_little_is_held_at_the_head(ledger_url: str) -> None:
+    soon = clock.now() + 4 * 60 * 1_000_000
+    append(open_ledger(ledger_url), [game(1)], by="test", clock=lambda: soon)
+    append_games(ledger_url, [game(2)])
+    assert recorded_times(ledger_url) == [soon, soon]
+
+
+def recorded_times(url: str) -> list[int]:
+    with closing(plain_connection(url)) as connection:
+        return [row[0] for row in connection.execute("SELECT recorded_at FROM events ORDER BY position").fetchall()]
+
+
+# somebody else's locks
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A SQLite ledger with two games."""
+    path = tmp_path / "ratings.db"
+    upgrade(f"sqlite:///{path}")
+    append_games(f"sqlite:///{path}", [game(1), game(2)])
+    return path
+
+
+def test_a_file_that_somebody_else_has_locked_is_given_up_after_the_timeout(file: Path, ratings: Ratings) -> None:
+    url = f"sqlite:///{file}?timeout=0.2"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert_all_end(ratings, url, 3, "locked")
+        started = time.monotonic()
+        assert ratings(*RECORD, db=f"sqlite:///{file}?timeout=1").exit_code == 3
+        assert 0.9 < time.monotonic() - started < 10
+        other.execute("ROLLBACK")
+    assert ratings(*RECORD, db=url).exit_code == 0
+
+
+def test_a_timeout_that_is_no_number_is_refused(file: Path, ratings: Ratings) -> None:
+    assert_all_end(ratings, f"sqlite:///{file}?timeout=soon", 2, "seconds")
+
+
+def test_a_transaction_of_somebody_else_stops_appends_but_no_readers(file: Path, ratings: Ratings) -> None:
+    url = f"sqlite:///{file}?timeout=0.2"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        result = ratings(*RECORD, db=url)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert "locked" in result.stderr
+        for command in ("status", "verify"):
+            assert ratings(command, db=url).exit_code == 0
+    assert len(records(url)) == 2
+
+
+def test_a_reader_that_stays_in_its_transaction_stops_appends_clearly(file: Path, ratings: Ratings) -> None:
+    url = f"sqlite:///{file}?timeout=0.2"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM events").fetchone()
+        result = ratings(*RECORD, db=url)
+        assert (result.exit_code, "locked" in result.stderr) == (3, True)
+    assert ratings(*RECORD, db=url).exit_code == 0
+    assert findings(url) == []
+
+
+# files that may only be read
+
+
+@pytest.fixture
+def readable_folder() -> Iterator[Path]:
+    """A folder that other users may look into, which pytest's own are not."""
+    with TemporaryDirectory(prefix="ratings-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+        Path(name).chmod(0o755)
+
+
+def test_a_read_only_ledger_can_be_read_and_refuses_to_be_written(readable_folder: Path, ratings: Ratings) -> None:
+    path = readable_folder / "ratings.db"
+    assert ratings("init", db=path).exit_code == 0
+    assert ratings(*RECORD, db=path).exit_code == 0
+    expected = {command: ratings(*command, db=path) for command in COMMANDS if command[0] not in ("record", "rebuild")}
+    assert ratings("rebuild", db=path).exit_code == 0
+    path.with_name("ratings.db.rebuild-lock").unlink(missing_ok=True)
+    path.chmod(0o444)
+    readable_folder.chmod(0o555)
+
+    def try_all() -> None:
+        if os.geteuid() == 0:
+            os.setuid(65_534)  # permissions do not stop root
+        for command in (("record", "--game", "catan", "--game-id", "other", "anna", "ben"), ("rebuild",)):
+            result = ratings(*command, db=path)
+            assert (result.exit_code, result.stdout) == (3, ""), (command, result)
+            assert "written" in result.stderr, (command, result)
+        for command, before in expected.items():
+            result = ratings(*command, db=path)
+            assert result.exit_code == before.exit_code == 0, (command, result)
+            assert command[0] == "status" or result.stdout == before.stdout, (command, result)
+
+    assert wait_for([fork(try_all)]) == [0]
+
+
+# what is no ledger
+
+
+def test_a_missing_file_is_not_made_by_any_command_but_init(tmp_path: Path, ratings: Ratings) -> None:
+    assert_all_end(ratings, f"sqlite:///{tmp_path / 'ratings.db'}", 3, "init")
+    assert_all_end(ratings, f"sqlite:///{tmp_path / 'absent' / 'ratings.db'}", 3, "init")
+    assert ratings("init", db=tmp_path / "absent" / "ratings.db").exit_code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"dear diary\n" * 200, bytes(range(256)) * 32, b"SQLite format 3\0" + bytes(4_080)]
+)
+def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path, ratings: Ratings, content: bytes) -> None:
+    path = tmp_path / "ratings.db"
+    path.write_bytes(content)
+    assert_all_end(ratings, f"sqlite:///{path}", 2, str(path))
+    assert ratings("init", db=path).exit_code == 2
+    assert path.read_bytes() == content
+
+
+def test_a_folder_is_refused(tmp_path: Path, ratings: Ratings) -> None:
+    assert_all_end(ratings, f"sqlite:///{tmp_path}", 2, "folder")
+
+
+def test_a_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None:
+    if store.startswith("sqlite"):
+        Path(store.removeprefix("sqlite:///")).touch()
+    assert_all_end(ratings, store, 2, "holds no ledger")
+
+
+def test_the_database_of_another_program_is_refused_and_left_alone(store: str, ratings: Ratings) -> None:
+    with closing(plain_connection(store)) as connection:
+        connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
+        connection.execute("INSERT INTO alembic_version VALUES ('0002')")
+        connection.execute("CREATE TABLE events (id INTEGER, name TEXT)")
+        connection.execute("INSERT INTO events VALUES (1, 'birthday')")
+    assert_all_end(ratings, store, 2, "holds no ledger")
+    assert ratings("init", db=store).exit_code == 2
+    with closing(plain_connection(store)) as connection:
+        assert connection.execute("SELECT * FROM events").fetchall() == [(1, "birthday")]
+
+
+def test_a_ledger_of_a_newer_program_is_refused_and_left_alone(ledger_url: str, ratings: Ratings) -> None:
+    with closing(plain_connection(ledger_url)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    assert_all_end(ratings, ledger_url, 2, "newer")
+    result = ratings("init", db=ledger_url)
+    assert (result.exit_code, "newer" in result.stderr) == (2, True)
+
+
+def test_a_ledger_whose_events_are_dropped_says_so(ledger_url: str, ratings: Ratings) -> None:
+    with closing(plain_connection(ledger_url)) as connection:
+        connection.execute("DROP VIEW events_readable")
+        connection.execute("DROP TABLE events")
+    assert_all_end(ratings, ledger_url, 1, "events")
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_a_server_or_database_that_is_not_there_is_unreachable(store: str, ratings: Ratings) -> None:
+    name = store.partition("?")[0].rpartition("/")[2]
+    assert_all_end(ratings, store.replace(name, f"{name}_absent"), 3, "cannot be reached")
+    assert_all_end(ratings, "postgresql://ratings@127.0.0.1:1/ratings", 3, "cannot be reached")
