@@ -23,16 +23,22 @@ LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "sup
 
 
 class PlayerRegistered(Members):
+    """Somebody is known from now on; his account is premium unless said otherwise."""
+
     player: PlayerId
     account: Literal["premium", "free"] = "premium"
 
 
 class PlayerAccountChanged(Members):
+    """From now on the player's account is this."""
+
     player: PlayerId
     account: Literal["premium", "free"]
 
 
 class PointsAdjusted(Members):
+    """A delta on a player's points of that moment; on the start value for somebody new."""
+
     ladder: LadderName
     player: PlayerId
     points: DecimalString

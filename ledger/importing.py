@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from ledger.events import Draft, read_event
 from ledger.records import build
-from ledger.rejections import Refused, Rejection
+from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import Item
 from ledger.spool import Spool, Waiting
 from ledger.store import (
@@ -23,7 +23,6 @@ from ledger.store import (
     append,
     game_exists,
     head,
-    id_conflict,
     lookup,
     next_recorded_at,
     same_content,
@@ -60,10 +59,11 @@ class _Intake:
     admit: Admit
     reject: Reject
     by: str
+    keep_going: bool
     result: Imported
     position: int
     recorded_at: int
-    rejected_games: set[tuple[str, str]] = field(default_factory=set)
+    rejected_games: set[tuple[str, str | None]] = field(default_factory=set)
 
 
 def import_items(
@@ -85,7 +85,9 @@ def import_items(
         with ledger.reading() as connection:
             result.head = head(connection)
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)
-            intake = _Intake(connection, spool, admit, reject, by, result, result.head.position, recorded_at)
+            intake = _Intake(
+                connection, spool, admit, reject, by, keep_going, result, result.head.position, recorded_at
+            )
             for batch in _batches(items):
                 _validate(intake, batch)
                 if result.rejected_count >= REJECTIONS_MAX and not keep_going:
@@ -117,20 +119,20 @@ def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[Item | Rejectio
 def _validate(intake: _Intake, batch: list[Item | Rejection]) -> None:
     read = [item if isinstance(item, Rejection) else (item, _read(item)) for item in batch]
     drafts = [entry[1][0] for entry in read if isinstance(entry, tuple) and isinstance(entry[1], tuple)]
-    known = iter_known(lookup(intake.connection, drafts), len(drafts))
+    known = _known_one_by_one(lookup(intake.connection, drafts), len(drafts))
     for entry in read:
         if isinstance(entry, Rejection):
             _note(intake, entry, entry.file, entry.line, None)
             continue
         item, outcome = entry
         problem = outcome.rejection() if isinstance(outcome, Refused) else _take(intake, item, *outcome, next(known))
+        if problem is not None and item.rows_of is not None:
+            problem = _refuse_rows(intake, item, item.rows_of, problem)
         if problem is not None:
             _note(intake, problem, item.file, item.line, item.source)
-            if item.rows_of is not None:
-                _drop_rows(intake, item)
 
 
-def iter_known(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
+def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
     """What `lookup` found, one by one: (whether the log has it, the refusal)."""
     return ((index in known, known.get(index)) for index in range(count))
 
@@ -148,8 +150,8 @@ def _take(
     intake: _Intake, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
 ) -> Rejection | None:
     """Put a draft into the spool, count it as existing, or say why it is refused."""
-    if item.rows_of is not None and (item.file, item.rows_of) in intake.rejected_games:
-        return _rows_apart(item.rows_of)
+    if (item.file, item.rows_of) in intake.rejected_games:
+        return _rows_apart(draft.subject)
     if known[0]:
         intake.result.existing += known[1] is None
         return known[1]
@@ -161,35 +163,44 @@ def _take(
         return problem.rejection()
     if (reason := intake.admit(draft.type, draft.occurred_at, data)) is not None:
         return reason.rejection()
-    intake.spool.add(draft, item.file, item.line, item.rows_of is not None)
+    intake.spool.add(draft, item.file, item.line, item.source if item.rows_of is not None else None)
     return None
 
 
 def _against_waiting(intake: _Intake, item: Item, draft: Draft, waiting: Waiting) -> Rejection | None:
-    if item.rows_of is not None and waiting.from_rows and waiting.file == item.file:
-        return _rows_apart(item.rows_of)
+    if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
+        return _rows_apart(draft.subject)
     if waiting.draft.event_id != draft.event_id:
         return game_exists(draft, waiting.draft.event_id)
     if same_content(build(waiting.draft, 1, 0, ""), draft):
         intake.result.existing += 1
         return None
-    found = id_conflict(draft)
-    return found._replace(
-        message=f"{found.message} (line {waiting.line} of {waiting.file})".replace(
-            " is recorded already", " comes earlier"
-        )
+    return Rejection(
+        "id-conflict",
+        f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
     )
 
 
-def _rows_apart(game_id: str) -> Rejection:
-    return Rejection("rows-apart", f"the rows of the game {game_id!r} do not stand together; sort the file by game_id")
+def _rows_apart(subject: str) -> Rejection:
+    game_id = subject.removeprefix("game:")
+    return Rejection("rows-apart", f"the rows of {shown(game_id)} do not stand together; sort the file by game_id")
 
 
-def _drop_rows(intake: _Intake, item: Item) -> None:
-    """A game with one bad row is refused whole: forget the rows of it that were taken already."""
-    assert item.rows_of is not None
-    intake.rejected_games.add((item.file, item.rows_of))
-    intake.spool.remove(f"game:{item.rows_of}")
+def _refuse_rows(intake: _Intake, item: Item, game_id: str, problem: Rejection) -> Rejection:
+    """A game of several rows is refused whole: rows of it that were taken already are refused, too."""
+    apart = isinstance(item.source, list)  # a block of rows, else a single one that could not be read
+    again = (item.file, game_id) in intake.rejected_games
+    intake.rejected_games.add((item.file, game_id))
+    waiting = intake.spool.find_id(f"game:{game_id}")
+    if waiting is not None and waiting.rows is not None and waiting.file == item.file:
+        again = True
+        intake.spool.remove(waiting.draft.event_id)
+        incomplete = Rejection("bad-csv", f"the row at line {item.line}, which was refused, may belong to this game")
+        if intake.keep_going:
+            # otherwise nothing is appended anyway, and one refusal says what is wrong
+            found = _rows_apart(waiting.draft.subject) if apart else incomplete
+            _note(intake, found, waiting.file, waiting.line, waiting.rows)
+    return _rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
 
 
 def _note(intake: _Intake, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:

@@ -59,13 +59,11 @@ CODES = {
     "uncounted": "a ladder's scope admits the game but its rule cannot score it; --allow-uncounted records it",
     "unknown-ladder": "no ruleset has this name, or the ladder's name is malformed",
     "finer-than-scale": "the ladder does not count in steps that small",
-    "ladder-not-adjustable": "the points of a list follow from its games alone",
     "bad-ruleset": "the ruleset cannot be used; rules check explains",
     "version-exists": "this version of the ruleset is published with another content",
     "partition-changed": "the versions of a ruleset share partition, time zone, freeze and scale",
     # restoring a ledger
     "restore-mismatch": "the line does not continue the log exactly",
-    "game-unknown": "no such game is recorded",
 }
 
 

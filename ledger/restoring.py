@@ -3,15 +3,14 @@
 The file is read twice: once to check all of it, once to store it.
 """
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import islice
 
 from ledger.importing import CHUNK_EVENTS, Imported
 from ledger.records import ZERO, Row, restored
 from ledger.rejections import Refused, shown
 from ledger.sources import read_lines
+from ledger.spool import Names
 from ledger.store import Head, Ledger, append_restored, require_empty
 
 
@@ -41,21 +40,15 @@ def _rows(name: str) -> Iterator[Row]:
 
 def _unique(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, as long as ids, games and superseded events occur once and in order. Raises `Refused`."""
-    with closing(sqlite3.connect("", isolation_level=None)) as database:
-        database.executescript("CREATE TABLE seen (name TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN")
+    with Names() as seen:
         for row in rows:
-            if (
-                row.supersedes is not None
-                and not database.execute("SELECT 1 FROM seen WHERE name = ?", (f"id:{row.supersedes}",)).fetchone()
-            ):
+            if row.supersedes is not None and f"id:{row.supersedes}" not in seen:
                 raise _mismatch(row, f"supersedes {shown(row.supersedes)}, which does not come before it")
             names = [f"id:{row.event_id}"]
             names += [f"recorded:{row.subject}"] if row.type == "game.recorded" else []
             names += [f"superseded:{row.supersedes}"] if row.supersedes is not None else []
-            try:
-                database.executemany("INSERT INTO seen VALUES (?)", [(name,) for name in names])
-            except sqlite3.IntegrityError:
-                raise _mismatch(row, "repeats the id, the game or the superseded event of an earlier one") from None
+            if not all(map(seen.add, names)):
+                raise _mismatch(row, "repeats the id, the game or the superseded event of an earlier one")
             yield row
 
 

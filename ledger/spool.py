@@ -4,10 +4,11 @@ It lets an import of any size be checked completely, duplicates included, before
 be appended without reading the files again.
 """
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from ledger.errors import StoreUnavailable
 from ledger.events import Draft
@@ -21,7 +22,7 @@ class Waiting(NamedTuple):
     draft: Draft
     file: str
     line: int
-    from_rows: bool
+    rows: Any  # the rows of a CSV file that it was put together from, else None
 
 
 class Spool:
@@ -32,7 +33,7 @@ class Spool:
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768;"
-            f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, from_rows);"
+            f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, rows);"
             "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
             "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
             "BEGIN"
@@ -47,20 +48,24 @@ class Spool:
     ) -> None:
         self._database.close()
 
-    def add(self, draft: Draft, file: str, line: int, from_rows: bool) -> None:
+    def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
         try:
             self._database.execute(
-                f"INSERT INTO waiting ({_COLUMNS}, file, line, from_rows) VALUES (?,?,?,?,?,?,?,?,?,?)",
-                (*draft, file, line, from_rows),
+                f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES (?,?,?,?,?,?,?,?,?,?)",
+                (*draft, file, line, None if rows is None else json.dumps(rows)),
             )
         except sqlite3.OperationalError as error:
             raise StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR") from error
         self.count += 1
 
+    def find_id(self, event_id: str) -> Waiting | None:
+        """The waiting draft with this id, or None."""
+        return self._one("event_id = ?", event_id)
+
     def find(self, draft: Draft) -> Waiting | None:
         """The waiting draft with the same id, or of the same game, or None."""
-        found = self._one("event_id = ?", draft.event_id)
+        found = self.find_id(draft.event_id)
         if found is None and draft.type == "game.recorded":
             found = self._one("type = 'game.recorded' AND event_id <> subject AND subject = ?", draft.subject)
             if found is None and draft.event_id != draft.subject:
@@ -76,8 +81,7 @@ class Spool:
         after = 0
         while True:
             rows = self._database.execute(
-                f"SELECT number, {_COLUMNS}, file, line, from_rows FROM waiting "
-                "WHERE number > ? ORDER BY number LIMIT ?",
+                f"SELECT number, {_COLUMNS}, file, line, rows FROM waiting WHERE number > ? ORDER BY number LIMIT ?",
                 (after, size),
             ).fetchall()
             if not rows:
@@ -87,10 +91,33 @@ class Spool:
 
     def _one(self, condition: str, value: str) -> Waiting | None:
         row = self._database.execute(
-            f"SELECT {_COLUMNS}, file, line, from_rows FROM waiting WHERE {condition}", (value,)
+            f"SELECT {_COLUMNS}, file, line, rows FROM waiting WHERE {condition}", (value,)
         ).fetchone()
         return None if row is None else _waiting(row)
 
 
-def _waiting(row: tuple[object, ...]) -> Waiting:
-    return Waiting(Draft(*row[:7]), str(row[7]), int(str(row[8])), bool(row[9]))  # type: ignore[arg-type]
+def _waiting(row: tuple[Any, ...]) -> Waiting:
+    return Waiting(Draft(*row[:7]), row[7], row[8], None if row[9] is None else json.loads(row[9]))
+
+
+class Names:
+    """Names that may occur once each: as many as an import of any size has."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.executescript("CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def __contains__(self, name: str) -> bool:
+        return self._database.execute("SELECT 1 FROM names WHERE name = ?", (name,)).fetchone() is not None
+
+    def add(self, name: str) -> bool:
+        """Take a name in; whether it is new."""
+        return self._database.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount == 1

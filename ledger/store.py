@@ -4,6 +4,7 @@ Appends are serialised by the store's own lock, taken before the head is read; a
 short pages, each a transaction of its own, so that a long replay never holds up an append.
 """
 
+import shlex
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -92,7 +93,7 @@ def parse_url(name: str) -> URL:
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
         url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise NotALedger(
             f"{shown(name)} is not a database URL; write sqlite:///ratings.db or postgresql://..."
         ) from None
@@ -114,18 +115,12 @@ def open_ledger(name: str) -> Ledger:
     ledger = connect(name)
     with ledger.reading() as connection:
         found = schema_revision(connection)
+        init = f"ratings --db {shlex.quote(ledger.location)} init"
         if found is None:
-            raise NotALedger(f"{ledger.location} holds no ledger; make one there with: ratings --db {name} init")
+            raise NotALedger(f"{ledger.location} holds no ledger; make one there with: {init}")
         if found != SCHEMA_REVISION:
-            older = found < SCHEMA_REVISION
-            raise NotALedger(
-                f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; "
-                + (
-                    f"upgrade it with: ratings --db {name} init"
-                    if older
-                    else "a newer ratings-ledger made it: upgrade the program"
-                )
-            )
+            remedy = f"upgrade it with: {init}" if found < SCHEMA_REVISION else "a newer ratings-ledger made it"
+            raise NotALedger(f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}")
         check_chain(_stored_versions(connection), {name: kind.schema_version for name, kind in TYPES.items()})
     return ledger
 

@@ -10,9 +10,10 @@ The delimiter is found from the header. An empty cell is an absent member.
 
 import csv
 import re
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import IO, Any, NamedTuple
 
 from ledger.canonical import INTEGER_MAX, format_instant
@@ -34,6 +35,7 @@ GAME_COLUMNS = (
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
+ROWS_MAX = 4_096
 DELIMITERS = ",;\t|"
 TIE = "="
 
@@ -172,12 +174,14 @@ def _wide_game(line: int, cells: Cells | Refused, options: TableOptions) -> Foun
 def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptions) -> Iterator[Found]:
     def game_of(row: tuple[int, Cells | Refused]) -> str | int:
         line, cells = row
-        return line if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id")) or line
+        game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
+        return unicodedata.normalize("NFC", game_id) if game_id else line
 
     last_id: str | None = None
     unreadable: int | None = None
     for key, group in groupby(rows, game_of):
-        numbered = list(group)
+        # no more than a record can hold, so that a wrong game_id column does not fill the memory
+        numbered = list(islice(group, ROWS_MAX + 1))
         line = numbered[0][0]
         if isinstance(key, int):
             problem = numbered[0][1]
@@ -191,6 +195,8 @@ def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptio
         if unreadable is not None:
             # ... or to the game behind it
             yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
+        elif len(numbered) > ROWS_MAX:
+            yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
         else:
             yield line, _long_game(games, options), games, key
         last_id, unreadable = key, None

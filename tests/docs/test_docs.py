@@ -60,6 +60,13 @@ def test_every_command_code_rule_and_type_is_documented() -> None:
     assert missing == []
 
 
+def test_every_module_has_its_line_in_the_architecture() -> None:
+    page = (FOLDER / "architecture.md").read_text(encoding="utf-8")
+    modules = [path for package in ("ledger", "projections") for path in (ROOT / package).glob("*.py")]
+    names = [str(path.relative_to(ROOT)) for path in modules if path.name != "__init__.py"]
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
+
+
 def test_every_dependency_earns_its_place() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]
