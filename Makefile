@@ -28,7 +28,7 @@ docs: $(VENV)/ready  ## write the reference pages again from the code
 	$(VENV)/bin/python scripts/make_docs.py
 
 golden: $(VENV)/ready  ## write the golden files again; read the difference before it is committed
-	RATINGS_GOLDEN=write $(VENV)/bin/pytest -q tests/projections/test_rule_contract.py
+	$(VENV)/bin/pytest -q tests/projections/test_rule_contract.py --write-golden
 
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock

@@ -147,7 +147,7 @@ def history_(
     if not rows:
         render.note(f"{render.plain(player)} has no game or adjustment on {ladder}.")
         return
-    click.echo(f"{render.plain(player)} on {ladder}: {len(rows)} changes")
+    click.echo(f"{render.plain(player)} on {ladder}: {len(rows)} {'change' if len(rows) == 1 else 'changes'}")
     if sys.stdout.isatty() and len(rows) > 1:
         click.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
     click.echo()

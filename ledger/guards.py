@@ -46,17 +46,22 @@ BEGIN
 END $$""",
     "events_guard_insert": f"""CREATE FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-  head events%ROWTYPE;
+  head_position bigint;
+  head_recorded_at bigint;
+  head_chain_hash bytea;
 BEGIN
   PERFORM pg_advisory_xact_lock({POSTGRES_APPEND_LOCK});
-  -- a statement of its own, so that it sees what was committed before the lock was granted
-  SELECT * INTO head FROM events ORDER BY position DESC LIMIT 1;
-  IF NEW.position <> coalesce(head.position, 0) + 1 THEN
+  -- a statement of its own, so that it sees what was committed before the lock was granted; with the schema, so that
+  -- a temporary table of the same name cannot stand in for the log
+  EXECUTE format(
+    'SELECT position, recorded_at, chain_hash FROM %I.events ORDER BY position DESC LIMIT 1', TG_TABLE_SCHEMA
+  ) INTO head_position, head_recorded_at, head_chain_hash;
+  IF NEW.position <> coalesce(head_position, 0) + 1 THEN
     RAISE EXCEPTION 'an event''s position is the head''s plus one' USING ERRCODE = 'restrict_violation';
-  ELSIF NEW.recorded_at < head.recorded_at THEN
+  ELSIF NEW.recorded_at < head_recorded_at THEN
     RAISE EXCEPTION 'recorded_at never decreases' USING ERRCODE = 'restrict_violation';
   ELSIF NEW.leaf_hash <> sha256('\\x00'::bytea || convert_to(NEW.record, 'UTF8'))
-     OR NEW.chain_hash <> sha256(coalesce(head.chain_hash, decode(repeat('00', 32), 'hex')) || NEW.leaf_hash) THEN
+     OR NEW.chain_hash <> sha256(coalesce(head_chain_hash, decode(repeat('00', 32), 'hex')) || NEW.leaf_hash) THEN
     RAISE EXCEPTION 'the hashes do not fit the record' USING ERRCODE = 'restrict_violation';
   END IF;
   RETURN NEW;

@@ -97,6 +97,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
           for key in ruleset.assumed if key not in found.params.model_fields and key not in Ruleset.model_fields),
     ]  # fmt: skip
+    if ruleset.freeze != "none":
+        problems.append(Problem("freeze", f"{ruleset.freeze} is not available; versions change with the date (none)"))
     if ruleset.partition.bands and "players" not in ruleset.partition.by:
         problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
     if reason := found.refuse_params(params, min(ruleset.scope.players_max or PLAYERS_MAX, PLAYERS_MAX)):

@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--length", choices=["short", "long"], default="short", help="how often the fault tests strike (default: short)"
     )
+    parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
 @pytest.fixture(scope="session")

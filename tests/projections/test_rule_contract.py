@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import json
-import os
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -118,14 +117,14 @@ def test_a_rule_is_registered_under_its_own_name_and_number(name):
     assert rule(name).scale > 0
 
 
-def test_behaviour_under_a_number_never_changes():
+def test_behaviour_under_a_number_never_changes(pytestconfig):
     """Given 2,000 fixed games under each set of parameters, when scored, then the digests are the golden ones."""
     digests = {}
     for name, params in CASES:
         found = rule(name)
         results = [scored(found, params, *board) for board in boards(found, 2_000, seed=7)]
         digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()
-    if os.environ.get("RATINGS_GOLDEN") == "write":
+    if pytestconfig.getoption("write_golden"):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     assert digests == json.loads(GOLDEN.read_text(encoding="utf-8"))
