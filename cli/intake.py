@@ -265,4 +265,5 @@ def _bar(files: tuple[str, ...]) -> Iterator[tuple[Reading, Callable[[int], None
 
             return advance
 
-        yield reading, lambda appended: bar.update(task, description=f"appended {appended:,}")
+        whole = sum(s or 0 for s in sizes.values())
+        yield reading, lambda appended: bar.update(task, description=f"appended {appended:,}", completed=whole)

@@ -101,7 +101,8 @@ def invoke(arguments: list[str] | None = None) -> int:
         _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
         return 3
     except Exception as error:
-        _complain(f"this is a bug in ratings-ledger: {_place(error)}: {type(error).__name__}: {error}")
+        cause = f"{_place(error)}: {type(error).__name__}: {error}"
+        _complain(f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}")
         return 1
     return result if isinstance(result, int) else 0
 

@@ -8,8 +8,8 @@ import click
 
 from cli import render
 from ledger import clock
+from ledger.errors import RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
-from ledger.rejections import Refused
 from ledger.store import open_ledger
 from projections.generations import Rebuilt, rebuild
 from projections.integrity import verify_standings
@@ -75,7 +75,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
         if not findings:
             try:
                 projected = list(verify_standings(connection))
-            except (LookupError, ValueError, Refused) as problem:
+            except (StoreDamaged, RulesetUnusable) as problem:
                 projected = [Finding("rule", None, f"the log cannot be replayed: {problem}")]
             for finding in projected:
                 findings.append(finding)

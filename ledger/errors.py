@@ -42,6 +42,10 @@ class UnknownSchemaVersion(LedgerError):
     """The store holds an event in a form that this program does not know (exit code 2)."""
 
 
+class RulesetUnusable(LedgerError):
+    """A published ruleset names a rule that is not installed here, or that takes other parameters (exit code 2)."""
+
+
 class AlreadyRunning(LedgerError):
     """Another rebuild holds the lock (exit code 1)."""
 

@@ -6,16 +6,18 @@ from sqlalchemy.pool import NullPool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
-from ledger.settings import Setting
+from ledger.settings import Setting, busy_seconds
 
 WANTED = {"server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
 
 def engine(url: URL, create: bool = False) -> Engine:
     """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
-    url = url.set(drivername="postgresql+psycopg")
+    given = str(url.query.get("options", ""))
+    arguments = {"connect_timeout": 10, "options": f"{given} -c lock_timeout={int(busy_seconds(url) * 1_000)}".strip()}
+    url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout", "options"])
     try:
-        return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+        return create_engine(url, poolclass=NullPool, connect_args=arguments)
     except (ImportError, NoSuchModuleError):
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
@@ -24,7 +26,6 @@ def engine(url: URL, create: bool = False) -> Engine:
 
 def lock_appends(connection: Connection) -> None:
     """Take the append lock in a statement of its own, so that the next statement sees the true head."""
-    connection.exec_driver_sql("SET LOCAL lock_timeout = '30s'")
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
     unsafe = [setting for setting in settings(connection) if not setting.fine]
     if unsafe:

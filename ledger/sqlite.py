@@ -11,9 +11,7 @@ from sqlalchemy.pool import NullPool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import SQLITE_TRIGGERS
-from ledger.settings import Setting
-
-BUSY_SECONDS = 30
+from ledger.settings import BUSY_SECONDS, Setting, busy_seconds
 
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS = {
@@ -38,10 +36,7 @@ def engine(url: URL, create: bool = False) -> Engine:
         raise StoreUnavailable(f"there is no ledger at {path}; create one with: ratings --db {path} init")
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
-    try:
-        seconds = float(str(url.query.get("timeout", BUSY_SECONDS)))
-    except ValueError:
-        raise NotALedger(f"the URL's timeout is {url.query['timeout']!r}, not a number of seconds") from None
+    seconds = busy_seconds(url)
 
     def connect() -> sqlite3.Connection:
         name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"

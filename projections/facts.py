@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ledger.canonical import record_instant
+from ledger.errors import RulesetUnusable, StoreDamaged
 from ledger.events import TYPES, Ruleset
 from ledger.games import STATUSES, seat_places
 from ledger.store import chain_hash_at, head, read_records
@@ -120,7 +121,13 @@ def decode(connection: Connection, known_at: int | None = None) -> Facts:
         facts = Facts(latest.position, latest.chain_hash)
     for page in read_records(connection, until=facts.position):
         for position, record in page:
-            apply(facts, position, json.loads(record))
+            try:
+                apply(facts, position, json.loads(record))
+            except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+                # every record was checked before it was stored, so this one was changed since
+                raise StoreDamaged(
+                    f"the event at position {position} cannot be read ({error}); see: ratings verify"
+                ) from error
     return facts
 
 
@@ -182,8 +189,9 @@ def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]
 def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     version, problems = bind(Ruleset.model_validate(data), position)
     if version is None:
-        raise LookupError(
-            f"the ruleset at position {position} cannot be used here: {problems[0].key}: {problems[0].message}"
+        problem = problems[0]
+        raise RulesetUnusable(
+            f"the ruleset at position {position} cannot be used here: {problem.key}: {problem.message}"
         )
     facts.rulesets.setdefault(version.ruleset.id, []).append(version)
 

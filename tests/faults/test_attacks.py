@@ -146,6 +146,19 @@ def test_truncate_is_refused(attacked: str) -> None:
 
 
 @pytest.mark.parametrize("store", ["postgres"], indirect=True)
+def test_a_temporary_table_cannot_stand_in_for_the_log(attacked: str) -> None:
+    """Given a temporary `events` with a false head, when a row continues that, then the guard still reads the log."""
+    row = forged(attacked, position=1_000)
+    with closing(plain_connection(attacked)) as connection:
+        connection.execute("CREATE TEMPORARY TABLE events AS SELECT * FROM public.events")
+        connection.execute("UPDATE events SET position = 999 WHERE position = (SELECT max(position) FROM events)")
+        marks = ", ".join(["%s"] * len(Row._fields))
+        with pytest.raises(REFUSALS):
+            connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
+    assert findings(attacked) == []
+
+
+@pytest.mark.parametrize("store", ["postgres"], indirect=True)
 def test_merge_and_rows_with_other_hashes_are_refused(attacked: str) -> None:
     refused(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
     refused(attacked, "INSERT INTO events VALUES", forged(attacked, record='{"by":"mallory"}'))

@@ -169,7 +169,7 @@ def test_flipped_bits_anywhere_end_in_no_traceback(file: Path, ratings: Callable
     for _ in range(1_000 if at_length else 60):
         bit = chance.randrange(len(content) * 8)
         with flipped(file, bit):
-            for command in (("verify",), ("status",), ("doctor",), ("export", "events")):
+            for command in (("verify",), ("status",), ("doctor",), ("export", "events"), ("rebuild",)):
                 result = ratings(*command, db=file)
                 assert result.exit_code in (0, 1, 2, 3), (bit, command, result)
                 assert "bug" not in result.stderr, (bit, command, result)
