@@ -168,10 +168,8 @@ REFUSED_SEQUELS = {
         "partition-changed",
     ),
     "another zone": (('version = "2"', 'version = "3"', "UTC", "Europe/Berlin"), "partition-changed"),
-    "another freeze": (
-        ('version = "2"', 'version = "3"', '"none"\nsource', '"league-start"\nsource'), "partition-changed",
-    ),
-}  # fmt: skip
+    "another freeze": (('version = "2"', 'version = "3"', '"none"\nsource', '"league-start"\nsource'), "freeze"),
+}
 
 
 @pytest.mark.parametrize(("changes", "code"), REFUSED_SEQUELS.values(), ids=REFUSED_SEQUELS)
