@@ -5,6 +5,7 @@ completes the rest, because what is there already is recognised.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -81,7 +82,7 @@ def import_items(
 ) -> Imported:
     """Validate all items, then append those that are new. Raises `ClockBehind`, `StoreUnavailable`."""
     result = Imported()
-    with Spool() as spool:
+    with closing(Spool()) as spool:
         with ledger.reading() as connection:
             result.head = head(connection)
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)

@@ -4,6 +4,7 @@ The file is read twice: once to check all of it, once to store it.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 
 from ledger.importing import CHUNK_EVENTS, Imported
@@ -40,7 +41,7 @@ def _rows(name: str) -> Iterator[Row]:
 
 def _unique(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, as long as ids, games and superseded events occur once and in order. Raises `Refused`."""
-    with Names() as seen:
+    with closing(Names()) as seen:
         for row in rows:
             if row.supersedes is not None and f"id:{row.supersedes}" not in seen:
                 raise _mismatch(row, f"supersedes {shown(row.supersedes)}, which does not come before it")

@@ -7,8 +7,7 @@ be appended without reading the files again.
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from ledger.errors import StoreUnavailable
 from ledger.events import Draft
@@ -40,12 +39,8 @@ class Spool:
         )
         self.count = 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Let the system forget it."""
         self._database.close()
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
@@ -107,12 +102,8 @@ class Names:
         self._database = sqlite3.connect("", isolation_level=None)
         self._database.executescript("CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Let the system forget it."""
         self._database.close()
 
     def __contains__(self, name: str) -> bool:

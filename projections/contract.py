@@ -4,10 +4,14 @@ A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs 
 that the same source can be interpreted for short histories and compiled for long ones, bit for bit alike.
 """
 
+import hashlib
 import re
+import sys
+from array import array
 from collections.abc import Callable, MutableSequence, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -49,8 +53,10 @@ class Term(NamedTuple):
     note: str = ""
 
 
-Columns = Sequence[Sequence[int]]
-Score = Callable[[int, Sequence[int], Columns, Sequence[int], Sequence[int], MutableSequence[int]], int]
+Numbers = Sequence[int]
+Columns = Sequence[Numbers]
+Changes = MutableSequence[int]
+Score = Callable[[int, Numbers, Columns, Numbers, Numbers, Changes], int]
 
 
 class Rule(NamedTuple):
@@ -75,11 +81,11 @@ class Rule(NamedTuple):
     params: type[Params]
     columns: tuple[str, ...]
     prepare: Callable[[Any], tuple[int, ...]]
-    table: Callable[[], Sequence[int]]
+    table: Callable[[], Numbers]
     refuse_params: Callable[[Any, int], str | None]
     check: Callable[[int, Columns, Any], str | None] | None
     score: Score
-    explain: Callable[[int, Sequence[str], Sequence[int], Columns, Any, Sequence[int]], list[list[Term]]]
+    explain: Callable[[int, Sequence[str], Numbers, Columns, Any, Numbers], list[list[Term]]]
 
     @property
     def id(self) -> str:
@@ -109,6 +115,16 @@ def decimal(units: int, scale: int, places: int = 6) -> str:
     return f"-{text}" if units < 0 and whole else text
 
 
-def no_table() -> Sequence[int]:
+def no_table() -> Numbers:
     """The table of a rule that needs none."""
     return ()
+
+
+def read_table(path: Path, digest: str) -> Numbers:
+    """A rule's table from a file of unsigned 32-bit little-endian integers with this SHA-256."""
+    content = path.read_bytes()
+    assert hashlib.sha256(content).hexdigest() == digest, f"{path} is not the table of its rule"
+    entries = array("I", content)
+    if sys.byteorder == "big":
+        entries.byteswap()
+    return array("q", entries)

@@ -13,10 +13,7 @@ before the game); then the changes need not sum to zero, and the difference is m
     1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
 """
 
-import hashlib
-import sys
-from array import array
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -24,7 +21,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from projections.contract import INT64_MAX, Columns, Params, PositiveFraction, Rule, Term, decimal
+from projections.contract import (
+    INT64_MAX,
+    Changes,
+    Columns,
+    Numbers,
+    Params,
+    PositiveFraction,
+    Rule,
+    Term,
+    decimal,
+    read_table,
+)
 
 SCALE = 1_000_000
 ONE = 1 << 32
@@ -73,17 +81,12 @@ def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
 
 
 @cache
-def table() -> Sequence[int]:
+def table() -> Numbers:
     """The expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py."""
-    content = Path(__file__).with_name("expected_scores.bin").read_bytes()
-    assert hashlib.sha256(content).hexdigest() == TABLE_SHA256, "expected_scores.bin is not the table of this rule"
-    entries = array("I", content)
-    if sys.byteorder == "big":
-        entries.byteswap()
-    return array("q", entries)
+    return read_table(Path(__file__).with_name("expected_scores.bin"), TABLE_SHA256)
 
 
-def expected(gap: int, scale: int, table: Sequence[int]) -> int:
+def expected(gap: int, scale: int, table: Numbers) -> int:
     """The expected score, in units of 2^-32, of a player `gap` micropoints above his opponent."""
     size = abs(gap)
     weaker = 1
@@ -102,14 +105,7 @@ def rounded(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def score(
-    n: int,
-    points: Sequence[int],
-    columns: Columns,
-    constants: Sequence[int],
-    table: Sequence[int],
-    change: MutableSequence[int],
-) -> int:
+def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
     """Fill in the changes; returns what the sequential walk or rounding in total minted."""
     place = columns[0]
     k, k_denominator, shared, scale, rounding, sequential = constants
@@ -138,12 +134,7 @@ def score(
 
 
 def explain(
-    n: int,
-    names: Sequence[str],
-    points: Sequence[int],
-    columns: Columns,
-    params: PairwiseEloParams,
-    change: Sequence[int],
+    n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PairwiseEloParams, change: Numbers
 ) -> list[list[Term]]:
     """For every player a term per opponent, in the order of the walk, and what rounding in total added."""
     place = columns[0]
@@ -179,15 +170,6 @@ def explain(
 
 
 RULE = Rule(
-    name="pairwise-elo",
-    number=1,
-    scale=SCALE,
-    params=PairwiseEloParams,
-    columns=("place",),
-    prepare=prepare,
-    table=table,
-    refuse_params=refuse_params,
-    check=None,
-    score=score,
-    explain=explain,
-)
+    name="pairwise-elo", number=1, scale=SCALE, params=PairwiseEloParams, columns=("place",), prepare=prepare,
+    table=table, refuse_params=refuse_params, check=None, score=score, explain=explain,
+)  # fmt: skip
