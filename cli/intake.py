@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -91,10 +92,11 @@ def import_(
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
         return _report(restore(ledger, files[0]), form, dry_run=False)
+    files = tuple(dict.fromkeys(files))
     options = TableOptions(zone, renamed, fixed)
     with ledger.reading() as connection:
         admission = Admission(connection, allow_uncounted)
-    with _rejects(keep_going and not dry_run) as reject, _bar(files) as (read, appended):
+    with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
             (item for name in files for item in read_items(name, options, read(name))),
@@ -214,9 +216,11 @@ def rejection_line(rejection: Rejection) -> str:
 
 
 @contextmanager
-def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
-    """Writes refusals with their input to FILE.rejects.jsonl, one file for each that has any."""
+def _rejects(inputs: tuple[str, ...], wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
+    """Writes refusals with their input to FILE.rejects.jsonl, one file for each that has any; old ones go."""
     files: dict[str, Any] = {}
+    for name in inputs if wanted else ():
+        Path(f"{'stdin' if name == STDIN else name}.rejects.jsonl").unlink(missing_ok=True)
 
     def write(rejection: Rejection, source: Any) -> None:
         if not wanted:

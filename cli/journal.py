@@ -7,27 +7,35 @@ from typing import Any
 import click
 
 from cli import render
-from cli.options import format_option, known_position
+from cli.options import composed, format_option, known_position, played_instant
+from ledger.canonical import format_instant
 from ledger.games import seat_places
 from ledger.store import open_ledger, read_records, read_where
 
 
 @click.command()
 @click.option("--game", "slug", metavar="NAME", help="Only games of this name, such as catan.")
-@click.option("--player", metavar="ID", help="Only games that this player took part in.")
+@click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
+@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end in UTC.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @format_option
 @click.pass_obj
-def games(db: str, slug: str | None, player: str | None, limit: int, known_at: str | None, form: str) -> None:
+def games(
+    db: str, slug: str | None, player: str | None, limit: int, as_of: str | None, known_at: str | None, form: str
+) -> None:
     """The recorded games, by the time they were played."""
     ledger = open_ledger(db)
     found: list[tuple[str, int, dict[str, Any]]] = []
+    instant = played_instant(as_of, "UTC")
+    # recorded times have one form, so that they sort as texts
+    latest = "9999-12-31T23:59:59.999999Z" if instant is None else format_instant(instant)
     with ledger.reading() as connection:
         for page in read_records(connection, until=known_position(connection, known_at)):
             for position, record in page:
                 event = json.loads(record)
-                if event["type"] == "game.recorded" and _wanted(event["data"], slug, player):
+                late = event["occurred_at"] > latest
+                if event["type"] == "game.recorded" and not late and _wanted(event["data"], slug, player):
                     found.append((event["occurred_at"], position, event["data"]))
             if limit and len(found) > 2 * limit + 10_000:
                 found = sorted(found, key=lambda game: game[:2])[-limit:]
@@ -64,7 +72,7 @@ def _result(data: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("subject", metavar="[GAME or PLAYER]", required=False)
+@click.argument("subject", metavar="[GAME or PLAYER]", type=composed, required=False)
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @format_option

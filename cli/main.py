@@ -71,6 +71,7 @@ def ratings(context: click.Context, db: str) -> None:
 
 def run(arguments: list[str] | None = None) -> None:
     """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 store unreachable."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -79,6 +80,16 @@ def run(arguments: list[str] | None = None) -> None:
             _complain(f"the argument {shown(argument)} is not valid UTF-8")
             sys.exit(2)
     sys.exit(invoke(arguments))
+
+
+def _open_closed_streams() -> None:
+    """Give /dev/null to whoever starts the program with a closed standard stream, before a ledger gets its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def invoke(arguments: list[str] | None = None) -> int:

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they resolve to."""
 
 import getpass
+import unicodedata
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -45,6 +46,11 @@ by_option = click.option(
 ignore_clock_option = click.option(
     "--ignore-clock", is_flag=True, help="Append even if the last event is dated after this machine's time."
 )
+
+
+def composed(text: str) -> str:
+    """A player, game or ladder as an argument, in the composed form (NFC) in which ids are recorded."""
+    return unicodedata.normalize("NFC", text)
 
 
 def axes(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,13 +10,13 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.options import Coordinates, axes, format_option, known_position, played_instant
+from cli.options import Coordinates, axes, composed, format_option, known_position, played_instant
 from ledger.canonical import format_instant
 from ledger.store import Ledger, open_ledger
 from projections import standings as results
 from projections.contract import exact
 from projections.facts import Facts, decode
-from projections.ladders import order, streams
+from projections.ladders import Stream, streams
 from projections.replay import RuleFailure, replay
 
 
@@ -46,25 +46,27 @@ def _reading(ledger: Ledger, ladder: str, as_of: str | None, known_at: str | Non
         except results.UnknownGame as problem:
             raise click.ClickException(str(problem)) from None
         except RuleFailure as problem:
-            position = facts.live_position[problem.row]
-            raise click.ClickException(f"{problem.ladder}: the rule failed at position {position}: {problem}") from None
+            raise click.ClickException(
+                f"{problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}"
+            ) from None
 
 
 @click.command()
 @format_option
+@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @click.pass_obj
-def ladders(db: str, form: str, known_at: str | None) -> None:
+def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None:
     """The ladders that have games or adjustments."""
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         facts = decode(connection, known_position(connection, known_at))
-    ordered = order(facts)
-    found = {
-        name: stream
-        for ruleset_id in sorted(facts.rulesets)
-        for name, stream in sorted(streams(facts, facts.rulesets[ruleset_id], ordered=ordered).items())
-    }
+    found: dict[str, Stream] = {}
+    for _, versions in sorted(facts.rulesets.items()):
+        instant = played_instant(as_of, versions[0].ruleset.time_zone)
+        found |= sorted(streams(facts, versions, as_of=instant).items())
+    for _, reason in facts.unusable.values():
+        render.note(f"ratings: {reason}")
     rows = [
         (name, stream.versions[stream.version[-1]].ruleset.name if stream.version else "", len(stream.names),
          len(stream.row), format_instant(facts.occurred_at[stream.row[-1]]) if stream.row else None)
@@ -83,7 +85,7 @@ def ladders(db: str, form: str, known_at: str | None) -> None:
 
 
 @click.command(name="standings")
-@click.argument("ladder")
+@click.argument("ladder", type=composed)
 @axes
 @format_option
 @click.pass_obj
@@ -122,8 +124,8 @@ def _print_standings(ladder: str, found: results.Standings, stated: dict[str, An
 
 
 @click.command(name="history")
-@click.argument("player")
-@click.argument("ladder")
+@click.argument("player", type=composed)
+@click.argument("ladder", type=composed)
 @axes
 @format_option
 @click.pass_obj
@@ -168,8 +170,8 @@ def history_(
 
 
 @click.command(name="explain")
-@click.argument("game")
-@click.argument("ladder")
+@click.argument("game", type=composed)
+@click.argument("ladder", type=composed)
 @axes
 @format_option
 @click.pass_obj

@@ -10,9 +10,9 @@ from cli.intake import rejection_line
 from cli.options import by_option, format_option, ignore_clock_option
 from ledger import clock
 from ledger.canonical import format_instant
+from ledger.errors import NotALedger
 from ledger.events import Ruleset
-from ledger.importing import import_items
-from ledger.rejections import Rejection
+from ledger.importing import Imported, import_items
 from ledger.sources import Item
 from ledger.store import Ledger, head, open_ledger, read_where
 from projections.admission import Admission
@@ -71,8 +71,9 @@ def show(db: str, name: str, form: str) -> None:
         raise click.UsageError(f"no ruleset {name} is published; see: ratings rules list")
     if not version:
         with ledger.reading() as connection:
-            current = newest(Admission(connection).versions[ruleset_id])
-        chosen = [entry for entry in chosen if entry[0] == current.position]
+            usable = Admission(connection).versions.get(ruleset_id)
+        current = newest(usable).position if usable else known[-1][0]
+        chosen = [entry for entry in chosen if entry[0] == current]
     position, ruleset, event = chosen[0]
     if form == "json":
         render.print_json(event["data"] | {"versions": [entry[1].version for entry in known]})
@@ -135,16 +136,24 @@ def publish(db: str, files: tuple[str, ...], from_shipped: bool, ignore_clock: b
         published = publish_shipped(ledger, by, only_new_ids=False)
         click.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
-    for name in files:
-        ruleset, problems = _read(name)
-        if ruleset is None:
-            for problem in problems:
-                click.echo(_problem_line(name, problem), err=True)
-            return 1
-        said, refused = _publish(ledger, ruleset, by, format_instant(clock.now()), ignore_clock)
-        click.echo(f"{name}: {said}", err=refused)
-        if refused:
-            return 1
+    read = [(name, *_read(name)) for name in files]
+    for name, _, problems in read:
+        for problem in problems:
+            click.echo(_problem_line(name, problem), err=True)
+    rulesets = [(name, ruleset) for name, ruleset, _ in read if ruleset is not None]
+    if len(rulesets) < len(files):
+        return 1
+    result = _publish(ledger, rulesets, by, format_instant(clock.now()), ignore_clock)
+    for rejection in result.rejected:
+        click.echo(rejection_line(rejection._replace(line=None)), err=True)
+    if result.rejected:
+        return 1
+    names = ", ".join(ruleset.name for _, ruleset in rulesets)
+    latest = result.head.position if result.head else 0
+    if result.appended == 1 == len(rulesets):
+        click.echo(f"{names} published at position {latest}")
+    else:
+        click.echo(f"{names}: {result.appended} published, {result.existing} published already; the head is {latest}")
     return 0
 
 
@@ -157,34 +166,34 @@ def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]
         assert ruleset is not None, problems
         if any(ruleset.id == other.id and (only_new_ids or ruleset.version == other.version) for _, other, _ in known):
             continue
-        said, refused = _publish(ledger, ruleset, by, SHIPPED_AT, ignore_clock=False)
-        assert not refused, said
+        result = _publish(ledger, [(ruleset.name, ruleset)], by, SHIPPED_AT, ignore_clock=False)
+        if result.rejected:
+            raise NotALedger(f"{ruleset.name} does not fit what this ledger holds: {result.rejected[0].message}")
         published.append(ruleset.name)
     return published
 
 
-def _publish(ledger: Ledger, ruleset: Ruleset, by: str, occurred_at: str, ignore_clock: bool) -> tuple[str, bool]:
-    """(what to say, whether it was refused)"""
-    data = ruleset.model_dump(exclude_unset=True, exclude_none=True)
-    for _, other, _ in _published(ledger):
-        if other == ruleset:
-            return f"{ruleset.name} is published already", False
-        if other.name == ruleset.name:
-            message = f"{ruleset.name} is published already with another content; a change needs a new version"
-            return rejection_line(Rejection("version-exists", message)), True
-    event = {
-        "type": "ruleset.published",
-        "id": f"ruleset:{ruleset.name}",
-        "occurred_at": occurred_at,
-        "data": data,
-    }
+def _publish(
+    ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool
+) -> Imported:
+    """Publish rulesets, each with the name of the file that it comes from, all or none."""
+    items = [
+        Item(
+            name,
+            1,
+            {
+                "type": "ruleset.published",
+                "id": f"ruleset:{ruleset.name}",
+                "occurred_at": occurred_at,
+                "data": ruleset.model_dump(exclude_unset=True, exclude_none=True),
+            },
+            None,
+        )
+        for name, ruleset in rulesets
+    ]
     with ledger.reading() as connection:
         admission = Admission(connection)
-    item = Item(ruleset.name, 1, event, None)
-    result = import_items(ledger, [item], by=by, clock=clock.now, admit=admission, ignore_clock=ignore_clock)
-    if result.rejected:
-        return rejection_line(result.rejected[0]._replace(file=None, line=None)), True
-    return f"{ruleset.name} published at position {result.head.position if result.head else '?'}", False
+    return import_items(ledger, items, by=by, clock=clock.now, admit=admission, ignore_clock=ignore_clock)
 
 
 def _read(name: str) -> tuple[Ruleset | None, list[Problem]]:
@@ -199,6 +208,8 @@ def _read(name: str) -> tuple[Ruleset | None, list[Problem]]:
         return read_ruleset(json.loads(text))
     except ValueError as error:
         return None, [Problem("", f"not JSON: {error}")]
+    except RecursionError:
+        return None, [Problem("", "the brackets are nested too deeply")]
 
 
 def _problem_line(name: str, problem: Problem) -> str:

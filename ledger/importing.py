@@ -100,10 +100,15 @@ def import_items(
             return result
         for chunk in spool.chunks(CHUNK_EVENTS):
             done = append(ledger, [w.draft for w in chunk], by=by, clock=clock, ignore_clock=ignore_clock)
-            for index, rejection in done.refused:
-                _note(intake, rejection, chunk[index].file, chunk[index].line, None)
             if done.refused:
-                break
+                # somebody else recorded it since it was checked
+                for index, rejection in done.refused:
+                    _note(intake, rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
+                if not keep_going:
+                    break
+                taken = {index for index, _ in done.refused}
+                rest = [w.draft for index, w in enumerate(chunk) if index not in taken]
+                done = append(ledger, rest, by=by, clock=clock, ignore_clock=ignore_clock)
             result.appended += done.appended
             result.existing += done.existing
             result.head = done.head
@@ -169,10 +174,10 @@ def _take(
 
 
 def _against_waiting(intake: _Intake, item: Item, draft: Draft, waiting: Waiting) -> Rejection | None:
-    if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
-        return _rows_apart(draft.subject)
     if waiting.draft.event_id != draft.event_id:
         return game_exists(draft, waiting.draft.event_id)
+    if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
+        return _rows_apart(draft.subject)
     if same_content(build(waiting.draft, 1, 0, ""), draft):
         intake.result.existing += 1
         return None

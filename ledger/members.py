@@ -72,7 +72,8 @@ def _decimal(text: str) -> str:
 
 def _score(value: Any) -> Any:
     if isinstance(value, str):
-        return _decimal(value)
+        plain = _decimal(value)
+        return plain if "." in plain else int(plain)
     if isinstance(value, bool) or not isinstance(value, int):
         raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {shown(value)}")
     return value

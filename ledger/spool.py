@@ -24,18 +24,32 @@ class Waiting(NamedTuple):
     rows: Any  # the rows of a CSV file that it was put together from, else None
 
 
+class _Temporary(sqlite3.Connection):
+    """A private database that says what to do when its folder is full."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR") from error
+
+
+def _temporary(script: str) -> _Temporary:
+    # an empty name is a private file that SQLite deletes by itself, also after a crash
+    database = sqlite3.connect("", isolation_level=None, factory=_Temporary)
+    database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
+    return database
+
+
 class Spool:
     """Drafts in order, found again by id or by game."""
 
     def __init__(self) -> None:
-        # an empty name is a private file that SQLite deletes by itself, also after a crash
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768;"
+        self._database = _temporary(
+            "PRAGMA cache_size = -32768;"
             f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, rows);"
             "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
             "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
-            "BEGIN"
         )
         self.count = 0
 
@@ -45,13 +59,10 @@ class Spool:
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
-        try:
-            self._database.execute(
-                f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES (?,?,?,?,?,?,?,?,?,?)",
-                (*draft, file, line, None if rows is None else json.dumps(rows)),
-            )
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR") from error
+        self._database.execute(
+            f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES (?,?,?,?,?,?,?,?,?,?)",
+            (*draft, file, line, None if rows is None else json.dumps(rows)),
+        )
         self.count += 1
 
     def find_id(self, event_id: str) -> Waiting | None:
@@ -64,7 +75,7 @@ class Spool:
         if found is None and draft.type == "game.recorded":
             found = self._one("type = 'game.recorded' AND event_id <> subject AND subject = ?", draft.subject)
             if found is None and draft.event_id != draft.subject:
-                found = self._one("event_id = ? AND type = 'game.recorded'", draft.subject)
+                found = self._one("event_id = ? AND subject = event_id", draft.subject)
         return found
 
     def remove(self, event_id: str) -> None:
@@ -99,8 +110,7 @@ class Names:
     """Names that may occur once each: as many as an import of any size has."""
 
     def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.executescript("CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID; BEGIN")
+        self._database = _temporary("CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID;")
 
     def close(self) -> None:
         """Let the system forget it."""

@@ -1,6 +1,7 @@
 """A ledger in a SQLite file, opened through Python's own `sqlite3` and nothing else in the process."""
 
 import os
+import shlex
 import sqlite3
 import sys
 from pathlib import Path
@@ -33,7 +34,9 @@ def engine(url: URL, create: bool = False) -> Engine:
     if path.is_dir():
         raise NotALedger(f"{path} is a folder; name the ledger's file")
     if not create and not path.exists():
-        raise StoreUnavailable(f"there is no ledger at {path}; create one with: ratings --db {path} init")
+        raise StoreUnavailable(
+            f"there is no ledger at {path}; create one with: ratings --db {shlex.quote(str(path))} init"
+        )
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
     seconds = busy_seconds(url)

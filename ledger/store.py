@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from ledger import postgres, sqlite
 from ledger.canonical import format_instant, parse_object
 from ledger.errors import ClockBehind, NotALedger, NotEmpty
-from ledger.events import TYPES, Draft, meaning
+from ledger.events import TYPES, Draft, Ruleset, meaning
 from ledger.records import ZERO, Row, build, chain_hash, leaf_hash
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import SCHEMA_REVISION, events, ledger_identity
@@ -248,11 +248,32 @@ def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejecti
                     game_subjects[row.subject] = row.event_id
     found: dict[int, Rejection | None] = {}
     for index, draft in enumerate(drafts):
-        if draft.event_id in by_id:
+        published, rejection = _published(connection, draft) if draft.type == "ruleset.published" else (False, None)
+        if published:
+            found[index] = rejection
+        elif draft.event_id in by_id:
             found[index] = None if same_content(by_id[draft.event_id], draft) else id_conflict(draft)
         elif draft.type == "game.recorded" and draft.subject in game_subjects:
             found[index] = game_exists(draft, game_subjects[draft.subject])
     return found
+
+
+def _published(connection: Connection, draft: Draft) -> tuple[bool, Rejection | None]:
+    """Whether a ruleset's version is published, under whatever id and date, and the refusal if with other content."""
+    given = Ruleset.model_validate(parse_object(draft.data.encode()))
+    until = head(connection).position
+    for _, record in read_where(connection, until=until, subject=draft.subject, type_name="ruleset.published"):
+        other = Ruleset.model_validate(parse_object(record.encode())["data"])
+        if other.version == given.version:
+            return True, None if other == given else version_exists(given)
+    return False, None
+
+
+def version_exists(ruleset: Ruleset) -> Rejection:
+    """The refusal of a version that is published with other content."""
+    return Rejection(
+        "version-exists", f"{ruleset.name} is published already with another content; a change needs a new version"
+    )
 
 
 def id_conflict(draft: Draft) -> Rejection:

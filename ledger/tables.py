@@ -69,7 +69,7 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         return
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
     rows = _rows(reader, header, number + 1)
-    if any(_ORDINAL.fullmatch(name) for name in header):
+    if any(name and _ORDINAL.fullmatch(name) for name in header):
         yield from (_wide_game(line, cells, options) for line, cells in rows)
     else:
         yield from _long_games(rows, options)
@@ -85,8 +85,8 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
         first = False
 
 
-def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
-    """The delimiter and the columns' names in this program's words, "" for those left out. Raises `Refused`."""
+def _header(line: str, options: TableOptions) -> tuple[str, list[str | None]]:
+    """The delimiter and the columns' names in this program's words, None for those dropped. Raises `Refused`."""
     delimiter = max(DELIMITERS, key=line.count)
     if _not_utf8(line):
         raise Refused("bad-utf8", f"the header {shown(line.strip())} is not UTF-8; save the file as UTF-8")
@@ -95,7 +95,8 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
     except csv.Error as error:
         raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
     folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
-    header = [folded.get(name.casefold(), name.casefold()) for name in names]
+    header: list[str | None] = [folded.get(name.casefold(), name.casefold()) for name in names]
+    header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     if missing := sorted(folded.keys() - {name.casefold() for name in names}):
         raise Refused("missing-column", f"--map names the column {shown(missing[0])}, which the file does not have")
     known = {*GAME_COLUMNS, *PLAYER_COLUMNS}
@@ -107,9 +108,10 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str]]:
                 f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)",
             )
     given = [name for name in header if name]
-    if twice := [name for name in given if given.count(name) > 1]:
+    ordinals = [match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))]
+    if twice := [name for name in (*given, *ordinals) if given.count(name) > 1 or ordinals.count(name) > 1]:
         raise Refused("bad-csv", f"two columns are called {shown(twice[0])}")
-    wide = any(_ORDINAL.fullmatch(name) for name in given)
+    wide = bool(ordinals)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
         raise Refused(
             "unknown-column",
@@ -128,7 +130,7 @@ def _not_utf8(text: str) -> bool:
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
-def _rows(reader: Any, header: list[str], first_line: int) -> Iterator[tuple[int, Cells | Refused]]:
+def _rows(reader: Any, header: list[str | None], first_line: int) -> Iterator[tuple[int, Cells | Refused]]:
     """(line of the row's beginning, its non-empty cells by column); ends at a row that cannot be split into cells."""
     while True:
         line = first_line + reader.line_num
@@ -142,17 +144,25 @@ def _rows(reader: Any, header: list[str], first_line: int) -> Iterator[tuple[int
         except Refused as problem:
             yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
             return
-        cells = {name: text for name, cell in zip(header, row, strict=False) if name and (text := cell.strip())}
-        if any(cell.strip() for cell in row[len(header) :]):
-            yield line, Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
-        elif cells:
-            broken = next(filter(_not_utf8, cells.values()), None)
-            yield (
-                line,
-                cells
-                if broken is None
-                else Refused("bad-utf8", f"{shown(broken)} is not UTF-8; save the file as UTF-8"),
-            )
+        cells = _cells(row, header)
+        if cells:
+            yield line, cells
+
+
+def _cells(row: list[str], header: list[str | None]) -> Cells | Refused:
+    """The non-empty cells of a row by column, without the columns that --map drops."""
+    if any(cell.strip() for cell in row[len(header) :]):
+        return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
+    found = {name: text for name, cell in zip(header, row, strict=False) if name is not None and (text := cell.strip())}
+    for name, text in found.items():
+        if not name:
+            return Refused("unknown-column", f"{shown(text)} stands in a column without a name")
+        if _not_utf8(text):
+            return Refused("bad-utf8", f"{shown(text)} is not UTF-8; save the file as UTF-8")
+        if "\n" in text or "\r" in text:
+            # a quote that is not closed swallows the rows behind it, and with them players of other games
+            return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
+    return found
 
 
 def _wide_game(line: int, cells: Cells | Refused, options: TableOptions) -> Found:

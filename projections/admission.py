@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from ledger.canonical import format_instant
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
-from ledger.store import head, read_where
+from ledger.store import head, read_where, version_exists
 from projections.facts import Facts, apply
 from projections.ladders import counted, parse_name, partition_values, refuse_name, why_not_scored, why_out_of_scope
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_sequel
@@ -52,7 +52,7 @@ class Admission:
                 continue
             participants = counted(facts, 0, version)
             # too few counted players is no fault of the game
-            reason = why_not_scored(facts, version, participants) if len(participants) > 1 else None
+            reason = why_not_scored(facts, 0, version, participants) if len(participants) > 1 else None
             ladders = ["/".join((version.ruleset.id, *v)) for v in partition_values(facts, 0, version.ruleset)]
             if reason is not None and ladders:
                 return Refused(
@@ -87,7 +87,8 @@ class Admission:
         assert version is not None
         for published in self.versions.get(ruleset.id, ()):
             if published.ruleset.version == ruleset.version:
-                return Refused("version-exists", f"{ruleset.name} is published already; a change needs a new version")
+                rejection = version_exists(ruleset)
+                return Refused(rejection.code, rejection.message)
             if problem := refuse_sequel(version, published):
                 return Refused("partition-changed", f"{problem.key}: {problem.message}")
         self._add(version)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ledger.canonical import record_instant
-from ledger.errors import RulesetUnusable, StoreDamaged
+from ledger.errors import StoreDamaged
 from ledger.events import TYPES, Ruleset
 from ledger.games import STATUSES, seat_places
 from ledger.store import chain_hash_at, head, read_records
@@ -86,6 +86,8 @@ class Facts:
     adjustments: list[Adjustment] = field(default_factory=list)
     accounts: dict[int, list[Account]] = field(default_factory=dict)
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
+    # rulesets with a version that does not run here: the version's position and why
+    unusable: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     player_numbers: dict[str, int] = field(default_factory=dict)
     text_numbers: dict[str, int] = field(default_factory=dict)
@@ -95,9 +97,12 @@ class Facts:
         number = self.labels[name][row]
         return None if number == NONE else self.texts[number]
 
-    def column(self, name: str) -> array[int]:
-        """A participants' column by the name that rules use."""
-        return self.place if name == "place" else self.optional[name]
+    def column(self, name: str, row: int, participants: Sequence[int]) -> list[int]:
+        """What a rule calls by this name, for some participants of a game; `seats` is the same for all of them."""
+        if name == "seats":
+            return [self.seats[row]] * len(participants)
+        source = self.place if name == "place" else self.optional[name]
+        return [source[p] for p in participants]
 
     def account(self, player: int, instant: int) -> str:
         """The account of a player at an instant: the latest not after it, else premium."""
@@ -189,10 +194,9 @@ def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]
 def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
     version, problems = bind(Ruleset.model_validate(data), position)
     if version is None:
-        problem = problems[0]
-        raise RulesetUnusable(
-            f"the ruleset at position {position} cannot be used here: {problem.key}: {problem.message}"
-        )
+        reason = f"{data['id']}@{data['version']} cannot be used here: {problems[0].key}: {problems[0].message}"
+        facts.unusable.setdefault(data["id"], (position, reason))
+        return
     facts.rulesets.setdefault(version.ruleset.id, []).append(version)
 
 

@@ -6,7 +6,7 @@ is kept for comparison and rollback. All SQL over these tables is here.
 """
 
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ POSTGRES_REBUILD_LOCK = 7_236_836_022
 
 
 class Failure(NamedTuple):
-    """A ladder whose rule failed: its old standings keep serving."""
+    """A ladder, or all ladders of a ruleset, that could not be built: the old standings keep serving."""
 
     ladder: str
     position: int
@@ -44,10 +44,7 @@ class Rebuilt(NamedTuple):
     failures: list[Failure]
 
 
-Progress = Callable[[str, int], None]
-
-
-def rebuild(ledger: Ledger, clock: Clock, progress: Progress = lambda ladder, rows: None) -> Rebuilt:
+def rebuild(ledger: Ledger, clock: Clock) -> Rebuilt:
     """Build and promote a generation of every ladder at the head. Raises `AlreadyRunning`, `StoreUnavailable`."""
     with _only_one(ledger):
         generation = _begin(ledger)
@@ -57,7 +54,7 @@ def rebuild(ledger: Ledger, clock: Clock, progress: Progress = lambda ladder, ro
             row = {"generation": generation, "position": facts.position, "chain_hash": facts.chain_hash,
                    "started_at": clock()}  # fmt: skip
             connection.execute(insert(generations), row)
-        built, failures = _build(ledger, facts, generation, progress)
+        built, failures = _build(ledger, facts, generation)
         _promote(ledger, generation, failures, clock)
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(built), sum(len(s.rows) for s in built),
@@ -65,7 +62,7 @@ def rebuild(ledger: Ledger, clock: Clock, progress: Progress = lambda ladder, ro
     )  # fmt: skip
 
 
-def _build(ledger: Ledger, facts: Facts, generation: int, progress: Progress) -> tuple[list[Standings], list[Failure]]:
+def _build(ledger: Ledger, facts: Facts, generation: int) -> tuple[list[Standings], list[Failure]]:
     built: list[Standings] = []
     failures: list[Failure] = []
     waiting: list[Standings] = []
@@ -75,7 +72,6 @@ def _build(ledger: Ledger, facts: Facts, generation: int, progress: Progress) ->
             continue
         built.append(result)
         waiting.append(result)
-        progress(result.ladder, len(result.rows))
         if sum(len(s.rows) + 1 for s in waiting) >= TRANSACTION_ROWS:
             _write(ledger, facts, generation, waiting)
             waiting = []
@@ -86,13 +82,15 @@ def _build(ledger: Ledger, facts: Facts, generation: int, progress: Progress) ->
 def compute(facts: Facts) -> Iterator[Standings | Failure]:
     """The standings of every ladder that has games or adjustments, by replay, ruleset by ruleset."""
     ordered = order(facts)
-    for ruleset_id in sorted(facts.rulesets):
+    for ruleset_id, (position, reason) in sorted(facts.unusable.items()):
+        yield Failure(ruleset_id, position, reason)
+    for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
         found = streams(facts, facts.rulesets[ruleset_id], ordered=ordered)
         for ladder in sorted(found):
             try:
                 outcome, _ = replay(found[ladder])
             except RuleFailure as error:
-                yield Failure(ladder, facts.live_position[error.row], str(error))
+                yield Failure(ladder, error.place(facts), str(error))
             else:
                 yield standings(found[ladder], outcome)
 
@@ -131,9 +129,10 @@ def _promote(ledger: Ledger, generation: int, failures: list[Failure], clock: Cl
     with ledger.writing() as connection:
         live = live_generation_number(connection)
         for failure in failures:
-            old = (generation_ladders.c.generation == live) & (generation_ladders.c.ladder == failure.ladder)
-            row = connection.execute(select(generation_ladders).where(old)).mappings().one_or_none()
-            if row is not None:
+            name = generation_ladders.c.ladder
+            failed = (name == failure.ladder) | name.startswith(f"{failure.ladder}/", autoescape=True)
+            old = select(generation_ladders).where(generation_ladders.c.generation == live, failed)
+            for row in connection.execute(old).mappings().all():
                 connection.execute(insert(generation_ladders), {**row, "generation": generation})
         connection.execute(
             update(generations).where(generations.c.generation == generation).values(finished_at=clock())
@@ -172,10 +171,9 @@ def live(connection: Connection) -> Row[Any] | None:
     return connection.execute(query).one_or_none()
 
 
-def live_ladders(connection: Connection) -> list[Row[Any]]:
-    """The rows of `generation_ladders` of the live generation, by ladder."""
-    number = live_generation_number(connection)
-    query = select(generation_ladders).where(generation_ladders.c.generation == number)
+def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
+    """The rows of `generation_ladders` of a generation, by ladder."""
+    query = select(generation_ladders).where(generation_ladders.c.generation == generation)
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
 

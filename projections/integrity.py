@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from ledger.integrity import Finding
 from ledger.store import chain_hash_at
 from projections.facts import decode
-from projections.generations import compute, live, live_ladders, stored_rows
+from projections.generations import compute, ladders_of, live, stored_rows
 from projections.standings import Standings
 
 
@@ -19,15 +19,15 @@ def verify_standings(connection: Connection) -> Iterator[Finding]:
     if chain_hash_at(connection, generation.position) != bytes(generation.chain_hash):
         yield Finding("standings", generation.position, "the live generation was computed from another history")
         return
+    stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
     replayed: dict[str, Standings] = {}
     failed: set[str] = set()
     for result in compute(decode(connection, generation.position)):
         if isinstance(result, Standings):
             replayed[result.ladder] = result
         else:
-            failed.add(result.ladder)
+            failed |= {result.ladder} | {ladder for ladder in stored if ladder.startswith(f"{result.ladder}/")}
             yield Finding("rule", result.position, f"{result.ladder}: {result.message}")
-    stored = {row.ladder: row for row in live_ladders(connection)}
     for ladder in sorted((stored.keys() | replayed.keys()) - failed):
         if ladder not in stored or ladder not in replayed:
             where = "a replay" if ladder in stored else "the stored generation"

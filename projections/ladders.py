@@ -26,13 +26,16 @@ from projections.rulesets import Version, band_range, in_force
 
 
 class Inserted(NamedTuple):
-    """An adjustment at its place in a stream: before the game of index `game`, `units` are added."""
+    """An adjustment at its place in a stream: before the game of index `game`, `units` are added.
+
+    `start` are the points of somebody new at that moment.
+    """
 
     game: int
     player: int
     units: int
+    start: int
     position: int
-    occurred_at: int
 
 
 @dataclass
@@ -116,7 +119,11 @@ def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> Iterator[tuple
 
 
 def _local(instant: int, time_zone: str) -> datetime:
-    return (EPOCH + timedelta(microseconds=instant)).astimezone(zone(time_zone))
+    moment = EPOCH + timedelta(microseconds=instant)
+    try:
+        return moment.astimezone(zone(time_zone))
+    except OverflowError:
+        return moment  # on the first and the last day of all, where the zone's own date has no year
 
 
 def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
@@ -163,13 +170,13 @@ def counted(facts: Facts, row: int, version: Version) -> list[int]:
     return [p for p in participants if why_left_out(facts, row, p, version.ruleset) is None]
 
 
-def why_not_scored(facts: Facts, version: Version, participants: Sequence[int]) -> str | None:
+def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
     """Why the rule does not score a game in scope with these counted participants, or None."""
     if len(participants) < 2:
         return "fewer than two counted players"
     if version.rule.check is None:
         return None
-    columns = [[facts.column(name)[p] for p in participants] for name in version.rule.columns]
+    columns = [facts.column(name, row, participants) for name in version.rule.columns]
     return version.rule.check(len(participants), columns, version.params)
 
 
@@ -185,7 +192,7 @@ def why_not_counted(
     if reason := why_out_of_scope(facts, row, version.ruleset):
         return version, [], reason
     participants = counted(facts, row, version)
-    return version, participants, why_not_scored(facts, version, participants)
+    return version, participants, why_not_scored(facts, row, version, participants)
 
 
 def order(facts: Facts, as_of: int | None = None) -> list[int]:
@@ -242,7 +249,7 @@ def streams(
         if not ladders[cell]:
             continue
         participants = counted(facts, row, version)
-        if why_not_scored(facts, version, participants) is None:
+        if why_not_scored(facts, row, version, participants) is None:
             for values in ladders[cell]:
                 _add_game(stream(values), facts, row, index, participants)
     for adjustment in sorted(facts.adjustments):
@@ -265,8 +272,7 @@ def _add_game(stream: Stream, facts: Facts, row: int, version: int, participants
     stream.players.extend([stream.number(facts, facts.player[p]) for p in participants])
     columns = stream.versions[version].rule.columns
     for name, column in zip(columns, stream.columns, strict=False):
-        source = facts.column(name)
-        column.extend([source[p] for p in participants])
+        column.extend(facts.column(name, row, participants))
     for column in stream.columns[len(columns) :]:
         column.extend([NONE] * len(participants))
     stream.offsets.append(len(stream.players))
@@ -279,5 +285,6 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment) -> Non
     moment = (adjustment.occurred_at, adjustment.position)
     game = bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
+    version = in_force(stream.versions, adjustment.occurred_at) or stream.versions[0]
     number = stream.number(facts, adjustment.player)
-    stream.adjustments.append(Inserted(game, number, units, adjustment.position, adjustment.occurred_at))
+    stream.adjustments.append(Inserted(game, number, units, version.start, adjustment.position))

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from projections.facts import Facts
 from projections.ladders import Stream
-from projections.rulesets import newest
+
+# beyond, sums and products of a rule might not fit 64 bits
+UNITS_MAX = 10**16
 
 
 class Step(NamedTuple):
@@ -37,12 +40,20 @@ class Outcome:
 
 
 class RuleFailure(Exception):
-    """A rule raised, or broke its contract, at a game: a bug in the rule, named with its place."""
+    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points ran out of bounds.
 
-    def __init__(self, ladder: str, row: int, cause: BaseException) -> None:
-        super().__init__(f"{type(cause).__name__}: {cause}")
+    `row` is the game's in the facts, or None where `position` names an adjustment.
+    """
+
+    def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
+        super().__init__(message)
         self.ladder = ladder
         self.row = row
+        self.position = position
+
+    def place(self, facts: Facts) -> int:
+        """The log position of the game or adjustment."""
+        return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
 def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None) -> tuple[Outcome, list[Step]]:
@@ -65,10 +76,15 @@ def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None)
 
     for game in range(last + 1):
         while adjustment is not None and adjustment.game == game:
-            _enter(outcome, adjustment.player, _start_at(stream, game))
-            if adjustment.player == watch:
-                steps.append(Step(None, points[watch], adjustment.units, adjustment.position))
-            points[adjustment.player] += adjustment.units
+            player = adjustment.player
+            if not seen[player]:
+                seen[player] = 1
+                points[player] = adjustment.start
+            if player == watch:
+                steps.append(Step(None, points[player], adjustment.units, adjustment.position))
+            if abs(points[player] + adjustment.units) > UNITS_MAX:
+                raise RuleFailure(stream.ladder, "the points grow out of bounds", position=adjustment.position)
+            points[player] += adjustment.units
             outcome.adjusted += adjustment.units
             adjustment = next(adjustments, None)
         if game == last:
@@ -86,7 +102,7 @@ def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None)
         try:
             minted = score(n, before, columns, constants, table, change)
         except Exception as error:
-            raise RuleFailure(stream.ladder, stream.row[game], error) from error
+            raise RuleFailure(stream.ladder, f"{type(error).__name__}: {error}", stream.row[game]) from error
         total = 0
         for i in range(n):
             player = participants[i]
@@ -96,25 +112,12 @@ def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None)
             if player == watch:
                 steps.append(Step(game, before[i], change[i]))
         if minted < total:
-            raise RuleFailure(stream.ladder, stream.row[game], ValueError("the books do not balance"))
+            raise RuleFailure(stream.ladder, "the books do not balance", stream.row[game])
         outcome.minted += minted
         outcome.burned += minted - total
     if last:
         outcome.last_version = stream.version[last - 1]
     return outcome, steps
-
-
-def _enter(outcome: Outcome, player: int, start: int) -> None:
-    if not outcome.seen[player]:
-        outcome.seen[player] = 1
-        outcome.points[player] = start
-
-
-def _start_at(stream: Stream, game: int) -> int:
-    """The start value for somebody who comes by an adjustment: that of the next game's version, else the newest's."""
-    if game < len(stream.version):
-        return stream.versions[stream.version[game]].start
-    return newest(stream.versions).start
 
 
 def points_before(stream: Stream, game: int) -> list[int]:

@@ -55,6 +55,8 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
     """A ruleset file as a ruleset, or everything that is wrong with it."""
     try:
         data = tomllib.loads(text)
+    except RecursionError:
+        return None, [Problem("", "the brackets are nested too deeply")]
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         return None, [Problem("", str(error), int(line.group(1)) if line else None)]
@@ -97,11 +99,18 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
           for key in ruleset.assumed if key not in found.params.model_fields and key not in Ruleset.model_fields),
     ]  # fmt: skip
+    by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
+    for key, values in (("by", by), ("bands", bands)):
+        if len(set(values)) < len(values):
+            problems.append(Problem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder"))
+    if scope.players_max is not None and scope.players_max < scope.players_min:
+        problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
     if ruleset.freeze != "none":
         problems.append(Problem("freeze", f"{ruleset.freeze} is not available; versions change with the date (none)"))
-    if ruleset.partition.bands and "players" not in ruleset.partition.by:
+    if bands and "players" not in by:
         problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
-    if reason := found.refuse_params(params, min(ruleset.scope.players_max or PLAYERS_MAX, PLAYERS_MAX)):
+    # a seat that changed hands has two players
+    if reason := found.refuse_params(params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX)):
         key, _, message = reason.partition(": ")
         problems.append(Problem(key, message))
     if problems:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ledger.canonical import dump, format_instant
+from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.rejections import shown
 from ledger.store import head, read_records_at, read_where
@@ -25,7 +26,7 @@ from projections.ladders import (
     why_left_out,
     why_not_counted,
 )
-from projections.replay import Outcome, Step, points_before, replay
+from projections.replay import Outcome, RuleFailure, Step, points_before, replay
 from projections.rulesets import Version, newest
 
 
@@ -73,9 +74,11 @@ class Standings(NamedTuple):
 def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
     """The versions that may score a ladder's games; with `rules` (ID@VERSION) only that one, in force from the start.
 
-    Raises `UnknownLadder`.
+    Raises `UnknownLadder`, `RulesetUnusable`.
     """
     name = parse_name(ladder)
+    if name.ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[name.ruleset_id][1])
     versions = facts.rulesets.get(name.ruleset_id)
     if not versions:
         raise _unknown_ruleset(name.ruleset_id, facts.rulesets)
@@ -201,7 +204,10 @@ def explain(
         n = len(before)
         columns = [column[stream.offsets[game] : stream.offsets[game + 1]] for column in stream.columns]
         change = [0] * n
-        minted = version.rule.score(n, before, columns, version.constants, version.rule.table(), change)
+        try:
+            minted = version.rule.score(n, before, columns, version.constants, version.rule.table(), change)
+        except Exception as error:
+            raise RuleFailure(ladder, f"{type(error).__name__}: {error}", row) from error
         burned = minted - sum(change)
         names = [facts.players[facts.player[p]] for p in participants]
         terms = version.rule.explain(n, names, before, columns, version.params, change)

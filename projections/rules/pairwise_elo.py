@@ -8,7 +8,8 @@ with K at most 400 each pair's change is within one micropoint of the real value
 
 Departures from the textbook, all chosen by parameters: `rounding` to whole points per pair or in total, and `update =
 sequential`, where a player's own rating moves while his opponents are walked in the order of their ids (theirs are as
-before the game); then the changes need not sum to zero, and the difference is minted or burned.
+before the game); then the changes need not sum to zero, and the difference is minted or burned. A seat that changed
+hands counts once in n, and both who sat there are compared. Rounding in total takes E as the table has it.
 
     1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
 """
@@ -43,7 +44,7 @@ TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d
 
 
 class PairwiseEloParams(Params):
-    """`k_per_pair` is K; with `k_total` instead, K = k_total / (n - 1). `scale` is in points."""
+    """`k_per_pair` is K; with `k_total` instead, K = k_total / (seats - 1). `scale` is in points."""
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
     k_per_pair: PositiveFraction | None = None
@@ -105,11 +106,21 @@ def rounded(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
+def lead(gap: int, twice_scored: int, scale: int, rounding: int, table: Numbers) -> tuple[int, int]:
+    """(scored minus expected, what a whole point of score is), both in the same unit; `twice_scored` is 0, 1 or 2."""
+    whole, chance = ONE, expected(gap, scale, table)
+    if rounding == 1 and gap % scale == 0 and abs(gap) < SCALES * scale:
+        # here E is rational, and an exact half may stand that the table's last bit must not decide
+        whole = 2 + 2 * 10 ** (abs(gap) // scale)
+        chance = whole - 2 if gap > 0 else 2
+    return twice_scored * whole // 2 - chance, whole
+
+
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
     """Fill in the changes; returns what the sequential walk or rounding in total minted."""
-    place = columns[0]
+    place, seats = columns[0], columns[1]
     k, k_denominator, shared, scale, rounding, sequential = constants
-    divisor = k_denominator * ONE * (n - 1 if shared else 1)
+    divisor = k_denominator * (seats[0] - 1 if shared else 1)
     per_step = SCALE if rounding == 0 else 1
     step = 1 if rounding == 0 else SCALE
     for i in range(n):
@@ -119,16 +130,16 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
             if j == i:
                 continue
             gap = points[i] - points[j] + (change[i] if sequential else 0)
-            scored = ONE if place[i] < place[j] else 0 if place[i] > place[j] else ONE // 2
-            ahead = scored - expected(gap, scale, table)
-            amount = ahead if rounding == 2 else rounded(ahead * k * per_step, divisor) * step
+            scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
+            ahead, whole = lead(gap, scored, scale, rounding, table)
+            amount = ahead if rounding == 2 else rounded(ahead * k * per_step, divisor * whole) * step
             change[i] += amount
             if not sequential:
                 change[j] -= amount
     total = 0
     for i in range(n):
         if rounding == 2:
-            change[i] = rounded(change[i] * k, divisor) * step
+            change[i] = rounded(change[i] * k, divisor * ONE) * step
         total += change[i]
     return max(total, 0)
 
@@ -137,39 +148,30 @@ def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PairwiseEloParams, change: Numbers
 ) -> list[list[Term]]:
     """For every player a term per opponent, in the order of the walk, and what rounding in total added."""
-    place = columns[0]
-    k = Fraction(params.k_per_pair or params.k_total or 0) / (n - 1 if params.k_total is not None else 1)
-    scale = params.scale * SCALE
-    in_points = params.rounding == "pair"
+    place, seats = columns[0], columns[1]
+    k, k_denominator, shared, scale, rounding, sequential = prepare(params)
+    divisor = k_denominator * (seats[0] - 1 if shared else 1)
+    step = SCALE if rounding == 1 else 1
+    told = f"K {Fraction(k, divisor)}"
     terms: list[list[Term]] = []
     for i in range(n):
         own, mine = points[i], []
-        for j in range(n):
-            if j == i:
-                continue
+        for j in (*range(i), *range(i + 1, n)):
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
-            chance = expected(own - points[j], scale, table())
-            unit = 1 if in_points else SCALE
-            exact_amount = (scored * (ONE // 2) - chance) * k * unit / ONE
-            amount = rounded(exact_amount.numerator, exact_amount.denominator) * (SCALE // unit)
-            mine.append(
-                Term(
-                    f"vs {names[j]}",
-                    amount,
-                    f"K {k}, expected {decimal(chance, ONE)}, scored {decimal(scored, 2)}",
-                    f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
-                    + (", rounded to whole points" if in_points else ""),
-                )
-            )
-            if params.update == "sequential":
-                own += amount
-        if params.rounding == "total":
+            ahead, whole = lead(own - points[j], scored, scale, rounding, table())
+            amount = rounded(ahead * k * (SCALE // step), divisor * whole) * step
+            chance = decimal(scored * whole // 2 - ahead, whole)
+            note = f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
+            note += ", rounded to whole points" if rounding == 1 else ""
+            mine.append(Term(f"vs {names[j]}", amount, f"{told}, expected {chance}, scored {decimal(scored, 2)}", note))
+            own += amount if sequential else 0
+        if rounding == 2:
             mine.append(Term("rounding", change[i] - sum(term.amount for term in mine), "the sum, to whole points"))
         terms.append(mine)
     return terms
 
 
 RULE = Rule(
-    name="pairwise-elo", number=1, scale=SCALE, params=PairwiseEloParams, columns=("place",), prepare=prepare,
+    name="pairwise-elo", number=1, scale=SCALE, params=PairwiseEloParams, columns=("place", "seats"), prepare=prepare,
     table=table, refuse_params=refuse_params, check=None, score=score, explain=explain,
 )  # fmt: skip

@@ -185,7 +185,7 @@ REFUSED = {
         HEADER + ROW.format("anna", 1) + ROW.format("ben", "2,x") + ROW.format("cleo", 2), [(2, "too-few-participants"),
         (3, "row-length"), (4, "bad-csv")],
     ),
-    "a quoted line break in a name": (GOOD.replace("anna", '"an\nna"'), [(2, "bad-identifier")]),
+    "a quoted line break in a name": (GOOD.replace("anna", '"an\nna"'), [(2, "bad-csv"), (4, "bad-csv")]),
     "a quote never closed": (GOOD.replace(",ben", ',"ben'), [(2, "too-few-participants"), (3, "bad-csv")]),
     "an unknown column": (GOOD.replace("place\n", "platz\n"), [(1, "unknown-column")]),
     "a column twice": (GOOD.replace("game,player", "player,player"), [(1, "bad-csv")]),

@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from ledger.errors import AlreadyRunning
 from projections import generations
-from projections.generations import live, live_ladders, rebuild
+from projections.generations import ladders_of, live, rebuild
 from projections.integrity import verify_standings
 from projections.registry import rule
 from projections.replay import replay
@@ -42,7 +42,7 @@ def test_a_rebuild_stores_what_replay_says_and_names_its_position(ledger):
     assert (done.generation, done.position, done.failures) == (1, 31, [])
     assert stored(ledger) == replayed(ledger)
     with ledger.reading() as connection:
-        assert {row.ladder for row in live_ladders(connection)} == {
+        assert {row.ladder for row in ladders_of(connection, live(connection).generation)} == {
             f"club-catan-elo/{b}" for b in ("all", "3-4", "5-6")
         }
         assert bytes(live(connection).chain_hash) == done.chain_hash
@@ -109,7 +109,10 @@ def test_a_failing_rule_keeps_the_old_standings_of_its_ladder_only(ledger_url, l
     assert "five is too many" in done.failures[0].message
     assert (stored(ledger), stored(ledger, "club-catan-elo/3-4")) == before
     with ledger.reading() as connection:
-        ladders = {row.ladder: (row.generation, row.build, row.position) for row in live_ladders(connection)}
+        ladders = {
+            row.ladder: (row.generation, row.build, row.position)
+            for row in ladders_of(connection, live(connection).generation)
+        }
     assert ladders["club-catan-elo/all"] == (2, 1, 31)
     assert ladders["club-catan-elo/3-4"] == (2, 2, 32)
 

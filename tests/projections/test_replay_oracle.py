@@ -83,7 +83,6 @@ def naive(events: list[dict[str, Any]], band: str, sequential: bool) -> tuple[di
             continue
         merit = {p["player"]: p["place"] if "place" in p else -Decimal(p["score"]) for p in data["participants"]}
         before = {player: points[player] for player in merit}
-        n = len(merit)
         for player in sorted(merit):
             own = before[player]
             for other in sorted(merit):
@@ -92,7 +91,7 @@ def naive(events: list[dict[str, Any]], band: str, sequential: bool) -> tuple[di
                 gap = (own if sequential else before[player]) - before[other]
                 chance = 1 / (1 + Decimal(10) ** (-gap / 400))
                 result = Decimal((merit[player] < merit[other]) + (merit[player] <= merit[other])) / 2
-                own += Decimal(64) / (n - 1) * (result - chance)
+                own += Decimal(64) / (seats - 1) * (result - chance)
                 pairs += 1
             points[player] = own
             played[player] += 1

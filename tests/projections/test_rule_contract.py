@@ -41,12 +41,8 @@ def boards(found: Rule, count: int, seed: int = 1) -> list[tuple[int, list[int],
             points = [p + chance.randint(0, found.scale - 1) for p in points]
         if chance.random() < 0.2:
             points[0] = points[1]
-        columns = [
-            [chance.randint(1, n) for _ in range(n)]
-            if name == "place"
-            else [chance.randint(-1, 1_200) for _ in range(n)]
-            for name in found.columns
-        ]
+        made = {"place": [chance.randint(1, n) for _ in range(n)], "seats": [n] * n}
+        columns = [made.get(name) or [chance.randint(-1, 1_200) for _ in range(n)] for name in found.columns]
         games.append((n, points, columns))
     return games
 

@@ -5,6 +5,10 @@ import json
 import pytest
 from histories import facts_of, fill, game, ruleset
 
+from ledger.events import Ruleset
+from ledger.store import open_ledger
+from projections.generations import ladders_of
+from projections.registry import rule
 from projections.replay import replay
 from projections.rulesets import bind, in_force, read_toml, shipped
 from projections.standings import standings, stream_of
@@ -26,6 +30,13 @@ WRONG = {
     "date": (GOOD.replace("1900-01-01", '"1900-02-30"'), "effective_from", None),
     "kind": (GOOD.replace('"placing"', '"racing"'), "scope.kind", None),
     "band": (GOOD.replace('"3-4"', '"4-3"'), "partition.bands", None),
+    "band twice": (GOOD.replace('"3-4", "5-6"', '"3-4", "3-4"'), "partition.bands", None),
+    "fewer at most than at least": (
+        GOOD.replace("players_min = 2", "players_min = 5\nplayers_max = 4"),
+        "scope.players_max",
+        None,
+    ),
+    "frozen": (GOOD.replace('freeze = "none"', 'freeze = "league-start"'), "freeze", None),
     "assumed": (GOOD.replace("[assumed]", '[assumed]\nnothing = "x"'), "assumed.nothing", None),
 }
 
@@ -58,8 +69,6 @@ def versions(*dated):
         data = ruleset()["data"] | {"version": name}
         data.pop("effective_from")
         toml = {**data, **({"effective_from": since} if since else {})}
-        from ledger.events import Ruleset
-
         version, problems = bind(Ruleset.model_validate(toml), position)
         assert not problems
         bound.append(version)
@@ -124,3 +133,38 @@ def test_versions_that_do_not_fit_are_refused(ratings, ledger_url, tmp_path, cha
     result = ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ledger_url)
     assert result.exit_code == 1
     assert [r["code"] for r in json.loads(result.stdout)["rejected"]] == [code]
+
+
+def test_the_same_version_under_another_id_and_date_is_already_there(ratings, ledger_url, tmp_path):
+    assert ratings("init", db=ledger_url).exit_code == 0
+    event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"]}
+    (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
+    result = json.loads(ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ledger_url).stdout)
+    assert (result["appended"], result["existing"], result["rejected"]) == (0, 1, [])
+
+
+def test_a_ruleset_whose_rule_is_not_installed_stops_its_own_ladders_only(ratings, ledger_url, monkeypatch):
+    """Given stored standings, when a rule is gone, then its ladders say so and keep serving, and the others go on."""
+    other = ruleset()
+    other["data"] = other["data"] | {"id": "other", "rule": "outside/1"}
+    found = rule("pairwise-elo/1")
+    with monkeypatch.context() as patch:
+        patch.setattr("projections.rulesets.rule", lambda name: found)
+        fill(ledger_url, [ruleset(), other, game("g1", "a b")])
+        assert ratings("rebuild", db=ledger_url).exit_code == 0
+    assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0
+    told = ratings("standings", "other/all", db=ledger_url)
+    assert (told.exit_code, "'outside/1' is not registered" in told.stderr) == (2, True)
+    rebuilt = ratings("rebuild", db=ledger_url)
+    assert (rebuilt.exit_code, "other" in rebuilt.stderr) == (1, True)
+    with open_ledger(ledger_url).reading() as connection:
+        builds = {row.ladder: row.build for row in ladders_of(connection, 2)}
+    assert builds == {"club-catan-elo/all": 2, "other/all": 1}
+    assert ratings("rules", "show", "other", db=ledger_url).exit_code == 0
+
+
+def test_several_files_are_published_together_or_not_at_all(ratings, ledger_url, tmp_path):
+    (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "bad.toml").write_text(GOOD.replace("pairwise-elo/1", "glicko/2"), encoding="utf-8")
+    assert ratings("rules", "publish", tmp_path / "good.toml", tmp_path / "bad.toml", db=ledger_url).exit_code == 1
+    assert json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["position"] == 0

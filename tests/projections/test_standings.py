@@ -243,3 +243,54 @@ def test_a_ladder_without_games_has_no_rows_and_unknown_ones_are_usage_errors(ra
     ):
         assert ratings("standings", name, db=ledger_url).exit_code == 2, name
     assert ratings("explain", "g", ALL, db=ledger_url).exit_code == 1
+
+
+def test_somebody_new_starts_with_the_version_in_force_at_his_adjustment(ledger_url):
+    """Given start 1000 and from the 10th on 1500, when p is adjusted on the 5th, then later facts do not move that."""
+    later = ruleset(SIMULTANEOUS)
+    later["data"] = later["data"] | {"version": "2", "effective_from": "2020-01-10"}
+    later["data"]["params"] = later["data"]["params"] | {"start": 1500}
+    ledger = fill(ledger_url, [ruleset(SIMULTANEOUS), later, adjustment(ALL, "p", "5", day=5)])
+    assert table(ledger) == [(1, "p", 1005, 0)]
+    fill(ledger_url, [game("g", "a b", day=12)])
+    assert ("p", 1005) in [(row[1], row[2]) for row in table(ledger)]
+
+
+@pytest.mark.parametrize(
+    ("zone", "instant"), [("Europe/Berlin", "9999-12-31T23:59:59Z"), ("America/New_York", "0001-01-01T00:00:00Z")]
+)
+def test_games_at_the_ends_of_time_have_a_month_in_every_zone(ledger_url, zone, instant):
+    rules = ruleset(
+        SIMULTANEOUS.replace("Europe/Berlin", zone)
+        .replace('["players"]', '["month"]')
+        .replace('bands = ["all", "3-4"]', "")
+    )
+    rules["data"]["effective_from"] = "0001-01-01"
+    ledger = fill(ledger_url, [rules, {**game("g", "a b"), "occurred_at": instant}])
+    assert len(table(ledger, f"club-catan-elo/{instant[:7]}")) == 2
+
+
+def test_points_that_grow_out_of_bounds_stop_their_ladder_alone(ratings, ledger_url, filled):
+    events = [adjustment(ALL, "a", "1000000000", day=1 + n) for n in range(12)]
+    filled(*events, game("g", "a b c"))
+    result = ratings("standings", ALL, db=ledger_url)
+    assert (result.exit_code, "position 11" in result.stderr, "bug" in result.stderr) == (1, True, False)
+    assert ratings("standings", "club-catan-elo/3-4", db=ledger_url).exit_code == 0
+    assert ratings("rebuild", db=ledger_url).exit_code == 1
+
+
+def test_a_seat_that_changed_hands_counts_once_in_a_shared_k(ratings, ledger_url):
+    event = game("g", "a b c")
+    event["data"]["participants"] += [{"player": "d", "status": "substitute", "replaces": "c", "place": 3}]
+    event["data"]["participants"][2]["status"] = "abandoned"
+    fill(ledger_url, [ruleset(), event])
+    details = {t["detail"].split(",")[0] for p in explained(ratings, ledger_url, "g")["players"] for t in p["terms"]}
+    assert details == {"K 32"}
+
+
+def test_names_on_the_command_line_are_composed_like_recorded_ones(ratings, ledger_url, filled):
+    filled(game("partie-\u00e9t\u00e9", "j\u00fcrgen ben"))
+    decomposed = ["ju\u0308rgen", "partie-e\u0301te\u0301"]
+    assert json.loads(ratings("history", decomposed[0], ALL, "--format", "json", db=ledger_url).stdout)["rows"]
+    assert ratings("explain", decomposed[1], ALL, db=ledger_url).exit_code == 0
+    assert "jürgen" in ratings("log", decomposed[0], db=ledger_url).stdout
