@@ -59,40 +59,36 @@ def verify_log(
         yield Finding(
             "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
         )
-    before, recorded_at, position = ZERO, None, 0
-    head_seen = expected_head is None or (expected_head[0] == 0 and expected_head[1] == ZERO)
+    position, recorded_at = 0, -(2**63)
+    chain: bytes | None = ZERO
+    asked, asked_chain = (0, ZERO) if expected_head is None else expected_head
+    found_there = ZERO if asked == 0 else None
     for found, row in _rows(ledger, connection):
         if row is None:
             yield Finding("unreadable", found, "the event cannot be read: its page is damaged")
-            position, before = found, None  # type: ignore[assignment]
+            position, chain = found, None
             continue
         if found != position + 1:
-            missing = (
-                f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
-            )
-            yield (
-                Finding("missing", position + 1, f"{missing} absent")
-                if found > position + 1
-                else Finding("missing", found, f"stands behind position {position}")
-            )
-            before = None  # type: ignore[assignment]
-        yield from _row_findings(row, before)
+            yield _gap(position, found)
+            chain = None
+        yield from _row_findings(row, chain)
         if isinstance(row["recorded_at"], int):
-            if recorded_at is not None and row["recorded_at"] < recorded_at:
+            if row["recorded_at"] < recorded_at:
                 yield Finding("time-order", found, "recorded before the event before it")
             recorded_at = row["recorded_at"]
-        chain = row["chain_hash"]
-        before = bytes(chain) if isinstance(chain, (bytes, memoryview)) else None  # type: ignore[assignment]
-        position = found
-        if expected_head is not None and found == expected_head[0]:
-            head_seen = before == expected_head[1]
+        position, chain = found, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
+        found_there = chain if found == asked else found_there
     yield from _links(connection)
-    if not head_seen and expected_head is not None:
-        yield Finding(
-            "head",
-            expected_head[0],
-            f"no history with the chain hash {expected_head[1].hex()} at position {expected_head[0]}",
-        )
+    if found_there != asked_chain:
+        yield Finding("head", asked, f"no history with the chain hash {asked_chain.hex()} at position {asked}")
+
+
+def _gap(position: int, found: int) -> Finding:
+    """That the event at `found` does not follow the one at `position`."""
+    if found <= position:
+        return Finding("missing", found, f"stands behind position {position}")
+    absent = f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
+    return Finding("missing", position + 1, f"{absent} absent")
 
 
 def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
