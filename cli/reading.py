@@ -105,7 +105,7 @@ def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, ru
             (r.rank, r.player, render.spreadsheet(exact(r.points, found.scale)), r.games, r.qualified)
             for r in found.rows
         ]
-        render.print_csv(results.Row._fields, rows)
+        render.print_csv(results.Standing._fields, rows)
     else:
         _print_standings(ladder, found, reading.stated())
 

@@ -40,6 +40,8 @@ def engine(url: URL, create: bool = False) -> Engine:
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
     seconds = busy_seconds(url)
+    if unknown := sorted(url.query.keys() - {"timeout"}):
+        raise NotALedger(f"the URL's {unknown[0]!r} is not known for SQLite; only timeout, in seconds, is")
 
     def connect() -> sqlite3.Connection:
         name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"

@@ -38,7 +38,7 @@ class UnknownGame(ValueError):
     """No such game is recorded."""
 
 
-class Row(NamedTuple):
+class Standing(NamedTuple):
     """A standing: its rank (None: not qualified), and points in units of the ladder's scale."""
 
     rank: int | None
@@ -54,7 +54,7 @@ class Standings(NamedTuple):
     ladder: str
     ruleset: str
     scale: int
-    rows: list[Row]
+    rows: list[Standing]
     games: int
     minted: int
     burned: int
@@ -81,7 +81,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         raise RulesetUnusable(facts.unusable[name.ruleset_id][1])
     versions = facts.rulesets.get(name.ruleset_id)
     if not versions:
-        raise _unknown_ruleset(name.ruleset_id, facts.rulesets)
+        raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
     if reason := refuse_name(name, versions[0].ruleset):
         raise UnknownLadder(f"{shown(ladder)} is no ladder: {reason}")
     if rules is None:
@@ -102,9 +102,9 @@ def time_zone(connection: Connection, ladder: str) -> str:
     return Ruleset.model_validate(json.loads(published[0][1])["data"]).time_zone
 
 
-def _unknown_ruleset(ruleset_id: str, known: Iterable[str]) -> UnknownLadder:
+def _unknown_ruleset(ruleset_id: str, known: Iterable[str], when: str = "") -> UnknownLadder:
     there = f"there are {', '.join(sorted(known))}" if known else "see: ratings rules list"
-    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)} ({there})")
+    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there})")
 
 
 def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:
@@ -118,11 +118,11 @@ def standings(stream: Stream, outcome: Outcome) -> Standings:
     """Ranked rows of everybody on the ladder; ties share a rank and stand by id."""
     on_ladder = [number for number in range(len(stream.names)) if outcome.seen[number]]
     on_ladder.sort(key=lambda number: (-outcome.points[number], stream.names[number]))
-    rows: list[Row] = []
+    rows: list[Standing] = []
     for index, number in enumerate(on_ladder, 1):
         points = outcome.points[number]
         rank = rows[-1].rank if rows and rows[-1].points == points else index
-        rows.append(Row(rank, stream.names[number], points, outcome.games[number], True))
+        rows.append(Standing(rank, stream.names[number], points, outcome.games[number], True))
     last = outcome.last_version
     version = newest(stream.versions) if last is None else stream.versions[last]
     return Standings(
