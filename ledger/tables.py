@@ -100,13 +100,18 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str | None]]:
     if missing := sorted(folded.keys() - {name.casefold() for name in names}):
         raise Refused("missing-column", f"--map names the column {shown(missing[0])}, which the file does not have")
     known = {*GAME_COLUMNS, *PLAYER_COLUMNS}
-    for name, ours in zip(names, header, strict=True):
-        if ours and ours not in known and not _ORDINAL.fullmatch(ours):
-            raise Refused(
-                "unknown-column",
-                f"the column {shown(name)} is not known; rename it with --map {name}=OURS, drop it with --map {name}= "
-                f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)",
-            )
+    unknown = [
+        name
+        for name, ours in zip(names, header, strict=True)
+        if ours and ours not in known and not _ORDINAL.fullmatch(ours)
+    ]
+    if unknown:
+        listed = ", ".join(map(shown, unknown))
+        raise Refused(
+            "unknown-column",
+            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with --map '{unknown[0]}=' "
+            f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)",
+        )
     given = [name for name in header if name]
     ordinals = [match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))]
     if twice := [name for name in (*given, *ordinals) if given.count(name) > 1 or ordinals.count(name) > 1]:
