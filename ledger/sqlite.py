@@ -103,19 +103,18 @@ def storage_findings(connection: Connection) -> list[str]:
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """The driver's error as one of ours, or None for an error that is a bug."""
-    text = str(error)
-    if "locked" in text or "busy" in text:
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
+        return None
+    # Python's own complaints, about text that is not UTF-8, carry no code
+    code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
+    if code in ("BUSY", "LOCKED"):
         return StoreUnavailable(f"{location} is locked by another program; try again when it is done")
-    if "full" in text:
+    if code == "FULL":
         return StoreUnavailable(f"no space left for {location}; free some and run the same command again")
-    if "readonly" in text or "unable to open" in text or "disk I/O" in text:
+    if code in ("READONLY", "CANTOPEN", "IOERR", "PERM", "AUTH"):
         return StoreUnavailable(
-            f"{location} cannot be read or written: {text}; check the file's and the folder's permissions"
+            f"{location} cannot be read or written: {error}; check the file's and the folder's permissions"
         )
-    if "not a database" in text:
+    if code == "NOTADB":
         return NotALedger(f"{location} is not a SQLite file")
-    if "malformed" in text or "decode to UTF-8" in text:
-        return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
-    if "no such table" in text or "no such column" in text:
-        return StoreDamaged(f"{location} is not as the migrations made it: {text}")
-    return None
+    return StoreDamaged(f"{location} is damaged or not as the migrations made it: {error}; run: ratings verify")
