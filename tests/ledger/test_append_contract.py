@@ -243,7 +243,7 @@ def test_given_a_ledger_when_its_id_is_changed_or_deleted_then_the_database_refu
 ) -> None:
     with ledger.reading() as connection:
         before = ledger_id(connection)
-    with pytest.raises(DBAPIError, match="immutable"), ledger.writing() as connection:
+    with pytest.raises(DBAPIError, match="immutable"), ledger.engine.begin() as connection:
         connection.execute(text(statement))
 
     with ledger.reading() as connection:
