@@ -36,6 +36,7 @@ class Inserted(NamedTuple):
     units: int
     start: int
     position: int
+    occurred_at: int
 
 
 @dataclass
@@ -280,11 +281,14 @@ def _add_game(stream: Stream, facts: Facts, row: int, version: int, participants
     stream.row.append(row)
 
 
+def games_before(stream: Stream, facts: Facts, moment: tuple[int, int]) -> int:
+    """How many of a stream's games come before a (time, position); games and adjustments share one order."""
+    return bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
+
+
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment) -> None:
-    # behind every game that comes before it in replay order; games and adjustments share one order
-    moment = (adjustment.occurred_at, adjustment.position)
-    game = bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
+    game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, adjustment.occurred_at) or stream.versions[0]
     number = stream.number(facts, adjustment.player)
-    stream.adjustments.append(Inserted(game, number, units, version.start, adjustment.position))
+    stream.adjustments.append(Inserted(game, number, units, version.start, adjustment.position, adjustment.occurred_at))

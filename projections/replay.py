@@ -6,7 +6,6 @@ Interpreted; the loop touches arrays and integers only, so that it can be compil
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,11 +117,3 @@ def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None)
     if last:
         outcome.last_version = stream.version[last - 1]
     return outcome, steps
-
-
-def points_before(stream: Stream, game: int) -> list[int]:
-    """The points of a game's counted participants before it, in their order."""
-    outcome, _ = replay(stream, stop=game)
-    start = stream.versions[stream.version[game]].start
-    participants: Sequence[int] = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
-    return [outcome.points[player] if outcome.seen[player] else start for player in participants]

@@ -19,6 +19,7 @@ from projections.contract import Term, exact
 from projections.facts import Facts
 from projections.ladders import (
     Stream,
+    games_before,
     parse_name,
     partition_values,
     refuse_name,
@@ -26,7 +27,7 @@ from projections.ladders import (
     why_left_out,
     why_not_counted,
 )
-from projections.replay import Outcome, RuleFailure, Step, points_before, replay
+from projections.replay import Outcome, RuleFailure, Step, replay
 from projections.rulesets import Version, newest
 
 
@@ -195,12 +196,16 @@ def explain(
     stream = streams(facts, versions, only=name.values, as_of=as_of).get(ladder) or Stream(
         ladder, versions[0].rule, versions
     )
+    # what comes behind the game is no part of the points before it, also if it does not count itself
+    moment = (facts.occurred_at[row], facts.first_position[row])
+    stream.adjustments = [a for a in stream.adjustments if (a.occurred_at, a.position) < moment]
+    game = games_before(stream, facts, moment)
+    outcome, _ = replay(stream, stop=game)
     scale = stream.rule.scale
     counted_players: dict[str, dict[str, Any]] = {}
     minted = burned = 0
     if reason is None and version is not None:
-        game = stream.row.index(row)
-        before = points_before(stream, game)
+        before = [_points(stream, outcome, facts.player[p], version) for p in participants]
         n = len(before)
         columns = [column[stream.offsets[game] : stream.offsets[game + 1]] for column in stream.columns]
         change = [0] * n
@@ -222,7 +227,7 @@ def explain(
         "counted": reason is None,
         "why_not": reason,
         "occurred_at": format_instant(facts.occurred_at[row]),
-        "players": _everybody(facts, stream, row, version, counted_players),
+        "players": _everybody(facts, stream, outcome, row, version, counted_players),
         "accounts": [
             {"account": "minted", "amount": exact(-minted, scale)},
             {"account": "burned", "amount": exact(burned, scale)},
@@ -245,13 +250,21 @@ def _explained(player: str, before: int, change: int, scale: int, terms: Sequenc
     }
 
 
+def _points(stream: Stream, outcome: Outcome, player: int, version: Version) -> int:
+    """The points of a player (his number in the facts) after a replay; the start value before he is on the ladder."""
+    number = stream.numbers.get(player)
+    return outcome.points[number] if number is not None and outcome.seen[number] else version.start
+
+
 def _everybody(
-    facts: Facts, stream: Stream, row: int, version: Version | None, counted_players: dict[str, dict[str, Any]]
+    facts: Facts,
+    stream: Stream,
+    outcome: Outcome,
+    row: int,
+    version: Version | None,
+    counted_players: dict[str, dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """All participants by place; those who do not count with a change of 0 and, if it is their own, the reason."""
-    place_in_order = (facts.occurred_at[row], facts.first_position[row])
-    earlier = sum((facts.occurred_at[r], facts.first_position[r]) < place_in_order for r in stream.row)
-    outcome, _ = replay(stream, stop=earlier)
     found = []
     first = facts.start[row]
     for p in sorted(
@@ -260,9 +273,7 @@ def _everybody(
         name = facts.players[facts.player[p]]
         entry = counted_players.get(name)
         if entry is None:
-            number = stream.numbers.get(facts.player[p])
-            start = version.start if version else newest(stream.versions).start
-            points = outcome.points[number] if number is not None and outcome.seen[number] else start
+            points = _points(stream, outcome, facts.player[p], version or newest(stream.versions))
             entry = _explained(name, points, 0, stream.rule.scale, [])
             if version is not None and (reason := why_left_out(facts, row, p, version.ruleset)):
                 entry["why_not"] = reason

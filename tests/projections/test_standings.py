@@ -294,3 +294,11 @@ def test_names_on_the_command_line_are_composed_like_recorded_ones(ratings, ledg
     assert json.loads(ratings("history", decomposed[0], ALL, "--format", "json", db=ledger_url).stdout)["rows"]
     assert ratings("explain", decomposed[1], ALL, db=ledger_url).exit_code == 0
     assert "jürgen" in ratings("log", decomposed[0], db=ledger_url).stdout
+
+
+def test_the_points_before_an_uncounted_game_are_without_what_comes_behind_it(ratings, ledger_url, filled):
+    """Given an unrated game on day 2, an adjustment on day 3 and a game on day 4, then before the first it is 1000."""
+    unrated = game("g", "a b", day=2, rated=False)
+    filled(unrated, adjustment(ALL, "a", "50", day=3), game("h", "a b", day=4))
+    assert [p["before"] for p in explained(ratings, ledger_url, "g")["players"]] == ["1000", "1000"]
+    assert explained(ratings, ledger_url, "h")["players"][0]["before"] == "1050"
