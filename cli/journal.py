@@ -9,7 +9,7 @@ import click
 from cli import render
 from cli.options import composed, format_option, known_position, played_instant
 from ledger.canonical import format_instant
-from ledger.games import seat_places
+from ledger.kinds import places
 from ledger.store import open_ledger, read_records, read_where
 
 
@@ -66,7 +66,7 @@ def _wanted(data: dict[str, Any], slug: str | None, player: str | None) -> bool:
 
 def _result(data: dict[str, Any]) -> str:
     """The participants by place: `1 anna, 2 ben, 2 cleo`."""
-    placed = sorted(zip(seat_places(data), (p["player"] for p in data["participants"]), strict=True))
+    placed = sorted(zip(places(data), (p["player"] for p in data["participants"]), strict=True))
     uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
     return ", ".join(f"{place} {name}" for place, name in placed) + uncounted
 

@@ -1,6 +1,6 @@
 """The types of events, and the way from one parsed line to a normalised draft ready for the log.
 
-A new type is a model and one line in `TYPES`; a new kind of game goes into `games.KINDS`.
+A new type is a model and one line in `TYPES`; a new kind of game goes into `ledger.kinds`.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
 from ledger.canonical import dump, format_instant, parse_instant
-from ledger.games import KINDS, Status
+from ledger.games import Status
+from ledger.kinds import KINDS
 from ledger.members import DecimalString, EventId, LadderName, Members, PlayerId, Slug, Text, refuse
 from ledger.rejections import CODES, Refused, shown
 from ledger.upcasting import upcast

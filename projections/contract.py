@@ -22,11 +22,15 @@ PLAYERS_MAX = 4_096
 
 
 class Params(BaseModel):
-    """The constants of a rule. Frozen, nothing unknown, nothing converted; `start` is in whole points."""
+    """The constants of a rule: frozen, nothing unknown, nothing converted.
+
+    `start` is in whole points; who has fewer than `min_games` counted games has no rank yet (not qualified).
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    min_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
 def _fraction(text: int | str) -> int | str:

@@ -18,7 +18,8 @@ from sqlalchemy import Connection
 from ledger.canonical import record_instant
 from ledger.errors import StoreDamaged
 from ledger.events import TYPES, Ruleset
-from ledger.games import STATUSES, seat_places
+from ledger.games import STATUSES, seats_of
+from ledger.kinds import places
 from ledger.store import chain_hash_at, head, read_records
 from ledger.upcasting import upcast
 from projections.rulesets import Version, bind
@@ -26,8 +27,8 @@ from projections.rulesets import Version, bind
 UNRATED, ABORTED = 1, 2
 LABELS = ("game", "kind", "group", "city", "league", "season")
 NONE = -1
-# numbers of a participant that rules may ask for beside the place; -1 for none
-OPTIONAL_COLUMNS = ("seconds_played", "seat")
+# numbers of a participant that rules may ask for beside place, status and seats, and what stands where none is given
+OPTIONAL_COLUMNS = {"seconds_played": NONE, "seat": NONE, "vp": 0}
 
 
 class Adjustment(NamedTuple):
@@ -101,7 +102,7 @@ class Facts:
         """What a rule calls by this name, for some participants of a game; `seats` is the same for all of them."""
         if name == "seats":
             return [self.seats[row]] * len(participants)
-        source = self.place if name == "place" else self.optional[name]
+        source = self.place if name == "place" else self.status if name == "status" else self.optional[name]
         return [source[p] for p in participants]
 
     def account(self, player: int, instant: int) -> str:
@@ -169,16 +170,16 @@ def _game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str
     facts.occurred_at.append(occurred_at)
     facts.start.append(len(facts.player))
     facts.count.append(len(participants))
-    facts.seats.append(sum("replaces" not in participant for participant in participants))
+    facts.seats.append(seats_of(game))
     facts.flags.append(UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False))
     for name, column in facts.labels.items():
         column.append(_text(facts, game.get(name, "placing" if name == "kind" else None)))
-    facts.place.extend(seat_places(game))
+    facts.place.extend(places(game))
     for participant in participants:
         facts.player.append(_player(facts, participant["player"]))
         facts.status.append(STATUSES.index(participant.get("status", "finished")))
     for name, column in facts.optional.items():
-        column.extend(participant.get(name, NONE) for participant in participants)
+        column.extend(participant.get(name, OPTIONAL_COLUMNS[name]) for participant in participants)
 
 
 def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:

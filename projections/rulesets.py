@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from ledger.canonical import INSTANT_MIN
 from ledger.events import Ruleset
-from ledger.games import KINDS
+from ledger.kinds import KINDS
 from ledger.rejections import shown
 from ledger.zones import start_of
 from projections.contract import PLAYERS_MAX, Params, Rule

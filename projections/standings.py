@@ -116,16 +116,21 @@ def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | 
 
 
 def standings(stream: Stream, outcome: Outcome) -> Standings:
-    """Ranked rows of everybody on the ladder; ties share a rank and stand by id."""
-    on_ladder = [number for number in range(len(stream.names)) if outcome.seen[number]]
-    on_ladder.sort(key=lambda number: (-outcome.points[number], stream.names[number]))
-    rows: list[Standing] = []
-    for index, number in enumerate(on_ladder, 1):
-        points = outcome.points[number]
-        rank = rows[-1].rank if rows and rows[-1].points == points else index
-        rows.append(Standing(rank, stream.names[number], points, outcome.games[number], True))
+    """Ranked rows of everybody on the ladder; ties share a rank and stand by id, who is not qualified comes last."""
     last = outcome.last_version
     version = newest(stream.versions) if last is None else stream.versions[last]
+    on_ladder = [number for number in range(len(stream.names)) if outcome.seen[number]]
+    on_ladder.sort(
+        key=lambda number: (
+            outcome.games[number] < version.params.min_games, -outcome.points[number], stream.names[number]
+        )
+    )  # fmt: skip
+    rows: list[Standing] = []
+    for index, number in enumerate(on_ladder, 1):
+        points, games = outcome.points[number], outcome.games[number]
+        qualified = games >= version.params.min_games
+        rank = rows[-1].rank if rows and rows[-1].points == points else index
+        rows.append(Standing(rank if qualified else None, stream.names[number], points, games, qualified))
     return Standings(
         stream.ladder, version.ruleset.name, stream.rule.scale, rows, len(stream.row),
         outcome.minted, outcome.burned, outcome.adjusted,

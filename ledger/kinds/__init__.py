@@ -1,0 +1,30 @@
+"""The kinds of games. A new one is a module with its models, `check` and `places`, and a line in `KINDS`."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ledger.games import Game
+from ledger.kinds import placing
+
+
+class Kind(NamedTuple):
+    """A kind of game.
+
+    model:  the members of such a game
+    check:  whether they fit together; raises `Refused`
+    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants
+    """
+
+    model: type[Game]
+    check: Callable[[dict[str, Any]], None]
+    places: Callable[[dict[str, Any]], list[int]]
+
+
+KINDS = {
+    "placing": Kind(placing.PlacingGame, placing.check, placing.places),
+}
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """The competition places of a checked game of any kind, in the order of its participants."""
+    return KINDS[game.get("kind", "placing")].places(game)

@@ -1,0 +1,75 @@
+"""Kind `placing`: a game that orders its participants by place, by score, or by both."""
+
+from decimal import Decimal
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ledger.games import Game, Participant, check_seats, competition_places, seat_values
+from ledger.members import Score
+from ledger.rejections import Refused, shown
+
+
+class PlacingParticipant(Participant):
+    """A participant with a place (1 is best), a score, or both."""
+
+    place: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    score: Score | None = None
+
+
+class PlacingGame(Game):
+    """A game that orders its participants by place or score."""
+
+    score_order: Literal["high", "low"] = "high"
+    participants: list[PlacingParticipant]
+
+
+def check(game: dict[str, Any]) -> None:
+    """Participants, seats, places and scores fit together. Raises `Refused`."""
+    check_seats(game["participants"], ("place", "score"))
+    places = _by_seat(game, "place")
+    scores = _by_seat(game, "score")
+    if None in places.values() and (any(places.values()) or None in scores.values()):
+        missing = next(player for player, place in places.items() if place is None)
+        raise Refused("place-missing", f"{shown(missing)} has no place; all participants have one, or all have a score")
+    if None in places.values():
+        return
+    _check_gaps(sorted(places.values()))
+    scored = [player for player in places if scores[player] is not None]
+    ranked = sorted((places[player], _merit(game, scores[player]), player) for player in scored)
+    for (place, merit, player), (worse_place, worse_merit, worse) in pairwise(ranked):
+        if worse_place > place and worse_merit < merit:
+            raise Refused(
+                "score-contradicts-place",
+                f"{shown(worse)} at place {worse_place} has a better score than {shown(player)} at place {place}",
+            )
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """Competition places (1, 2, 2, 4) in the order of the participants; the two players of a seat share its place.
+
+    The places of a checked game may be dense, or absent where scores decide.
+    """
+    keys = _by_seat(game, "place")
+    if None in keys.values():
+        keys = {seat: _merit(game, score) for seat, score in _by_seat(game, "score").items()}
+    return competition_places(game, keys)
+
+
+def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
+    return seat_values(game, lambda participant: participant.get(member))
+
+
+def _merit(game: dict[str, Any], score: int | str) -> Decimal:
+    """The score with its sign such that less is better."""
+    return Decimal(score) if game.get("score_order") == "low" else -Decimal(score)
+
+
+def _check_gaps(places: list[int]) -> None:
+    competition = all(place == places.index(place) + 1 for place in places)
+    dense = sorted(set(places)) == list(range(1, len(set(places)) + 1))
+    if not (competition or dense):
+        raise Refused(
+            "place-gap", f"the places {', '.join(map(str, places))} have a gap; ties are 1, 2, 2, 4 or 1, 2, 2, 3"
+        )
