@@ -16,21 +16,31 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ledger.games import LEAVER_STATUSES, STATUSES
+from ledger.rejections import shown
+
 INT64_MAX = 2**63 - 1
+# the most points, in units, to which replay lets an adjustment lead; beyond, products of a rule might not fit 64 bits
+UNITS_MAX = 10**16
 # more participants than a record of 65,535 bytes can hold
 PLAYERS_MAX = 4_096
+# what the column `status` holds
+SUBSTITUTE = STATUSES.index("substitute")
+LEAVERS = tuple(STATUSES.index(status) for status in LEAVER_STATUSES)
 
 
 class Params(BaseModel):
     """The constants of a rule: frozen, nothing unknown, nothing converted.
 
-    `start` is in whole points; who has fewer than `min_games` counted games has no rank yet (not qualified).
+    `start` is in whole points; who has fewer than `min_games` counted games has no rank yet (not qualified). With
+    `carry_over` a season begins with the points that somebody had at the end of his last one instead.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     min_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    carry_over: bool = False
 
 
 def _fraction(text: int | str) -> int | str:
@@ -46,6 +56,9 @@ def _fraction(text: int | str) -> int | str:
 
 # a positive number, exact: an integer, or a string such as "7.5" or "64/3"
 PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
+
+# whole percentages by place: the row of n players has the key "n" and n entries
+Percentages = dict[str, list[int]]
 
 
 class Term(NamedTuple):
@@ -122,6 +135,41 @@ def decimal(units: int, scale: int, places: int = 6) -> str:
 def no_table() -> Numbers:
     """The table of a rule that needs none."""
     return ()
+
+
+def refuse_percentages(key: str, rows: Percentages) -> str | None:
+    """Why these rows, given under `key`, cannot be used, or None."""
+    if not rows:
+        return f"{key}: a row for at least one number of players is needed"
+    for name, row in rows.items():
+        if not re.fullmatch(r"[2-9]|[1-9][0-9]", name):
+            return f"{key}: {shown(name)} is not a number of players from 2 to 99"
+        if len(row) != int(name):
+            return f"{key}.{name}: {name} players need {name} percentages, one for each place; here are {len(row)}"
+        if wrong := [percentage for percentage in row if not 0 <= percentage <= 100]:
+            return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {shown(wrong[0])}"
+    return None
+
+
+def flat_percentages(rows: Percentages) -> tuple[int, ...]:
+    """The rows from 2 players on, one behind the other, missing ones as zeros; that of n begins at n(n - 1)/2 - 1.
+
+    >>> flat_percentages({"2": [0, 16], "3": [0, 13, 20]})
+    (0, 16, 0, 13, 20)
+    """
+    largest = max(map(int, rows))
+    return tuple(value for n in range(2, largest + 1) for value in rows.get(str(n), [0] * n))
+
+
+def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
+    """Why a rule with one player a seat cannot score these counted participants, or None.
+
+    A leaver and a substitute at one place sat in one seat.
+    """
+    substituted = {place[i] for i in range(len(place)) if status[i] == SUBSTITUTE}
+    if any(status[i] in LEAVERS and place[i] in substituted for i in range(len(place))):
+        return "a seat changed hands and both its players would count; the rule takes one player a seat"
+    return None
 
 
 def read_table(path: Path, digest: str) -> Numbers:

@@ -12,6 +12,8 @@ from projections.contract import Rule
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 
 BUILT_IN = {
+    "ante-pool/1": "projections.rules.ante_pool",
+    "contribution-pool/1": "projections.rules.contribution_pool",
     "pairwise-elo/1": "projections.rules.pairwise_elo",
 }
 

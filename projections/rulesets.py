@@ -22,7 +22,7 @@ from projections.contract import PLAYERS_MAX, Params, Rule
 from projections.registry import rule, rule_names
 
 # in the order in which `init` publishes them
-SHIPPED = ("club-catan-elo-1",)
+SHIPPED = ("galactic-points-1", "b5-league-1", "club-catan-elo-1", "catan-elo-2009-01")
 # the same in every ledger, so that the export of one can be imported into another
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
@@ -107,6 +107,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
     if ruleset.freeze != "none":
         problems.append(Problem("freeze", f"{ruleset.freeze} is not available; versions change with the date (none)"))
+    if params.carry_over and "season" not in by:
+        problems.append(Problem("params.carry_over", "points carry over from season to season, so partition by season"))
     if bands and "players" not in by:
         problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
     # a seat that changed hands has two players

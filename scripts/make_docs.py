@@ -10,6 +10,7 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def rules() -> str:
         parts += [
             f"## Rule `{name}`",
             _docstring(module.__doc__),
-            f"Points are counted in units of 1/{rule.scale:,}. Read from each participant: "
+            f"{_unit(rule.scale)} Read from each participant: "
             + ", ".join(f"`{column}`" for column in rule.columns) + ".",
             "\n".join(["| parameter | values | default |", "|---|---|---|", *map(_row(rule), rule.params.model_fields)])
             + "\n\n" + _docstring(rule.params.__doc__),
@@ -120,7 +121,7 @@ def rules() -> str:
 
 def _docstring(text: str | None) -> str:
     """A docstring as Markdown: what is indented is code."""
-    paragraphs = (text or "").strip().split("\n\n")
+    paragraphs = cleandoc(text or "").split("\n\n")
     return "\n\n".join(f"```text\n{_dedented(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
 
 
@@ -128,15 +129,22 @@ def _dedented(part: str) -> str:
     return "\n".join(line.removeprefix("    ") for line in part.splitlines())
 
 
+def _unit(scale: int) -> str:
+    return "Points are whole." if scale == 1 else f"Points are counted in units of 1/{scale:,}."
+
+
 def _row(rule: Rule) -> Callable[[str], str]:
-    properties = rule.params.model_json_schema()["properties"]
+    model = rule.params.model_json_schema()
+    properties, needed = model["properties"], model.get("required", ())
 
     def row(name: str) -> str:
         schema = properties[name]
         choices = schema.get("anyOf", [schema])
         values = [_values(choice) for choice in choices if choice.get("type") != "null"]
         default = schema.get("default")
-        return f"| `{name}` | {' or '.join(values)} | {'none' if default is None else f'`{default}`'} |"
+        text = str(default).lower() if isinstance(default, bool) else default
+        shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
+        return f"| `{name}` | {' or '.join(values)} | {shown} |"
 
     return row
 
@@ -147,7 +155,8 @@ def _values(schema: dict[str, Any]) -> str:
     if schema.get("type") == "integer":
         low, high = schema.get("minimum"), schema.get("maximum")
         return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
-    return 'a fraction in quotes (`"64/3"`)' if schema.get("type") == "string" else schema.get("type", "any")
+    others = {"string": 'a fraction in quotes (`"64/3"`)', "boolean": "`true`, `false`", "object": "a table"}
+    return others[schema["type"]]
 
 
 PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}

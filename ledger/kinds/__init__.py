@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ledger.games import Game
-from ledger.kinds import placing
+from ledger.kinds import b5, placing
 
 
 class Kind(NamedTuple):
@@ -22,6 +22,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "placing": Kind(placing.PlacingGame, placing.check, placing.places),
+    "b5": Kind(b5.B5Game, b5.check, b5.places),
 }
 
 

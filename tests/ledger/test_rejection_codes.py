@@ -40,6 +40,13 @@ def seat(player: str, place: int | None = None, **members: Any) -> dict[str, Any
     return {"player": player, **({} if place is None else {"place": place}), **members}
 
 
+def b5(*vps: int, **members: Any) -> bytes:
+    """A game of kind b5 as one line, won by anna before ben and the others, who get these victory points."""
+    players = ("anna", "ben", "cleo", "dora")
+    seats = [seat(players[i], power=9 - i, influence=0, vp=vp) for i, vp in enumerate(vps)]
+    return game(*seats, kind="b5", **members)
+
+
 def ruleset(**members: Any) -> bytes:
     """A published ruleset as one line."""
     given = {
@@ -116,6 +123,10 @@ CASES = {
     "seat-disagrees": Case(game(
         seat("anna", 1), seat("ben", 3, status="abandoned"), seat("cleo", 2, status="substitute", replaces="ben"),
     )),
+    "b5-too-few-players": Case(b5(0, 1)),
+    "referee-plays": Case(b5(0, 1, 0, referee="cleo")),
+    "victory-points-total": Case(b5(0, 1, 0, within_time=True)),
+    "victory-points-all-kept": Case(b5(1, 0, 0)),
     "id-conflict": Case(game(game_id="g-1", rated=False)),
     "game-exists": Case(game(game_id="g-1").replace(b'{"type"', b'{"id":"other","type"')),
     "uncounted": Case(ruleset(rule="picky/1", effective_from="2000-01-01") + b"\n" + game(game="chess")),

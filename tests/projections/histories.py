@@ -4,8 +4,9 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ledger.appending import append
 from ledger.events import read_event
-from ledger.store import Ledger, append, open_ledger
+from ledger.store import Ledger, open_ledger
 from projections.facts import Facts, decode
 from projections.rulesets import read_toml, shipped
 
@@ -29,9 +30,14 @@ def adjustment(ladder: str, player: str, points: str, day: int) -> dict[str, Any
     return {"type": "points.adjusted", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
 
 
+def shipped_text(ruleset_id: str) -> str:
+    """The text of the first shipped ruleset file of that id."""
+    return next(text for text in shipped() if f'\nid = "{ruleset_id}"\n' in text)
+
+
 def ruleset(toml: str | None = None) -> dict[str, Any]:
     """A ruleset as an event; by default the shipped one of the club."""
-    found, problems = read_toml(shipped()[0] if toml is None else toml)
+    found, problems = read_toml(shipped_text("club-catan-elo") if toml is None else toml)
     assert found is not None, problems
     data = found.model_dump(exclude_unset=True, exclude_none=True)
     return {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": data}

@@ -8,15 +8,28 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from checked_integers import checked
 
-from projections.contract import INT64_MAX, PLAYERS_MAX, Rule
+from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
 from projections.registry import rule, rule_names
 from projections.rules import pairwise_elo
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
 
+CONTRIBUTIONS = {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]}
+SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
+
 # parameters under which a rule's whole behaviour shows; a new rule adds a line
-PARAMS = {
+PARAMS: dict[str, list[dict[str, object]]] = {
+    "ante-pool/1": [
+        {"shares": SHARES},
+        {"shares": {"2": [67, 33], "3": [50, 33, 0]}, "ante_divisor": 7, "start": 1500, "min_games": 5},
+    ],
+    "contribution-pool/1": [
+        {"contributions": CONTRIBUTIONS},
+        {"contributions": CONTRIBUTIONS, "dust": "winner", "bonus": 7, "bonus_seconds": 0},
+        {"contributions": {"3": [0, 33, 100], "7": [0, 1, 2, 3, 5, 8, 13]}, "bonus": 0, "start": 0},
+    ],
     "pairwise-elo/1": [
         {"k_per_pair": 8, "rounding": "pair"},
         {"k_per_pair": "7.5", "rounding": "total"},
@@ -29,11 +42,14 @@ PARAMS = {
 CASES = [(name, params) for name in rule_names() for params in PARAMS[name]]
 
 
-def boards(found: Rule, count: int, seed: int = 1) -> list[tuple[int, list[int], list[list[int]]]]:
+Board = tuple[int, list[int], list[list[int]]]
+
+
+def boards(found: Rule, params: dict[str, object], count: int, seed: int = 1) -> list[Board]:
     """(n, points, columns) of games that the rule can score, ties and equal points among them."""
-    chance = random.Random(seed)
-    games = []
-    for _ in range(count):
+    chance, bound = random.Random(seed), found.params.model_validate(params)
+    games: list[Board] = []
+    while len(games) < count:
         n = chance.randint(2, 8)
         low = chance.choice([0, 900, 1000])
         points = [chance.randint(low, 1000 + 40 * (1000 - low)) * found.scale for _ in range(n)]
@@ -41,10 +57,21 @@ def boards(found: Rule, count: int, seed: int = 1) -> list[tuple[int, list[int],
             points = [p + chance.randint(0, found.scale - 1) for p in points]
         if chance.random() < 0.2:
             points[0] = points[1]
-        made = {"place": [chance.randint(1, n) for _ in range(n)], "seats": [n] * n}
-        columns = [made.get(name) or [chance.randint(-1, 1_200) for _ in range(n)] for name in found.columns]
-        games.append((n, points, columns))
+        ranks = [chance.randint(1, n) for _ in range(n)]
+        columns = [column(name, ranks, chance) for name in found.columns]
+        if found.check is None or found.check(n, columns, bound) is None:
+            games.append((n, points, columns))
     return games
+
+
+def column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
+    """A column of that name: competition places of these ranks, the number of seats, or random numbers."""
+    if name == "place":
+        return [1 + sum(other < rank for other in ranks) for rank in ranks]
+    if name == "seats":
+        return [len(ranks)] * len(ranks)
+    choices = {"status": [0, 0, 0, LEAVERS[0], SUBSTITUTE], "vp": [0, 0, 1, 3], "seconds_played": [-1, 0, 600, 601]}
+    return [chance.choice(choices[name]) if name in choices else chance.randint(-1, 1_200) for _ in ranks]
 
 
 def scored(found: Rule, params: dict[str, object], n: int, points: list[int], columns: list[list[int]]):
@@ -58,7 +85,7 @@ def scored(found: Rule, params: dict[str, object], n: int, points: list[int], co
 def test_score_leaves_its_input_alone_and_ignores_what_stood_in_change(name, params):
     found = rule(name)
     bound = found.params.model_validate(params)
-    for n, points, columns in boards(found, 50):
+    for n, points, columns in boards(found, params, 50):
         before = copy.deepcopy((points, columns))
         clean, dirty = [0] * n, [12_345] * (n + 3)
         found.score(n, points, columns, found.prepare(bound), found.table(), clean)
@@ -70,7 +97,7 @@ def test_score_leaves_its_input_alone_and_ignores_what_stood_in_change(name, par
 @pytest.mark.parametrize(("name", "params"), CASES)
 def test_the_books_of_every_game_sum_to_zero_and_nothing_negative_is_burned(name, params):
     found = rule(name)
-    for board in boards(found, 500):
+    for board in boards(found, params, 500):
         minted, change = scored(found, params, *board)
         burned = minted - sum(change)
         assert minted >= 0
@@ -82,7 +109,7 @@ def test_the_books_of_every_game_sum_to_zero_and_nothing_negative_is_burned(name
 def test_terms_of_explain_sum_to_the_change(name, params):
     found = rule(name)
     bound = found.params.model_validate(params)
-    for n, points, columns in boards(found, 200):
+    for n, points, columns in boards(found, params, 200):
         _, change = scored(found, params, n, points, columns)
         terms = found.explain(n, [f"p{i}" for i in range(n)], points, columns, bound, change)
         assert [sum(term.amount for term in mine) for mine in terms] == change
@@ -107,6 +134,17 @@ def test_prepared_params_and_products_fit_64_bits(name, params):
     assert all(abs(number) <= INT64_MAX for number in [*found.prepare(bound), *found.table()])
 
 
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_no_step_of_score_leaves_64_bits_at_the_most_points_that_replay_allows(name, params):
+    found, chance = rule(name), random.Random(2)
+    bound = found.params.model_validate(params)
+    for n, _, columns in boards(found, params, 100):
+        points = [chance.choice([UNITS_MAX, UNITS_MAX - 1, -UNITS_MAX, 0]) for _ in range(n)]
+        change = [0] * n
+        found.score(n, checked(points), checked(columns), checked(found.prepare(bound)), found.table(), change)
+        assert change == scored(found, params, n, points, columns)[1]
+
+
 @pytest.mark.parametrize("name", rule_names())
 def test_a_rule_is_registered_under_its_own_name_and_number(name):
     assert rule(name).id == name
@@ -118,7 +156,7 @@ def test_behaviour_under_a_number_never_changes(pytestconfig):
     digests = {}
     for name, params in CASES:
         found = rule(name)
-        results = [scored(found, params, *board) for board in boards(found, 2_000, seed=7)]
+        results = [scored(found, params, *board) for board in boards(found, params, 2_000, seed=7)]
         digests[f"{name} {json.dumps(params, sort_keys=True)}"] = hashlib.sha256(repr(results).encode()).hexdigest()
     if pytestconfig.getoption("write_golden"):
         GOLDEN.parent.mkdir(exist_ok=True)

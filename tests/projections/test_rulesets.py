@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from histories import facts_of, fill, game, ruleset
+from histories import facts_of, fill, game, ruleset, shipped_text
 
 from ledger.events import Ruleset
 from ledger.store import open_ledger
@@ -13,7 +13,7 @@ from projections.replay import replay
 from projections.rulesets import bind, in_force, read_toml, shipped
 from projections.standings import standings, stream_of
 
-GOOD = shipped()[0]
+GOOD = shipped_text("club-catan-elo")
 
 WRONG = {
     "syntax": ('id = "x"\nversion = \n', "", 2),

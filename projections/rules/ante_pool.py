@@ -1,0 +1,158 @@
+"""Ante pool: everybody antes a tenth of his points, and the pot is shared by place; victory points come on top.
+
+    ante(X) = floor(points(X) / 10), and 0 for who has fewer than 10 points
+    back(X) = floor(pot * share(X) / 100)
+    change  = back - ante + victory points
+
+(Babylon 5 CCG: League Play.) Who is tied adds the shares of the tied places and divides them equally, in one floor:
+floor(pot * sum of shares / (100 * number tied)). Victory points are minted; what is left of the pot is burned.
+
+The largest row of `shares` serves larger games, too. Ties are those among the players that count.
+
+    95 points ante 9, and with 30 of three others the pot is 39: the first of four gets back 40 %, which is 15
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from projections.contract import (
+    INT64_MAX,
+    UNITS_MAX,
+    Changes,
+    Columns,
+    Numbers,
+    Params,
+    Percentages,
+    Rule,
+    Term,
+    decimal,
+    flat_percentages,
+    no_table,
+    refuse_percentages,
+    refuse_two_in_a_seat,
+)
+
+# the constants before the rows of shares
+HEAD = 2
+
+
+class AntePoolParams(Params):
+    """`shares` has a row of whole percentages of the pot by place for every number of players, without gaps.
+
+    The row `3 = [50, 30, 20]` is that of three players. The largest serves larger games, too, so it ends with 0, which
+    everybody behind its last place gets. Games of fewer players than the smallest are not scored. The ante is the
+    `ante_divisor`-th part of the points.
+    """
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
+    ante_divisor: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    shares: Percentages
+
+
+def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
+    """Why the parameters cannot be used, or None; proves that the largest pot fits a signed 64-bit integer.
+
+    `score` forms no product that is larger than the pot.
+    """
+    if reason := refuse_percentages("params.shares", params.shares):
+        return reason
+    sizes = sorted(map(int, params.shares))
+    if missing := sorted({*range(sizes[0], sizes[-1])} - {*sizes}):
+        return f"params.shares: there are rows for {sizes[0]} and {sizes[-1]} players, but none for {missing[0]}"
+    for name, row in params.shares.items():
+        if sum(row) > 100:
+            return f"params.shares.{name}: the shares are {sum(row)} % of the pot; they are at most 100 %"
+    if last := params.shares[str(sizes[-1])][-1]:
+        return (
+            f"params.shares.{sizes[-1]}: this row serves larger games, too, where everybody behind its last place "
+            f"gets the last share; it is 0, not {last} (or add a row for {sizes[-1] + 1} players)"
+        )
+    if players_max * (UNITS_MAX // params.ante_divisor) > INT64_MAX:
+        return f"params.ante_divisor: {params.ante_divisor} is too little for a pot in exact 64-bit arithmetic"
+    return None
+
+
+def prepare(params: AntePoolParams) -> tuple[int, ...]:
+    """The divisor of the ante, the number of players of the largest row, then the rows of shares."""
+    return params.ante_divisor, max(map(int, params.shares)), *flat_percentages(params.shares)
+
+
+def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
+    """Why a game cannot be scored: it has too few seats, or both players of a seat count."""
+    place, seats, _, status = columns
+    if seats[0] < (least := min(map(int, params.shares))):
+        return f"the ante pool needs at least {least} players, this game has {seats[0]}"
+    return refuse_two_in_a_seat(place, status)
+
+
+def ante(points: int, divisor: int) -> int:
+    """What somebody with so many points puts into the pot; nothing below zero."""
+    return points // divisor if points > 0 else 0
+
+
+def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
+    """Fill in the changes; returns the victory points, which are minted."""
+    place, seats, victory_points = columns[0], columns[1], columns[2]
+    divisor, largest = constants[0], constants[1]
+    size = min(seats[0], largest)
+    row = HEAD + size * (size - 1) // 2 - 1
+    pot = minted = 0
+    for i in range(n):
+        pot += ante(points[i], divisor)
+    for i in range(n):
+        tied = share = 0
+        for j in range(n):
+            if place[j] == place[i]:
+                share += constants[row + min(place[i] + tied, size) - 1]
+                tied += 1
+        # pot * share might not fit 64 bits, and is not needed
+        whole = pot // (100 * tied)
+        back = whole * share + (pot - whole * 100 * tied) * share // (100 * tied)
+        change[i] = back - ante(points[i], divisor) + victory_points[i]
+        minted += victory_points[i]
+    return minted
+
+
+def explain(
+    n: int, names: Sequence[str], points: Numbers, columns: Columns, params: AntePoolParams, change: Numbers
+) -> list[list[Term]]:
+    """For every player his ante, his share of the pot, and the victory points that he got."""
+    place, seats, victory_points = columns[0], columns[1], columns[2]
+    row = params.shares[str(min(seats[0], max(map(int, params.shares))))]
+    pot = sum(ante(mine, params.ante_divisor) for mine in points)
+    terms = []
+    for i in range(n):
+        mine = [_ante(points[i], params.ante_divisor), _share(pot, row, place[i], place.count(place[i]))]
+        if victory_points[i] or place[i] == 1:
+            told = f"{victory_points[i]} of the {sum(victory_points)} handed out"
+            mine.append(Term("victory points", victory_points[i], told))
+        terms.append(mine)
+    return terms
+
+
+def _ante(points: int, divisor: int) -> Term:
+    amount = ante(points, divisor)
+    note = f"{decimal(points, divisor)} rounded down" if points % divisor and points > 0 else ""
+    return Term("ante", -amount, f"1/{divisor} of {points}" if points > 0 else f"nothing of {points}", note)
+
+
+def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
+    # places behind the row's end have no share
+    shares = row[place - 1 : place - 1 + tied] or [0]
+    numerator, denominator = pot * sum(shares), 100 * tied
+    detail = f"{decimal(sum(shares), tied)} % of the pot of {pot}"
+    if tied > 1:
+        places = f"{place} {'and' if tied == 2 else 'to'} {place + tied - 1}"
+        detail += f": shares {' + '.join(map(str, shares))} of places {places}, divided by {tied}"
+    else:
+        detail += f" for place {place}"
+    note = f"{decimal(numerator, denominator)} rounded down" if numerator % denominator else ""
+    return Term("share", numerator // denominator, detail, note)
+
+
+RULE = Rule(
+    name="ante-pool", number=1, scale=1, params=AntePoolParams, columns=("place", "seats", "vp", "status"),
+    prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
+)  # fmt: skip

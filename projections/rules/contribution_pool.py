@@ -1,0 +1,163 @@
+"""Contribution pool: everybody contributes a percentage of his points by his place, and who is placed better shares it.
+
+    loss(X)  = floor(points(X) * contributions[n][place(X)] / 100)
+    gain(X)  = sum over every J placed worse:
+               floor(points(J) * contributions[n][place(J)] / ((place(J) - 1) * 100))
+    bonus(X) = 100 if X played for more than 600 seconds
+
+(Galactic Magnate, the page on the points of rated games.) n is the number of seats at the start, so that leavers do not
+shrink it; points are those before the game. The floors are literal, below zero too, where only adjustments lead.
+
+The source says that losses equal gains. Under its own floors they do not: the rest is burned, or goes to the winner if
+`dust` says so and only one is placed first. Ties are not in the source: a tied player contributes by the competition
+place (1, 2, 2, 4), and place - 1 is the number of those placed strictly better. Bonuses are minted.
+
+    four players at 1000, the last contributes 24 % of 1000, which is 240: 80 to each of the three placed better
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from projections.contract import (
+    Changes,
+    Columns,
+    Numbers,
+    Params,
+    Percentages,
+    Rule,
+    Term,
+    decimal,
+    flat_percentages,
+    no_table,
+    refuse_percentages,
+    refuse_two_in_a_seat,
+)
+
+# the constants before the rows of percentages
+HEAD = 3
+
+
+class ContributionPoolParams(Params):
+    """`contributions` has a row of whole percentages by place for every number of players that can be scored.
+
+    The row `3 = [0, 13, 20]` is that of three players; the first contributes nothing, since nobody is placed better.
+    """
+
+    start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
+    contributions: Percentages
+    bonus: Annotated[int, Field(ge=0, le=1_000_000)] = 100
+    bonus_seconds: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
+    dust: Literal["burn", "winner"] = "burn"
+
+
+def refuse_params(params: ContributionPoolParams, players_max: int) -> str | None:
+    """Why the parameters cannot be used, or None.
+
+    Up to 99 players, each with at most 10^16 units: percentages up to 100 keep every product within 10^18 and every sum
+    of contributions, bonuses included, within 10^18, which a signed 64-bit integer holds.
+    """
+    if reason := refuse_percentages("params.contributions", params.contributions):
+        return reason
+    for name, row in params.contributions.items():
+        if row[0] != 0:
+            return (
+                f"params.contributions.{name}: the first contributes 0, not {row[0]}: nobody is placed better to get it"
+            )
+    return None
+
+
+def prepare(params: ContributionPoolParams) -> tuple[int, ...]:
+    """Bonus, its seconds, whether the winner gets the dust, then the rows of percentages."""
+    return params.bonus, params.bonus_seconds, int(params.dust == "winner"), *flat_percentages(params.contributions)
+
+
+def check(n: int, columns: Columns, params: ContributionPoolParams) -> str | None:
+    """Why a game cannot be scored: no row for its number of seats, or both players of a seat count."""
+    place, seats, _, status = columns
+    if str(seats[0]) not in params.contributions:
+        sizes = sorted(map(int, params.contributions))
+        gapless = len(sizes) > 2 and sizes[-1] - sizes[0] == len(sizes) - 1
+        told = f"{sizes[0]} to {sizes[-1]}" if gapless else " or ".join(map(str, sizes))
+        return f"the contribution pool is defined for {told} players, this game has {seats[0]}"
+    return refuse_two_in_a_seat(place, status)
+
+
+def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
+    """Fill in the changes; returns the bonuses, which are minted."""
+    place, seats, seconds = columns[0], columns[1], columns[2]
+    bonus, bonus_seconds, dust_to_winner = constants[0], constants[1], constants[2]
+    row = HEAD + seats[0] * (seats[0] - 1) // 2 - 1
+    for i in range(n):
+        change[i] = 0
+    minted = dust = winners = winner = 0
+    for j in range(n):
+        hundredths = points[j] * constants[row + place[j] - 1]
+        contribution = hundredths // 100
+        change[j] -= contribution
+        dust += contribution
+        for i in range(n):
+            if place[i] < place[j]:
+                gain = hundredths // ((place[j] - 1) * 100)
+                change[i] += gain
+                dust -= gain
+        if seconds[j] > bonus_seconds:
+            change[j] += bonus
+            minted += bonus
+        if place[j] == 1:
+            winners += 1
+            winner = j
+    if dust_to_winner and winners == 1:
+        change[winner] += dust
+    return minted
+
+
+def explain(
+    n: int, names: Sequence[str], points: Numbers, columns: Columns, params: ContributionPoolParams, change: Numbers
+) -> list[list[Term]]:
+    """For every player what he contributes, what he gets from each who is placed worse, the dust and the bonus."""
+    place, seats, seconds = columns[0], columns[1], columns[2]
+    row = params.contributions[str(seats[0])]
+    told = [f"{row[place[i] - 1]} % of {points[i]}" for i in range(n)]
+    hundredths = [points[i] * row[place[i] - 1] for i in range(n)]
+    terms: list[list[Term]] = [
+        [_floored("contributes", -1, hundredths[i], 100, f"{told[i]} at place {place[i]} of {seats[0]}")]
+        if place[i] > 1
+        else []
+        for i in range(n)
+    ]
+    for j in range(n):
+        better = place[j] - 1
+        detail = told[j] if better == 1 else f"{told[j]}, shared among the {better} placed better"
+        for i in range(n):
+            if place[i] < place[j]:
+                terms[i].append(_floored(f"from {names[j]}", 1, hundredths[j], 100 * better, detail))
+    dust = -sum(term.amount for mine in terms for term in mine)
+    winners = [i for i in range(n) if place[i] == 1]
+    if params.dust == "winner" and len(winners) == 1 and dust:
+        terms[winners[0]].append(Term("dust", dust, "what rounding down left of all contributions"))
+    for i in range(n):
+        terms[i] += _bonus(seconds[i], params)
+    return terms
+
+
+def _floored(term: str, sign: int, numerator: int, denominator: int, detail: str) -> Term:
+    note = f"{decimal(numerator, denominator)} rounded down" if numerator % denominator else ""
+    return Term(term, sign * (numerator // denominator), detail, note)
+
+
+def _bonus(seconds: int, params: ContributionPoolParams) -> list[Term]:
+    """A term also for a bonus that was just missed; none where no playing time is known."""
+    if seconds < 0 or not params.bonus:
+        return []
+    if seconds > params.bonus_seconds:
+        return [Term("bonus", params.bonus, f"played {seconds} s, more than {params.bonus_seconds}")]
+    return [Term("bonus", 0, f"played {seconds} s, not more than {params.bonus_seconds}")]
+
+
+RULE = Rule(
+    name="contribution-pool", number=1, scale=1, params=ContributionPoolParams,
+    columns=("place", "seats", "seconds_played", "status"), prepare=prepare, table=no_table,
+    refuse_params=refuse_params, check=check, score=score, explain=explain,
+)  # fmt: skip

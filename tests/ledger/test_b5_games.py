@@ -1,0 +1,245 @@
+"""Games of kind b5: what is refused, with which words, and who is placed where."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ledger.events import meaning, read_event
+from ledger.kinds import places
+from ledger.rejections import Refused
+
+
+def seat(text: str, vp: int | None = None, **members: Any) -> dict[str, Any]:
+    """A participant from text: `seat("anna 20 15 major", 1)` has power 20, influence 15 and a victory point."""
+    player, power, influence, victory = (*text.split(), None)[:4]
+    found = {"player": player, "power": int(str(power)), "influence": int(str(influence)), "victory": victory}
+    return {**found, **({} if vp is None else {"vp": vp}), **members}
+
+
+def event(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """A game of kind b5 with these participants."""
+    data = {"game_id": "g", "game": "babylon5", "kind": "b5", "participants": list(participants), **members}
+    return {"type": "game.recorded", "occurred_at": "2010-02-01T20:00:00Z", "data": data}
+
+
+def read(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """The normalised data of the game. Raises `Refused`."""
+    return read_event(event(*participants, **members))[1]
+
+
+def refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
+    """(code, message) of a game that must be refused."""
+    with pytest.raises(Refused) as caught:
+        read(*participants, **members)
+    return caught.value.code, caught.value.message
+
+
+ANNA, BEN, CLEO = seat("anna 20 20 standard", 0), seat("ben 15 12", 1), seat("cleo 9 9", 0)
+
+
+def test_given_everything_the_director_asks_for_when_read_then_it_is_kept_as_given() -> None:
+    anna = {**ANNA, "race": "Human", "agenda": "Alliance of Races", "lid": "L-7", "seat": 2, "vp": 1}
+    found = read(anna, BEN, CLEO, within_time=True, deck="sealed", referee="dora", tourney=True, season="2010-1")
+
+    assert found["participants"][0] == anna
+    assert found["participants"][2] == {"player": "cleo", "power": 9, "influence": 9, "vp": 0}  # null is absent
+    told = {name: found[name] for name in ("within_time", "deck", "referee", "tourney", "season")}
+    assert told == {"within_time": True, "deck": "sealed", "referee": "dora", "tourney": True, "season": "2010-1"}
+
+
+def test_given_defaults_spelled_out_or_left_out_when_compared_then_the_game_means_the_same() -> None:
+    short = read(ANNA, BEN, seat("cleo 9 9"))
+    full = read(ANNA, {**BEN, "victory": None}, CLEO, within_time=False, tourney=False, deck=None, referee=None)
+
+    assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
+
+
+MEMBERS = {
+    "no power": ([ANNA, {"player": "ben", "influence": 1, "vp": 1}, CLEO], "missing-member", "'ben' has no power"),
+    "no influence": ([ANNA, {**BEN, "influence": None}, CLEO], "missing-member", "'ben' has no influence"),
+    "a leaver without power and without substitute": (
+        [ANNA, BEN, {"player": "cleo", "status": "abandoned"}], "missing-member", "'cleo' has no power",
+    ),
+    "power as text": ([ANNA, {**BEN, "power": "15"}, CLEO], "not-an-integer", "participants.2.power"),
+    "power beyond all bounds": ([ANNA, {**BEN, "power": 10_001}, CLEO], "out-of-range", "participants.2.power"),
+    "influence below all bounds": ([ANNA, {**BEN, "influence": -10_001}, CLEO], "out-of-range", "2.influence"),
+    "a victory point less than none": ([ANNA, {**BEN, "vp": -1}, CLEO], "out-of-range", "participants.2.vp"),
+    "1,001 victory points": ([ANNA, {**BEN, "vp": 1_001}, CLEO], "out-of-range", "participants.2.vp"),
+    "an unknown victory": ([ANNA, {**BEN, "victory": "minor"}, CLEO], "bad-value", "participants.2.victory"),
+    "a place": ([{**ANNA, "place": 1}, BEN, CLEO], "unknown-member", "participants.1.place"),
+    "a race with a slash": ([{**ANNA, "race": "a/b"}, BEN, CLEO], "bad-identifier", "participants.1.race"),
+    "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
+    "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players, this one 2"),
+    "three players on two seats": (
+        [ANNA, {**BEN, "status": "removed"}, {**BEN, "player": "cleo", "status": "substitute", "replaces": "ben"}],
+        "b5-too-few-players", "at least 3 players, this one 2",
+    ),
+    "one player": ([ANNA], "too-few-participants", "at least two seats"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("participants", "code", "words"), MEMBERS.values(), ids=MEMBERS)
+def test_given_participants_that_are_none_when_read_then_code_and_words_say_so(
+    participants: list[dict[str, Any]], code: str, words: str
+) -> None:
+    found = refusal(*participants)
+
+    assert found[0] == code
+    assert words in found[1]
+
+
+@pytest.mark.parametrize("deck", ["open", "", 3])
+def test_given_a_deck_that_is_neither_sealed_nor_constructed_when_read_then_it_is_refused(deck: object) -> None:
+    assert refusal(ANNA, BEN, CLEO, deck=deck)[0] == "bad-value"
+
+
+@pytest.mark.parametrize("referee", ["ben", "be\u0301n"])
+def test_given_a_referee_who_plays_when_read_then_the_game_is_refused(referee: str) -> None:
+    """Also if one id is written with a combining accent and the other is not."""
+    players = [ANNA, {**BEN, "player": "bén" if referee != "ben" else "ben"}, CLEO]
+
+    assert refusal(*players, referee=referee)[0] == "referee-plays"
+
+
+def table(players: int, victory: str | None, vps: dict[int, int]) -> list[dict[str, Any]]:
+    """So many players, placed 1, 2, 3 ...; the first has this victory. Victory points by place."""
+    return [
+        {"player": f"p{place}", "power": 100 - place, "influence": 0, "vp": vps.get(place, 0),
+         **({"victory": victory} if place == 1 else {})}
+        for place in range(1, players + 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("players", [3, 4, 5, 8])
+@pytest.mark.parametrize(("victory", "within_time", "more"), [
+    (None, False, 0), ("standard", False, 0), ("standard", True, 1), ("major", False, 1), ("major", True, 2),
+])  # fmt: skip
+def test_given_victory_points_when_read_then_only_players_minus_2_and_the_additions_are_taken(
+    players: int, victory: str | None, within_time: bool, more: int
+) -> None:
+    total = players - 2 + more
+    read(*table(players, victory, {2: total}), within_time=within_time)
+
+    for wrong in (0, total - 1, total + 1, total + 2):
+        if wrong != total:
+            found = refusal(*table(players, victory, {2: wrong}), within_time=within_time)
+            assert found[0] == "victory-points-total"
+
+
+@pytest.mark.parametrize(("participants", "members", "words"), [
+    (table(5, None, {2: 2}), {}, "of 5 players are 3 (players - 2); handed out: 2"),
+    (table(5, "major", {2: 3}), {},
+     "of 5 players are 3 (players - 2), +1 for a major victory, makes 4; handed out: 3"),
+    (table(3, "major", {1: 2, 2: 2}), {"within_time": True},
+     "of 3 players are 1 (players - 2), +1 for a major victory, +1 for a win within time, makes 3; handed out: 4"),
+])  # fmt: skip
+def test_given_a_wrong_total_when_refused_then_the_rule_the_sum_and_what_was_found_are_told(
+    participants: list[dict[str, Any]], members: dict[str, Any], words: str
+) -> None:
+    assert refusal(*participants, **members) == ("victory-points-total", f"the victory points {words}")
+
+
+def test_given_one_major_and_one_standard_victory_when_read_then_the_addition_counts_once() -> None:
+    majors = [seat("anna 20 20 major", 0), seat("ben 15 12 major", 0), seat("cleo 9 9 standard", 2)]
+
+    assert places(read(*majors)) == [1, 2, 3]
+
+
+KEPT = {
+    "the winner keeps all": ([seat("anna 9 9", 1), seat("ben 8 8"), seat("cleo 7 7")], "victory-points-all-kept"),
+    "two tied winners keep all": (
+        [seat("anna 9 9", 1), seat("ben 9 9", 1), seat("cleo 7 7"), seat("dora 6 6")], "victory-points-all-kept",
+    ),
+    "a leaver and his substitute keep all": (
+        [seat("anna 9 9", 1, status="abandoned"), seat("ben 9 9", 0, status="substitute", replaces="anna"),
+         seat("cleo 7 7"), seat("dora 6 6")], "victory-points-all-kept",
+    ),
+    "the winner gives one away": ([seat("anna 9 9", 1), seat("ben 8 8"), seat("cleo 7 7"), seat("d 6 6", 1)], None),
+    "the winner gives all away": ([seat("anna 9 9"), seat("ben 8 8", 1), seat("cleo 7 7")], None),
+    "all are tied first": ([seat("anna 9 9", 1), seat("ben 9 9"), seat("cleo 9 9")], None),
+    "the winner has the least power": (
+        [seat("anna 1 1 standard"), seat("ben 9 9", 1), seat("cleo 9 9")], None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("participants", "code"), KEPT.values(), ids=KEPT)
+def test_given_victory_points_when_read_then_one_must_go_to_somebody_who_did_not_win(
+    participants: list[dict[str, Any]], code: str | None
+) -> None:
+    if code is None:
+        assert read(*participants)["participants"]
+    else:
+        assert refusal(*participants)[0] == code
+
+
+PLACES = {
+    "by power": (["a 9 1", "b 8 5", "c 7 9"], [1, 2, 3]),
+    "by influence where power is equal": (["a 9 1", "b 9 2", "c 9 3"], [3, 2, 1]),
+    "tied in both": (["a 20 20", "b 15 12", "c 15 12", "d 9 9"], [1, 2, 2, 4]),
+    "a victory above any power": (["a 30 30", "b 5 5 standard", "c 1 1"], [2, 1, 3]),
+    "major above standard": (["a 30 30 standard", "b 5 5 major", "c 40 40"], [2, 1, 3]),
+    "two winners by power": (["a 20 5 standard", "b 21 1 standard", "c 40 40"], [2, 1, 3]),
+    "two winners tied": (["a 21 21 standard", "b 21 21 standard", "c 9 9", "d 9 8"], [1, 1, 3, 4]),
+    "all tied": (["a 0 0", "b 0 0", "c 0 0"], [1, 1, 1]),
+    "below zero": (["a -5 0", "b 0 -5", "c 0 0"], [3, 2, 1]),
+}
+
+
+@pytest.mark.parametrize(("seats", "expected"), PLACES.values(), ids=PLACES)
+def test_given_victories_power_and_influence_when_placed_then_in_this_order_more_is_better(
+    seats: list[str], expected: list[int]
+) -> None:
+    assert places({"kind": "b5", "participants": [seat(text) for text in seats]}) == expected
+
+
+LEAVER: dict[str, Any] = {"player": "cleo", "status": "abandoned"}
+SUBSTITUTE = seat("dora 30 9", status="substitute", replaces="cleo")
+
+
+@pytest.mark.parametrize("said", [{}, {"power": 30}, {"power": 30, "influence": 9, "victory": None}])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_given_a_substitute_when_placed_then_he_speaks_for_the_seat_and_it_counts_once(
+    said: dict[str, Any], swapped: bool
+) -> None:
+    pair = [{**LEAVER, **said}, SUBSTITUTE]
+    game = read(seat("anna 20 20"), seat("ben 15 12", 1), *(pair[::-1] if swapped else pair))
+
+    assert places(game) == [2, 3, 1, 1]
+
+
+@pytest.mark.parametrize("said", [{"power": 31}, {"influence": 8}, {"victory": "standard"}, {"seat": 4}])
+def test_given_a_leaver_who_says_something_else_than_his_substitute_when_read_then_it_is_refused(
+    said: dict[str, Any],
+) -> None:
+    assert refusal(ANNA, BEN, {**LEAVER, **said}, SUBSTITUTE)[0] == "seat-disagrees"
+
+
+def test_given_a_leaver_with_power_and_a_substitute_without_when_read_then_it_is_refused() -> None:
+    silent = {name: value for name, value in SUBSTITUTE.items() if name != "power"}
+
+    assert refusal(ANNA, BEN, {**LEAVER, "power": 30}, silent)[0] == "seat-disagrees"
+    assert refusal(ANNA, BEN, LEAVER, silent) == (
+        "missing-member", "'cleo' has no power; places are decided by it",
+    )  # fmt: skip
+
+
+def test_given_random_results_when_placed_then_each_is_behind_exactly_those_who_beat_him() -> None:
+    chance, seen = random.Random(5), Counter[str]()
+    rank = {"major": 2, "standard": 1, None: 0}
+    for _ in range(2_000):
+        seats = [
+            {"player": f"p{number}", "power": chance.randint(-1, 2), "influence": chance.randint(-1, 1),
+             "victory": chance.choice(["major", "standard", None, None])}
+            for number in range(chance.randint(3, 7))
+        ]  # fmt: skip
+        merits = [(rank[s["victory"]], s["power"], s["influence"]) for s in seats]
+        found = places({"kind": "b5", "participants": seats})
+        assert found == [1 + sum(other > mine for other in merits) for mine in merits]
+        seen["tie"] += len(set(found)) < len(found)
+        seen["tied winners"] += found.count(1) > 1
+        seen["standard behind major"] += {"major", "standard"} <= {s["victory"] for s in seats}
+        seen["nobody has a victory"] += {s["victory"] for s in seats} == {None}
+    assert min(seen.values()) > 50, seen

@@ -1,0 +1,323 @@
+"""The ante pool: the source's examples, ties of every shape, and a naive computation beside it."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from math import floor
+
+import pytest
+from checked_integers import checked
+from histories import facts_of, fill, ruleset, shipped_text
+
+from projections.contract import LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX
+from projections.replay import replay
+from projections.rules.ante_pool import AntePoolParams, check, explain, prepare, refuse_params, score
+from projections.rulesets import read_toml
+from projections.standings import standings, stream_of
+
+SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
+
+
+def bound(**params):
+    """The source's parameters, or with others instead."""
+    return AntePoolParams(**{"shares": SHARES, **params})
+
+
+def columns(places, vps=None, statuses=None, seats=None):
+    """The columns of a game with these places; nobody got victory points, and nobody left."""
+    n = len(places)
+    return [list(places), [seats or n] * n, list(vps or [0] * n), list(statuses or [0] * n)]
+
+
+def scored(points, places, vps=None, seats=None, **params):
+    """(changes, minted, burned) of one game."""
+    change = [0] * len(points)
+    minted = score(len(points), points, columns(places, vps, seats=seats), prepare(bound(**params)), (), change)
+    return change, minted, minted - sum(change)
+
+
+def explained(points, places, vps=None, **params):
+    """For every player (term, amount, detail, note)."""
+    change = scored(points, places, vps, **params)[0]
+    names = [f"p{number}" for number in range(len(points))]
+    terms = explain(len(points), names, points, columns(places, vps), bound(**params), change)
+    assert [sum(term.amount for term in mine) for mine in terms] == change
+    return [[tuple(term) for term in mine] for mine in terms]
+
+
+def test_given_the_all_inclusive_example_when_scored_then_richie_ends_on_102():
+    """95 points ante 9, the pot is 39, the first of four gets 15 back, and keeps 1 of 3 victory points."""
+    assert scored([95, 100, 100, 100], [1, 2, 3, 4], [1, 2, 0, 0]) == ([7, 3, -3, -7], 3, 39 - 15 - 11 - 7 - 3)
+
+
+def test_given_a_pot_of_38_when_second_and_third_are_tied_then_they_get_9_each():
+    changes, _, burned = scored([95, 95, 100, 100], [1, 2, 2, 4])
+
+    assert changes == [15 - 9, 9 - 9, 9 - 10, 3 - 10]
+    assert burned == 38 - 15 - 9 - 9 - 3
+
+
+def test_given_newcomers_when_second_and_third_are_tied_then_points_change_as_in_the_example():
+    assert scored([100] * 4, [1, 2, 2, 4], [0, 2, 0, 0]) == ([6, 2, 0, -6], 2, 0)
+
+
+def test_given_21_power_and_21_influence_twice_when_time_runs_out_then_35_percent_go_to_each():
+    assert scored([100] * 4, [1, 1, 3, 4], [1, 0, 1, 0]) == ([14 - 10 + 1, 14 - 10, 8 - 10 + 1, 4 - 10], 2, 0)
+
+
+FALL = [100, 90, 81, 73, 66, 60, 54, 49, 45, 41, 37, 34, 31, 28, 26, 24, 22, 20, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9]
+
+
+def test_given_a_loser_who_gets_nothing_back_when_he_goes_on_then_he_falls_to_9_and_no_further():
+    points = [100]
+    for _ in range(40):
+        points.append(points[-1] + scored([100, 100, 100, 100, points[-1]], [1, 2, 3, 4, 5])[0][4])
+
+    assert points[: len(FALL)] == FALL
+    assert set(points[len(FALL) :]) == {9}
+
+
+@pytest.mark.parametrize(("points", "antes"), [(9, 0), (10, 1), (0, 0), (-1, 0), (-100, 0), (19, 1), (1_005, 100)])
+def test_given_points_when_a_player_antes_then_it_is_a_tenth_without_fractions_and_never_less_than_nothing(
+    points, antes
+):
+    assert scored([0, 0, 0, 0, points], [1, 2, 3, 4, 5])[0][4] == -antes
+
+
+PLAYERS = {
+    3: ([5, -1, -4], 0),
+    4: ([6, 2, -2, -6], 0),
+    5: ([10, 5, 0, -5, -10], 0),
+    6: ([14, 8, 2, -4, -10, -10], 0),
+    8: ([22, 14, 6, -2, -10, -10, -10, -10], 0),
+}
+
+
+@pytest.mark.parametrize(("n", "expected"), PLAYERS.items())
+def test_given_newcomers_when_scored_then_five_or_more_share_by_the_row_of_five(n, expected):
+    assert scored([100] * n, range(1, n + 1)) == (expected[0], 0, expected[1])
+
+
+TIES = {
+    "all three": ([1, 1, 1], [0, 0, 0], 0),
+    "two first of three": ([1, 1, 3], [2, 2, -4], 0),
+    "two second of three": ([1, 2, 2], [5, -3, -3], 1),  # a quarter of 30 is 7.5
+    "three first of four": ([1, 1, 1, 4], [2, 2, 2, -6], 0),
+    "two and two": ([1, 1, 3, 3], [4, 4, -4, -4], 0),
+    "three second of four": ([1, 2, 2, 2], [6, -2, -2, -2], 0),
+    "all of five": ([1, 1, 1, 1, 1], [0, 0, 0, 0, 0], 0),
+    "two fourth of five": ([1, 2, 3, 4, 4], [10, 5, 0, -8, -8], 1),
+    "two fifth of six": ([1, 2, 3, 4, 5, 5], [14, 8, 2, -4, -10, -10], 0),
+    "two fourth of six": ([1, 2, 3, 4, 4, 6], [14, 8, 2, -7, -7, -10], 0),
+    "three fourth of six": ([1, 2, 3, 4, 4, 4], [14, 8, 2, -8, -8, -8], 0),
+    "all of seven": ([1] * 7, [0] * 7, 0),
+}
+
+
+@pytest.mark.parametrize(("places", "changes", "burned"), TIES.values(), ids=TIES)
+def test_given_ties_when_scored_then_the_shares_of_the_tied_places_are_divided_equally(places, changes, burned):
+    assert scored([100] * len(places), places) == (changes, 0, burned)
+
+
+def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+    points, places, vps = [95, 133, 7, 100], [2, 1, 4, 2], [0, 1, 2, 0]
+    straight = scored(points, places, vps)[0]
+    for order in ([1, 0, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
+        mixed = scored([points[i] for i in order], [places[i] for i in order], [vps[i] for i in order])[0]
+        assert mixed == [straight[i] for i in order]
+
+
+def test_given_a_seat_that_does_not_count_when_scored_then_the_row_is_that_of_all_seats():
+    """Of four seats the second does not count: its 30 % of the pot are burned."""
+    assert scored([100] * 3, [1, 3, 4], seats=4) == ([2, -4, -7], 0, 9)
+
+
+@pytest.mark.parametrize(("n", "divisor"), [(3, 10), (8, 5), (922, 1)])
+def test_given_the_most_points_when_scored_then_no_step_leaves_64_bits_and_the_floors_are_exact(n, divisor):
+    """With 922 players who ante everything the pot is the largest that fits."""
+    params = bound(ante_divisor=divisor)
+    assert refuse_params(params, n) is None
+    points = [UNITS_MAX - number for number in range(n)]
+    change = [0] * n
+    score(n, checked(points), checked(columns([1, *[2] * (n - 1)])), checked(prepare(params)), (), change)
+
+    pot = sum(mine // divisor for mine in points)
+    first, others = (50, 50) if n == 3 else (40, 60)
+    assert change[0] == floor(Fraction(pot * first, 100)) - points[0] // divisor
+    assert change[-1] == floor(Fraction(pot * others, 100 * (n - 1))) - points[-1] // divisor
+
+
+CHECKS = {
+    "two players": (columns([1, 2]), "the ante pool needs at least 3 players, this game has 2"),
+    "two of three seats count": (columns([1, 3], seats=3), None),
+    "three": (columns([1, 2, 3]), None),
+    "forty": (columns(range(1, 41)), None),
+    "leaver and substitute": (
+        columns([1, 2, 3, 3], statuses=[0, 0, LEAVERS[0], SUBSTITUTE], seats=3), "changed hands and both its players",
+    ),
+    "a leaver whom nobody replaced": (columns([1, 2, 3], statuses=[0, LEAVERS[0], 0]), None),
+    "a substitute whose leaver does not count": (columns([1, 2, 3], statuses=[0, SUBSTITUTE, 0]), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
+def test_given_a_game_when_checked_then_only_3_or_more_seats_with_one_player_each_can_be_scored(given, reason):
+    found = check(len(given[0]), given, bound())
+
+    assert found is None if reason is None else reason in (found or "")
+
+
+BAD = {
+    "no rows": ({"shares": {}}, "params.shares: a row for at least one number of players"),
+    "a word": ({"shares": {"many": [0]}}, "params.shares: 'many' is not a number of players from 2 to 99"),
+    "too few": ({"shares": {"3": [50, 50]}}, "params.shares.3: 3 players need 3 percentages"),
+    "less than nothing": ({"shares": {"3": [50, -30, 0]}}, "params.shares.3: a percentage is a whole number from 0"),
+    "more than the pot": (
+        {"shares": {**SHARES, "3": [60, 30, 20]}}, "params.shares.3: the shares are 110 % of the pot; they are at most",
+    ),
+    "a gap": (
+        {"shares": {"3": SHARES["3"], "5": SHARES["5"]}}, "params.shares: there are rows for 3 and 5 players, but none",
+    ),
+    "a last share for everybody behind": (
+        {"shares": {"3": SHARES["3"], "4": SHARES["4"]}}, "it is 0, not 10 (or add a row for 5 players)",
+    ),
+    "everything into the pot": ({"ante_divisor": 1}, "params.ante_divisor: 1 is too little for a pot"),
+    "a quarter into the pot": ({"ante_divisor": 4}, "params.ante_divisor: 4 is too little for a pot"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
+def test_given_params_that_cannot_be_kept_exact_when_bound_then_the_key_and_the_reason_are_told(params, reason):
+    assert reason in (refuse_params(bound(**params), PLAYERS_MAX) or "")
+
+
+@pytest.mark.parametrize("params", [{}, {"ante_divisor": 5}, {"shares": {"2": [50, 0]}}, {"shares": {"2": [0, 0]}}])
+def test_given_params_that_can_be_kept_exact_when_bound_then_there_is_no_reason(params):
+    assert refuse_params(bound(**params), PLAYERS_MAX) is None
+
+
+def test_given_few_players_when_bound_then_everything_may_go_into_the_pot():
+    assert refuse_params(bound(ante_divisor=1), 922) is None
+    assert refuse_params(bound(ante_divisor=1), 923) is not None
+
+
+@pytest.mark.parametrize(
+    "params", [{"shares": None}, {"shares": {"3": ["50", 30, 20]}}, {"ante_divisor": 0}, {"min_games": -1}]
+)
+def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+    with pytest.raises(ValueError):
+        bound(**params)
+
+
+def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
+    text = shipped_text("b5-league")
+    ((key, _, line),) = read_toml(text.replace("[50, 30, 20]", "[50, 30, 30]"))[1]
+
+    assert key == "params.shares.3"
+    assert line is not None
+    assert text.splitlines()[line - 1].startswith("3 = ")
+
+
+def test_given_a_game_when_explained_then_ante_share_and_victory_points_are_told():
+    first, second, third, fourth = explained([95, 9, -4, 120], [1, 2, 2, 4], [0, 2, 0, 0])
+
+    assert first == [
+        ("ante", -9, "1/10 of 95", "9.5 rounded down"),
+        ("share", 8, "40 % of the pot of 21 for place 1", "8.4 rounded down"),
+        ("victory points", 0, "0 of the 2 handed out", ""),
+    ]
+    tie = "25 % of the pot of 21: shares 30 + 20 of places 2 and 3, divided by 2"
+    assert second == [
+        ("ante", 0, "1/10 of 9", "0.9 rounded down"),
+        ("share", 5, tie, "5.25 rounded down"),
+        ("victory points", 2, "2 of the 2 handed out", ""),
+    ]
+    assert third == [("ante", 0, "nothing of -4", ""), ("share", 5, tie, "5.25 rounded down")]
+    assert fourth == [
+        ("ante", -12, "1/10 of 120", ""),
+        ("share", 2, "10 % of the pot of 21 for place 4", "2.1 rounded down"),
+    ]
+
+
+def test_given_ties_behind_the_last_share_when_explained_then_only_shares_that_exist_are_told():
+    told = explained([100] * 8, [1, 2, 3, 4, 4, 4, 7, 7])
+
+    middle = "3.333333 % of the pot of 80: shares 10 + 0 of places 4 to 6, divided by 3"
+    assert told[5][1] == ("share", 2, middle, "2.666667 rounded down")
+    assert told[7][1] == ("share", 0, "0 % of the pot of 80: shares 0 of places 7 and 8, divided by 2", "")
+
+
+def naive(points, places, vps):
+    """(changes, minted, burned) by player, from the formula in exact fractions."""
+    antes = {player: floor(Fraction(points[player], 10)) if points[player] >= 10 else 0 for player in points}
+    pot = sum(antes.values())
+    row = dict(enumerate(SHARES[str(min(len(points), 5))], 1))
+    backs = {}
+    for player, place in places.items():
+        tied = [other for other in places if places[other] == place]
+        shares = sum(row.get(taken, 0) for taken in range(place, place + len(tied)))
+        backs[player] = floor(pot * Fraction(shares, 100) / len(tied))
+    changes = {player: backs[player] - antes[player] + vps[player] for player in points}
+    return changes, sum(vps.values()), pot - sum(backs.values())
+
+
+def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+    chance, seen = random.Random(12), Counter[str]()
+    for _ in range(6_000):
+        n = chance.randint(3, 8)
+        ranks = [chance.randint(1, n) for _ in range(n)]
+        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
+        low, high = chance.choice([(0, 300), (-50, 150), (0, 12), (90, 110), (-(10**16), 10**16)])
+        points = [chance.randint(low, high) for _ in range(n)]
+        vps = [chance.choice([0, 0, 1, 2]) for _ in range(n)]
+        changes, minted, burned = scored(points, places, vps)
+        expected = naive(dict(enumerate(points)), dict(enumerate(places)), dict(enumerate(vps)))
+        assert (dict(enumerate(changes)), minted, burned) == expected
+        assert burned >= 0
+        explained(points, places, vps)
+        seen["tie"] += len(set(places)) < n
+        seen["tied winners"] += places.count(1) > 1
+        seen["tie over the end of the row"] += any(places.count(p) > 1 and p <= 5 < p + places.count(p) for p in places)
+        seen["below zero"] += min(points) < 0
+        seen["no ante"] += any(0 <= mine < 10 for mine in points)
+        seen["empty pot"] += max(points) < 10
+        seen["burned"] += burned > 0
+        seen["nothing burned"] += burned == 0 and max(points) >= 10
+    assert min(seen.values()) > 150, seen
+
+
+def recorded(game_id, day, *players, **members):
+    """A game of kind b5; the players in this order, the second gets all victory points."""
+    participants = [
+        {"player": player, "power": 20 - index, "influence": 0, "vp": (len(players) - 2) * (index == 1)}
+        for index, player in enumerate(players)
+    ]
+    data = {"game_id": game_id, "game": "babylon5", "kind": "b5", "participants": participants, **members}
+    return {"type": "game.recorded", "occurred_at": f"2010-02-{day:02d}T20:00:00Z", "data": data}
+
+
+def test_given_the_shipped_ruleset_when_a_season_is_replayed_then_it_has_its_ladder_and_ranks_after_five_games(
+    ledger_url,
+):
+    """Given five wins of anna, of which dora saw one, and a game without a season, when replayed, then dora waits."""
+    events = [
+        ruleset(shipped_text("b5-league")),
+        *(recorded(f"g{day}", day, "anna", "ben", "cleo", season="2010-1") for day in range(1, 5)),
+        recorded("g5", 5, "anna", "ben", "cleo", "dora", season="2010-1"),
+        recorded("g6", 6, "anna", "ben", "cleo"),
+    ]
+    stream = stream_of(facts_of(fill(ledger_url, events)), "b5-league/2010-1")
+    outcome, _ = replay(stream)
+
+    points = {"anna": 100, "ben": 100, "cleo": 100, "dora": 100}
+    for players in [("anna", "ben", "cleo")] * 4 + [("anna", "ben", "cleo", "dora")]:
+        vps = {player: (len(players) - 2) * (player == "ben") for player in players}
+        places = {player: index for index, player in enumerate(players, 1)}
+        for player, change in naive({p: points[p] for p in players}, places, vps)[0].items():
+            points[player] += change
+    found = standings(stream, outcome)
+    assert [(row.rank, row.player, row.points) for row in found.rows] == [
+        (1, "anna", points["anna"]), (2, "ben", points["ben"]), (3, "cleo", points["cleo"]),
+        (None, "dora", points["dora"]),
+    ]  # fmt: skip
+    assert (found.games, found.minted) == (5, 6)
