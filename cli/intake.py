@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +95,13 @@ def import_(
         return _report(restore(ledger, files[0]), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
     options = TableOptions(zone, renamed, fixed)
-    with ledger.reading() as connection:
-        admission = Admission(connection, allow_uncounted)
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
             (item for name in files for item in read_items(name, options, read(name))),
             by=by,
             clock=clock.now,
-            admit=admission,
+            ladders=partial(Admission, allow_uncounted=allow_uncounted),
             reject=reject,
             keep_going=keep_going,
             dry_run=dry_run,
@@ -150,7 +149,7 @@ def record(
             "game_id": game_id,
             "game": game,
             **{name: label for name, label in labels.items() if label is not None},
-            "participants": _placed(players),
+            "participants": placed(players),
         }
         event = {"type": "game.recorded", "data": data}
     else:
@@ -164,17 +163,22 @@ def record(
             event = {"type": "game.recorded", "data": event}
     if isinstance(event, dict) and (at is not None or "occurred_at" not in event):
         event["occurred_at"] = format_instant(instant_or_now(at, zone, clock.now()))
-    with ledger.reading() as connection:
-        admission = Admission(connection, allow_uncounted)
     item = Item(STDIN, 1, event, None)
     result = import_items(
-        ledger, [item], by=by, clock=clock.now, admit=admission, dry_run=dry_run, ignore_clock=ignore_clock
+        ledger,
+        [item],
+        by=by,
+        clock=clock.now,
+        ladders=partial(Admission, allow_uncounted=allow_uncounted),
+        dry_run=dry_run,
+        ignore_clock=ignore_clock,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     return _report(result, form, dry_run)
 
 
-def _placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
+def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Participants in the order of their places, tied ones joined by =, as the members of a game."""
     found: list[dict[str, Any]] = []
     for seat in players:
         place = len(found) + 1

@@ -2,15 +2,18 @@
 
 import json
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
+from sqlalchemy import Connection
 
 from cli import render
 from cli.options import composed, format_option, known_position, played_instant
-from ledger.canonical import format_instant
+from ledger.canonical import format_instant, record_instant
+from ledger.identities import identities, players_of
 from ledger.kinds import places
-from ledger.store import open_ledger, read_records, read_where
+from ledger.lineage import GAME_TYPES, live_game
+from ledger.store import Log, known_event, open_ledger, read_naming, read_records, read_records_at, read_where
 
 
 @click.command()
@@ -26,29 +29,40 @@ def games(
 ) -> None:
     """The recorded games, by the time they were played."""
     ledger = open_ledger(db)
-    found: list[tuple[str, int, dict[str, Any]]] = []
+    found: list[_Listed] = []
     instant = played_instant(as_of, "UTC")
-    # recorded times have one form, so that they sort as texts
-    latest = "9999-12-31T23:59:59.999999Z" if instant is None else format_instant(instant)
     with ledger.reading() as connection:
-        for page in read_records(connection, until=known_position(connection, known_at)):
+        until = known_position(connection, known_at)
+        changed = _changed_games(connection, until)
+        ids = identities(connection, until).ids(player) if player is not None else None
+        for page in read_records(connection, until=until):
             for position, record in page:
                 event = json.loads(record)
-                late = event["occurred_at"] > latest
-                if event["type"] == "game.recorded" and not late and _wanted(event["data"], slug, player):
-                    found.append((event["occurred_at"], position, event["data"]))
+                if event["type"] != "game.recorded":
+                    continue
+                listed = changed.get(event["data"]["game_id"]) or _Listed(
+                    record_instant(event["occurred_at"]), position, event["data"], False
+                )
+                if (instant is None or listed.played_at <= instant) and _wanted(listed.data, slug, ids):
+                    found.append(listed)
             if limit and len(found) > 2 * limit + 10_000:
-                found = sorted(found, key=lambda game: game[:2])[-limit:]
-    found.sort(key=lambda game: game[:2])
+                found = sorted(found, key=_replay_order)[-limit:]
+    found.sort(key=_replay_order)
     found = found[-limit:] if limit else found
     if form == "json":
-        rows = [{"position": position, "occurred_at": at, **data} for at, position, data in found]
+        rows = [
+            {"position": game.position, "occurred_at": format_instant(game.played_at), **game.data}
+            | ({"voided": True} if game.voided else {})
+            for game in found
+        ]
         render.print_json({"rows": rows})
         return
     header = ("position", "occurred_at", "game_id", "game", "group", "result")
     cells = [
-        (position, at, data["game_id"], data["game"], data.get("group"), _result(data)) for at, position, data in found
-    ]
+        (game.position, format_instant(game.played_at), game.data["game_id"], game.data["game"], game.data.get("group"),
+         _result(game.data) + (" (voided)" if game.voided else ""))
+        for game in found
+    ]  # fmt: skip
     if form == "csv":
         render.print_csv(header, cells)
     elif cells:
@@ -58,9 +72,34 @@ def games(
         render.note("No such game is recorded.")
 
 
-def _wanted(data: dict[str, Any], slug: str | None, player: str | None) -> bool:
+class _Listed(NamedTuple):
+    """A game as it stands now; `position` is that of its first record."""
+
+    played_at: int
+    position: int
+    data: dict[str, Any]
+    voided: bool
+
+
+def _replay_order(game: _Listed) -> tuple[int, int]:
+    return game.played_at, game.position
+
+
+def _changed_games(connection: Connection, until: int) -> dict[str, _Listed]:
+    """The games that were corrected, voided or reinstated, by game_id, as they stand."""
+    found: dict[str, _Listed] = {}
+    for type_name in sorted(GAME_TYPES - {"game.recorded"}):
+        for row in read_where(connection, until=until, type_name=type_name):
+            game_id = known_event(*row).data["game_id"]
+            history = [] if game_id in found else Log(connection, until).about(f"game:{game_id}")
+            if (game := live_game(history)) is not None:
+                found[game_id] = _Listed(game.occurred_at, history[0].position or 0, game.data, game.voided)
+    return found
+
+
+def _wanted(data: dict[str, Any], slug: str | None, ids: set[str] | None) -> bool:
     return (slug is None or data["game"] == slug) and (
-        player is None or any(participant["player"] == player for participant in data["participants"])
+        ids is None or any(participant["player"] in ids for participant in data["participants"])
     )
 
 
@@ -86,11 +125,12 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
             after = max(0, until - limit) if limit else 0
             records = [row for page in read_records(connection, after, until) for row in page]
         else:
-            of_game = read_where(connection, until=until, subject=f"game:{subject}")
-            of_player = [
-                row for page in read_records(connection, until=until) for row in page if _about(row[1], subject)
-            ]
-            records = sorted({*of_game, *of_player})
+            of_subject = [*read_where(connection, until=until, subject=f"game:{subject}"),
+                          *read_where(connection, until=until, subject=f"event:{subject}")]  # fmt: skip
+            ids = identities(connection, until).ids(subject)
+            of_player = [event.position or 0 for event in read_naming(connection, sorted(ids), until)
+                         if ids & players_of(event)]  # fmt: skip
+            records = sorted({*of_subject, *read_records_at(connection, of_player).items()})
     events = [json.loads(record) for _, record in records]
     events = events[-limit:] if limit else events
     if form == "json":
@@ -115,20 +155,18 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
         render.note(f"Nothing is recorded about {subject!r}." if subject else "The log is empty.")
 
 
-def _about(record: str, player: str) -> bool:
-    """Whether an event is about a player or his games; the text is searched first, since most are not."""
-    if json.dumps(player, ensure_ascii=False) not in record:
-        return False
-    data = json.loads(record)["data"]
-    return player in (data.get("player"), data.get("new_player")) or any(
-        participant["player"] == player for participant in data.get("participants", ())
-    )
-
-
 def _what(event: dict[str, Any]) -> str:
     data = event["data"]
     if event["type"] == "game.recorded":
         return f"{data['game_id']}: {_result(data)}"
+    if event["type"] == "game.corrected":
+        moved = data["game"].get("occurred_at")
+        dated = f", played {render.moment(moved)}" if moved else ""
+        return f"{data['game_id']}: {_result(data['game'])}{dated}: {data['reason']}"
+    if event["type"] == "player.renamed":
+        return f"{data['player']} is {data['new_player']}" + (f": {data['reason']}" if "reason" in data else "")
+    if "reason" in data and "points" not in data:
+        return f"{data.get('game_id', data.get('id'))}: {data['reason']}"
     if event["type"] == "points.adjusted":
         return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
     if event["type"] == "ruleset.published":

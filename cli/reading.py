@@ -1,4 +1,4 @@
-"""`ladders`, `standings`, `history`, `explain`: what the facts mean."""
+"""`ladders`, `standings`, `history`, `explain`, `books`: what the facts mean."""
 
 import sys
 from collections.abc import Iterator
@@ -65,8 +65,8 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
     for _, versions in sorted(facts.rulesets.items()):
         instant = played_instant(as_of, versions[0].ruleset.time_zone)
         found |= sorted(streams(facts, versions, as_of=instant).items())
-    for _, reason in facts.unusable.values():
-        render.note(f"ratings: {reason}")
+    for unusable in facts.unusable.values():
+        render.note(f"ratings: {unusable.reason}")
     rows = [
         (name, stream.versions[stream.version[-1]].ruleset.name if stream.version else "", len(stream.names),
          len(stream.row), format_instant(facts.occurred_at[stream.row[-1]]) if stream.row else None)
@@ -135,6 +135,7 @@ def history_(
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
     with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
         stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
+        player = results.current_id(reading.facts, player)
         rows = results.history(reading.connection, reading.facts, stream, player)
     if form == "json":
         render.print_json({"player": player, "ladder": ladder, **reading.stated(), "rows": rows})
@@ -231,3 +232,40 @@ def _print_explained(found: dict[str, Any]) -> None:
     if any(created.values()):
         told = [f"{name} {render.human(str(abs(amount)), 6)}" for name, amount in created.items() if amount]
         click.echo(f"\nNot zero-sum: {', '.join(told)}.")
+
+
+ACCOUNTS = {
+    "players": "what the players have together",
+    "start": "what they began with",
+    "minted": "points that rules created",
+    "burned": "points that got lost in rounding",
+    "adjusted": "what people added or took",
+}
+
+
+@click.command(name="books")
+@click.argument("ladder", type=composed)
+@axes
+@format_option
+@click.pass_obj
+def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
+    """The trial balance of LADDER. What the players have against where it came from; it sums to zero."""
+    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
+        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
+        found = results.standings(stream, replay(stream)[0])
+    accounts = [(name, exact(amount, found.scale)) for name, amount in results.books(found)]
+    total = sum(Fraction(amount) for _, amount in accounts)
+    if form == "json":
+        render.print_json(
+            {"ladder": ladder, "ruleset": found.ruleset, **reading.stated(), "games": found.games,
+             "players": len(found.rows),
+             "accounts": [{"account": name, "amount": amount} for name, amount in accounts], "sum": str(total)}
+        )  # fmt: skip
+    elif form == "csv":
+        render.print_csv(("account", "amount"), [(name, render.spreadsheet(amount)) for name, amount in accounts])
+    else:
+        click.echo(f"{ladder}: {found.games:,} games of {len(found.rows):,} players under {found.ruleset}\n")
+        amounts = render.column([*(amount for _, amount in accounts), str(total)], 6)
+        rows = [(name, amount, ACCOUNTS[name]) for (name, _), amount in zip(accounts, amounts, strict=False)]
+        render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))
+    return int(total != 0)

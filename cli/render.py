@@ -93,6 +93,16 @@ def column(points: Sequence[str], places: int = 2, signed: bool = False) -> list
     return ["{}.{}".format(text.partition(".")[0], text.partition(".")[2].ljust(longest, "0")) for text in texts]
 
 
+def column_with_gaps(points: Sequence[str | None], signed: bool = False) -> list[str]:
+    """Numbers for one column, where - stands for those that there are not.
+
+    >>> column_with_gaps(["3/2", None], signed=True)
+    ['+1.5', '-']
+    """
+    there = iter(column([value for value in points if value is not None], 6, signed))
+    return ["-" if value is None else next(there) for value in points]
+
+
 def spreadsheet(points: str) -> str:
     """An exact number string as a decimal number where that is exact, else as it is."""
     value = Fraction(points)

@@ -14,7 +14,7 @@ from ledger.errors import NotALedger
 from ledger.events import Ruleset
 from ledger.importing import Imported, import_items
 from ledger.sources import Item
-from ledger.store import Ledger, head, open_ledger, read_where
+from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
 from projections.rulesets import SHIPPED_AT, Problem, in_force, newest, read_ruleset, read_toml, shipped
 
@@ -26,7 +26,7 @@ def rules() -> None:
 
 def _published(ledger: Ledger) -> list[tuple[int, Ruleset, dict[str, Any]]]:
     with ledger.reading() as connection:
-        found = read_where(connection, until=head(connection).position, type_name="ruleset.published")
+        found = read_live(connection, until=head(connection).position, type_name="ruleset.published")
     events = [(position, json.loads(record)) for position, record in found]
     return [(position, Ruleset.model_validate(event["data"]), event) for position, event in events]
 
@@ -177,23 +177,18 @@ def _publish(
     ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool
 ) -> Imported:
     """Publish rulesets, each with the name of the file that it comes from, all or none."""
-    items = [
-        Item(
-            name,
-            1,
-            {
-                "type": "ruleset.published",
-                "id": f"ruleset:{ruleset.name}",
-                "occurred_at": occurred_at,
-                "data": ruleset.model_dump(exclude_unset=True, exclude_none=True),
-            },
-            None,
-        )
-        for name, ruleset in rulesets
-    ]
+    live = {event["id"] for _, _, event in _published(ledger)}
+    items = []
     with ledger.reading() as connection:
-        admission = Admission(connection)
-    return import_items(ledger, items, by=by, clock=clock.now, admit=admission, ignore_clock=ignore_clock)
+        for name, ruleset in rulesets:
+            event = {"type": "ruleset.published", "occurred_at": occurred_at,
+                     "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip
+            event_id = f"ruleset:{ruleset.name}"
+            # the id of a version that was taken back stays taken
+            if event_id in live or Log(connection).event(event_id) is None:
+                event["id"] = event_id
+            items.append(Item(name, 1, event, None))
+    return import_items(ledger, items, by=by, clock=clock.now, ladders=Admission, ignore_clock=ignore_clock)
 
 
 def _read(name: str) -> tuple[Ruleset | None, list[Problem]]:

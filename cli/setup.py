@@ -30,7 +30,7 @@ def init(db: str, no_rules: bool, by: str) -> None:
         latest = head(connection)
     click.echo(f"The ledger {ledger.location} is ready, {_count(latest.position, 'event')}.")
     if published:
-        click.echo(f"Rulesets published: {', '.join(published)}.")
+        click.echo(click.wrap_text(f"Rulesets published: {', '.join(published)}.", subsequent_indent="  "))
 
 
 @click.command()

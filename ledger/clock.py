@@ -1,6 +1,10 @@
 """The only module that asks what time it is."""
 
 import time
+from collections.abc import Callable
+
+# whatever tells the time in place of `now`, above all in tests
+Clock = Callable[[], int]
 
 
 def now() -> int:

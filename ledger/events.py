@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationEr
 from ledger.canonical import dump, format_instant, parse_instant
 from ledger.games import Status
 from ledger.kinds import KINDS
-from ledger.members import DecimalString, EventId, LadderName, Members, PlayerId, Slug, Text, refuse
+from ledger.members import DecimalString, EventId, GameId, LadderName, Members, PlayerId, Slug, Text, refuse
 from ledger.rejections import CODES, Refused, shown
 from ledger.upcasting import upcast
 from ledger.zones import zone
@@ -35,6 +35,36 @@ class PlayerAccountChanged(Members):
 
     player: PlayerId
     account: Literal["premium", "free"]
+
+
+class PlayerRenamed(Members):
+    """The same person under a new id from the start of time; `new_player` may have games already (a merge)."""
+
+    player: PlayerId
+    new_player: PlayerId
+    reason: Text | None = None
+
+
+class GameCorrected(Members):
+    """The complete data of a game as it should have been recorded, with `occurred_at` where the date was wrong."""
+
+    game_id: GameId
+    reason: Text
+    game: dict[str, Any]  # read as a game of its kind
+
+
+class GameDecided(Members):
+    """A game is voided, or counts again."""
+
+    game_id: GameId
+    reason: Text
+
+
+class EventVoided(Members):
+    """An event that is not a game's is taken back."""
+
+    id: EventId
+    reason: Text
 
 
 class PointsAdjusted(Members):
@@ -129,11 +159,20 @@ def _player(data: dict[str, Any]) -> str:
     return f"player:{data['player']}"
 
 
+def _game(data: dict[str, Any]) -> str:
+    return f"game:{data['game_id']}"
+
+
 TYPES = {
     "player.registered": EventType(1, PlayerRegistered, _player),
     "player.account_changed": EventType(1, PlayerAccountChanged, _player),
+    "player.renamed": EventType(1, PlayerRenamed, _player),
     # the model of a game is chosen by its kind
-    "game.recorded": EventType(1, Members, lambda data: f"game:{data['game_id']}"),
+    "game.recorded": EventType(1, Members, _game),
+    "game.corrected": EventType(1, GameCorrected, _game),
+    "game.voided": EventType(1, GameDecided, _game),
+    "game.reinstated": EventType(1, GameDecided, _game),
+    "event.voided": EventType(1, EventVoided, lambda data: f"event:{data['id']}"),
     "points.adjusted": EventType(1, PointsAdjusted, _player),
     "ruleset.published": EventType(1, Ruleset, lambda data: f"ruleset:{data['id']}"),
 }
@@ -149,6 +188,7 @@ class Draft(NamedTuple):
     occurred_at: int  # microseconds since 1970 UTC
     data: str
     by: str | None = None  # who recorded it elsewhere, if the line says so
+    supersedes: str | None = None  # the event that it was checked to replace; none has replaced that one meanwhile
 
 
 _EVENT_ID = TypeAdapter(EventId)
@@ -181,14 +221,40 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
 
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     """The normalised data of an event of this type. Raises `Refused`."""
-    if type_name != "game.recorded":
-        return _validated(TYPES[type_name].model, data).model_dump(exclude_unset=True, exclude_none=True)
+    if type_name == "game.recorded":
+        return _read_game(data)
+    read = _validated(TYPES[type_name].model, data).model_dump(exclude_unset=True, exclude_none=True)
+    if type_name == "game.corrected":
+        game, dated = _undated(read["game"])
+        moved = {"occurred_at": format_instant(parse_instant(dated))} if dated is not None else {}
+        read["game"] = _read_game(game) | moved
+        if read["game"]["game_id"] != read["game_id"]:
+            raise Refused(
+                "game-id-changed",
+                f"a correction keeps the game_id {shown(read['game_id'])}; {shown(read['game']['game_id'])} would be "
+                "another game: void this one and record that one",
+            )
+    return read
+
+
+def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     kind = KINDS.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
     if kind is None:
         raise Refused("unknown-kind", f"{shown(name)} is not a kind of game ({_listed(KINDS)})")
     game = _validated(kind.model, data).model_dump(exclude_unset=True, exclude_none=True)
     kind.check(game)
     return game
+
+
+def _undated(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The game of a correction without its date, and that."""
+    return {name: value for name, value in game.items() if name != "occurred_at"}, game.get("occurred_at")
+
+
+def corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
+    """The game as a `game.corrected` says it, and when it ended: the game keeps its date unless that was wrong."""
+    game, dated = _undated(data["game"])
+    return game, played_at if dated is None else parse_instant(dated)
 
 
 def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
@@ -200,9 +266,16 @@ def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
 
 def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
     """What an event says, the same text for the same content whether defaults are spelled out or not."""
-    model = KINDS[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
-    said = model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
+    said = _said(type_name, data)
+    if type_name == "game.corrected":
+        game, dated = _undated(data["game"])
+        said["game"] = _said("game.recorded", game) | ({} if dated is None else {"occurred_at": dated})
     return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": said})
+
+
+def _said(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+    model = KINDS[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
+    return model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
 
 
 def read_by(value: object) -> str:

@@ -12,29 +12,20 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from ledger.appending import append, game_exists, lookup, next_recorded_at, same_content
+from ledger.clock import Clock
 from ledger.events import Draft, read_event
+from ledger.judging import Judge, Ladders, NoLadders
 from ledger.records import build
 from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import Item
 from ledger.spool import Spool, Waiting
-from ledger.store import (
-    Clock,
-    Head,
-    Ledger,
-    append,
-    game_exists,
-    head,
-    lookup,
-    next_recorded_at,
-    same_content,
-)
+from ledger.store import Head, Ledger, head
 
 CHUNK_EVENTS = 50_000
 BATCH_EVENTS = 400
 REJECTIONS_MAX = 10_000
 
-# what a ladder says of a new event: (type, time, normalised data), or None if all is well
-Admit = Callable[[str, int, dict[str, Any]], Refused | None]
 # gets every refusal with the input that it is about
 Reject = Callable[[Rejection, Any], None]
 
@@ -57,7 +48,7 @@ class _Intake:
 
     connection: Connection
     spool: Spool
-    admit: Admit
+    judge: Judge
     reject: Reject
     by: str
     keep_going: bool
@@ -73,21 +64,26 @@ def import_items(
     *,
     by: str,
     clock: Clock,
-    admit: Admit = lambda type_name, occurred_at, data: None,
+    ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
     reject: Reject = lambda rejection, source: None,
     keep_going: bool = False,
     dry_run: bool = False,
     ignore_clock: bool = False,
     progress: Callable[[int], None] = lambda appended: None,
+    checked: Callable[[Iterator[Draft]], None] = lambda drafts: None,
 ) -> Imported:
-    """Validate all items, then append those that are new. Raises `ClockBehind`, `StoreUnavailable`."""
+    """Validate all items, then append those that are new; `checked` gets these before.
+
+    Raises `ClockBehind`, `StoreUnavailable`.
+    """
     result = Imported()
     with closing(Spool()) as spool:
         with ledger.reading() as connection:
             result.head = head(connection)
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)
+            judge = Judge(connection, spool, ladders)
             intake = _Intake(
-                connection, spool, admit, reject, by, keep_going, result, result.head.position, recorded_at
+                connection, spool, judge, reject, by, keep_going, result, result.head.position, recorded_at
             )
             for batch in _batches(items):
                 _validate(intake, batch)
@@ -96,24 +92,33 @@ def import_items(
         if result.rejected_count and not keep_going:
             return result
         result.would_append = spool.count
+        checked(waiting.draft for chunk in spool.chunks(CHUNK_EVENTS) for waiting in chunk)
         if dry_run:
             return result
         for chunk in spool.chunks(CHUNK_EVENTS):
-            done = append(ledger, [w.draft for w in chunk], by=by, clock=clock, ignore_clock=ignore_clock)
-            if done.refused:
-                # somebody else recorded it since it was checked
+            rest = list(chunk)
+            done = append(ledger, _drafts(rest), by=by, clock=clock, ignore_clock=ignore_clock, recheck=judge.recheck)
+            while done.refused:
+                # somebody else recorded something since it was checked
                 for index, rejection in done.refused:
-                    _note(intake, rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
+                    _note(intake, rejection, rest[index].file, rest[index].line, rest[index].rows)
                 if not keep_going:
-                    break
+                    return result
                 taken = {index for index, _ in done.refused}
-                rest = [w.draft for index, w in enumerate(chunk) if index not in taken]
-                done = append(ledger, rest, by=by, clock=clock, ignore_clock=ignore_clock)
+                rest = [waiting for index, waiting in enumerate(rest) if index not in taken]
+                done = append(
+                    ledger, _drafts(rest), by=by, clock=clock, ignore_clock=ignore_clock, recheck=judge.recheck
+                )
+            judge.seen = done.head.position
             result.appended += done.appended
             result.existing += done.existing
             result.head = done.head
             progress(result.appended)
     return result
+
+
+def _drafts(chunk: Iterable[Waiting]) -> list[Draft]:
+    return [waiting.draft for waiting in chunk]
 
 
 def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[Item | Rejection]]:
@@ -163,12 +168,14 @@ def _take(
         return known[1]
     if (waiting := intake.spool.find(draft)) is not None:
         return _against_waiting(intake, item, draft, waiting)
+    place = (intake.position + intake.spool.count + 1, intake.recorded_at, draft.by or intake.by)
     try:
-        build(draft, intake.position + intake.spool.count + 1, intake.recorded_at, draft.by or intake.by)
+        build(draft, *place)
+        if (supersedes := intake.judge.judge(draft, data)) is not None:
+            draft = draft._replace(supersedes=supersedes)
+            build(draft, *place, supersedes)
     except Refused as problem:
         return problem.rejection()
-    if (reason := intake.admit(draft.type, draft.occurred_at, data)) is not None:
-        return reason.rejection()
     intake.spool.add(draft, item.file, item.line, item.source if item.rows_of is not None else None)
     return None
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from ledger.canonical import dump, format_instant, parse_object
+from ledger.lineage import SUPERSEDING
 from ledger.records import ZERO, Row, chain_hash, columns, leaf_hash
 from ledger.rejections import Refused, shown
 from ledger.store import Ledger
@@ -21,6 +22,9 @@ _TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
 _SQLITE_TEXT = (
     "CASE WHEN typeof({0}) IN ('text', 'null') THEN CAST({0} AS BLOB) ELSE 'a value of type ' || typeof({0}) END"
 )
+
+
+_SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
 
 
 class Finding(NamedTuple):
@@ -40,7 +44,7 @@ CODES = {
     "leaf-hash": "the record was changed: its hash is another",
     "chain-hash": "the history before this position was changed, or the hash itself",
     "time-order": "recorded_at decreases",
-    "supersedes": "an event supersedes one that is not there or not before it",
+    "supersedes": "an event does not stand in line: what it supersedes is missing, later, or of another game",
     "twice": "an id, a game or a superseded event occurs twice",
     "guard": "a trigger that protects the events is gone or altered",
     "head": "the ledger does not contain the history that was asked for",
@@ -192,8 +196,10 @@ def _last_position(connection: Connection) -> int:
 def _links(connection: Connection) -> Iterator[Finding]:
     """Supersedes links and what must be unique, straight from the table (a dropped index protects nothing)."""
     queries = {
-        "supersedes": "SELECT e.position, e.supersedes FROM events e LEFT JOIN events s ON s.event_id = e.supersedes "
-        "WHERE e.supersedes IS NOT NULL AND (s.position IS NULL OR s.position >= e.position)",
+        "supersedes": "SELECT e.position, e.event_id FROM events e LEFT JOIN events s ON s.event_id = e.supersedes "
+        "WHERE e.supersedes IS NOT NULL AND (s.position IS NULL OR s.position >= e.position "
+        f"OR e.type NOT IN ({_SUPERSEDING}) OR (e.type <> 'event.voided' AND e.subject <> s.subject)) "
+        f"UNION ALL SELECT position, event_id FROM events WHERE supersedes IS NULL AND type IN ({_SUPERSEDING})",
         "twice": "SELECT max(position), event_id FROM events GROUP BY event_id HAVING count(*) > 1 "
         "UNION ALL SELECT max(position), subject FROM events WHERE type = 'game.recorded' GROUP BY subject "
         "HAVING count(*) > 1 "

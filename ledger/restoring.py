@@ -3,16 +3,19 @@
 The file is read twice: once to check all of it, once to store it.
 """
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 
+from ledger.appending import append_restored, require_empty
 from ledger.importing import CHUNK_EVENTS, Imported
+from ledger.lineage import SUPERSEDING, superseded
 from ledger.records import ZERO, Row, restored
 from ledger.rejections import Refused, shown
 from ledger.sources import read_lines
-from ledger.spool import Names
-from ledger.store import Head, Ledger, append_restored, require_empty
+from ledger.spool import Lines
+from ledger.store import Head, Ledger
 
 
 def restore(ledger: Ledger, name: str) -> Imported:
@@ -40,17 +43,24 @@ def _rows(name: str) -> Iterator[Row]:
 
 
 def _unique(rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows, as long as ids, games and superseded events occur once and in order. Raises `Refused`."""
-    with closing(Names()) as seen:
+    """The rows, as long as ids and games occur once and what supersedes stands in line. Raises `Refused`."""
+    with closing(Lines()) as seen:
         for row in rows:
-            if row.supersedes is not None and f"id:{row.supersedes}" not in seen:
-                raise _mismatch(row, f"supersedes {shown(row.supersedes)}, which does not come before it")
-            names = [f"id:{row.event_id}"]
-            names += [f"recorded:{row.subject}"] if row.type == "game.recorded" else []
-            names += [f"superseded:{row.supersedes}"] if row.supersedes is not None else []
-            if not all(map(seen.add, names)):
-                raise _mismatch(row, "repeats the id, the game or the superseded event of an earlier one")
+            supersedes = _end_of_line(seen, row) if row.type in SUPERSEDING else None
+            if row.supersedes != supersedes:
+                raise _mismatch(
+                    row, f"supersedes {shown(row.supersedes)} where it can only supersede {shown(supersedes)}"
+                )
+            if not seen.add(row):
+                raise _mismatch(row, "repeats the id or the game of an earlier one")
             yield row
+
+
+def _end_of_line(seen: Lines, row: Row) -> str | None:
+    try:
+        return superseded(seen, row.type, json.loads(row.record)["data"])[0]
+    except Refused as problem:
+        raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
 
 
 def _mismatch(row: Row, what: str) -> Refused:

@@ -6,13 +6,17 @@ be appended without reading the files again.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ledger.canonical import dump
 from ledger.errors import StoreUnavailable
 from ledger.events import Draft
+from ledger.lineage import Known, known
+from ledger.records import Row
+from ledger.store import known_event
 
-_COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by"
+_COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by, supersedes"
 
 
 class Waiting(NamedTuple):
@@ -50,6 +54,8 @@ class Spool:
             f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, rows);"
             "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
             "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
+            "CREATE INDEX waiting_line ON waiting (subject) WHERE supersedes IS NOT NULL;"
+            "CREATE INDEX waiting_successor ON waiting (supersedes) WHERE supersedes IS NOT NULL;"
         )
         self.count = 0
 
@@ -60,7 +66,7 @@ class Spool:
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
         self._database.execute(
-            f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES (?,?,?,?,?,?,?,?,?,?)",
+            f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
             (*draft, file, line, None if rows is None else json.dumps(rows)),
         )
         self.count += 1
@@ -72,11 +78,37 @@ class Spool:
     def find(self, draft: Draft) -> Waiting | None:
         """The waiting draft with the same id, or of the same game, or None."""
         found = self.find_id(draft.event_id)
-        if found is None and draft.type == "game.recorded":
-            found = self._one("type = 'game.recorded' AND event_id <> subject AND subject = ?", draft.subject)
-            if found is None and draft.event_id != draft.subject:
-                found = self._one("event_id = ? AND subject = event_id", draft.subject)
-        return found
+        return self._recorded(draft.subject) if found is None and draft.type == "game.recorded" else found
+
+    def _recorded(self, subject: str) -> Waiting | None:
+        """The waiting draft that records a game, under whatever id."""
+        found = self._one("type = 'game.recorded' AND event_id <> subject AND subject = ?", subject)
+        return found or self._one("event_id = ? AND subject = event_id AND type = 'game.recorded'", subject)
+
+    def about(self, subject: str) -> list[Known]:
+        """The waiting events of a game, in order (of `lineage.Events`)."""
+        recorded = self._recorded(subject)
+        later = self._database.execute(
+            f"SELECT {_COLUMNS} FROM waiting WHERE supersedes IS NOT NULL AND subject = ? ORDER BY number", (subject,)
+        )
+        return [known(draft) for draft in [*([recorded.draft] if recorded else []), *(Draft(*row) for row in later)]]
+
+    def event(self, event_id: str) -> Known | None:
+        """The waiting event with this id."""
+        found = self.find_id(event_id)
+        return None if found is None else known(found.draft)
+
+    def successor(self, event_id: str) -> Known | None:
+        """The waiting event that supersedes the one with this id."""
+        found = self._one("supersedes = ?", event_id)
+        return None if found is None else known(found.draft)
+
+    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+        """The waiting events whose text holds one of these names as a whole string, in order."""
+        texts = [dump(name) for name in names]
+        holds = " OR ".join(["instr(data, ?) > 0"] * len(texts))
+        rows = self._database.execute(f"SELECT {_COLUMNS} FROM waiting WHERE {holds} ORDER BY number", texts)
+        return (known(Draft(*row)) for row in rows)
 
     def remove(self, event_id: str) -> None:
         """Take a draft out again."""
@@ -103,22 +135,51 @@ class Spool:
 
 
 def _waiting(row: tuple[Any, ...]) -> Waiting:
-    return Waiting(Draft(*row[:7]), row[7], row[8], None if row[9] is None else json.loads(row[9]))
+    return Waiting(Draft(*row[:8]), row[8], row[9], None if row[10] is None else json.loads(row[10]))
 
 
-class Names:
-    """Names that may occur once each: as many as an import of any size has."""
+class Lines:
+    """The events of a restore, as far as later ones may supersede them; as many as an export of any size has."""
 
     def __init__(self) -> None:
-        self._database = _temporary("CREATE TABLE names (name TEXT PRIMARY KEY) WITHOUT ROWID;")
+        self._database = _temporary(
+            "CREATE TABLE lines (number INTEGER PRIMARY KEY, event_id, type, subject, occurred_at, supersedes, record);"
+            "CREATE UNIQUE INDEX lines_id ON lines (event_id);"
+            "CREATE UNIQUE INDEX lines_recorded ON lines (subject) WHERE type = 'game.recorded';"
+            "CREATE INDEX lines_later ON lines (subject) WHERE supersedes IS NOT NULL;"
+            "CREATE UNIQUE INDEX lines_successor ON lines (supersedes) WHERE supersedes IS NOT NULL;"
+        )
 
     def close(self) -> None:
         """Let the system forget it."""
         self._database.close()
 
-    def __contains__(self, name: str) -> bool:
-        return self._database.execute("SELECT 1 FROM names WHERE name = ?", (name,)).fetchone() is not None
+    def add(self, row: Row) -> bool:
+        """Take a row in; False if its id, its game or what it supersedes occurred before."""
+        # only what supersedes is read again for what it says
+        record = None if row.supersedes is None else row.record
+        values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
+        insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
+        return self._database.execute(insert, values).rowcount == 1
 
-    def add(self, name: str) -> bool:
-        """Take a name in; whether it is new."""
-        return self._database.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount == 1
+    def about(self, subject: str) -> list[Known]:
+        """The events of a game, in order (of `lineage.Events`)."""
+        recorded = self._found("type = 'game.recorded' AND subject = ?", subject)
+        return [*recorded, *self._found("supersedes IS NOT NULL AND subject = ? ORDER BY number", subject)]
+
+    def event(self, event_id: str) -> Known | None:
+        """The event with this id."""
+        return next(iter(self._found("event_id = ?", event_id)), None)
+
+    def successor(self, event_id: str) -> Known | None:
+        """The event that supersedes the one with this id."""
+        return next(iter(self._found("supersedes = ?", event_id)), None)
+
+    def _found(self, condition: str, value: str) -> list[Known]:
+        rows = self._database.execute(
+            f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}", (value,)
+        )
+        return [
+            Known(event_id, type_name, occurred_at, {}, number) if record is None else known_event(number, record)
+            for event_id, type_name, occurred_at, number, record in rows
+        ]

@@ -1,35 +1,33 @@
-"""The log in its SQL store: opening it, appending to it, reading it. All SQL over `events` is here.
+"""The log in its SQL store: opening it and reading it.
 
-Appends are serialised by the store's own lock, taken before the head is read; a batch is one transaction. Reads are
-short pages, each a transaction of its own, so that a long replay never holds up an append.
+Reads are short pages, each a transaction of its own, so that a long replay never holds up an append.
 """
 
 import shlex
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, Select, bindparam, func, insert, inspect, select, text
+from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, inspect, or_, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from ledger import postgres, sqlite
-from ledger.canonical import format_instant, parse_object
-from ledger.errors import ClockBehind, NotALedger, NotEmpty
-from ledger.events import TYPES, Draft, Ruleset, meaning
-from ledger.records import ZERO, Row, build, chain_hash, leaf_hash
-from ledger.rejections import Refused, Rejection, shown
+from ledger.canonical import dump, parse_object, record_instant
+from ledger.errors import NotALedger
+from ledger.events import TYPES
+from ledger.lineage import Known, voided_ids
+from ledger.records import ZERO
+from ledger.rejections import shown
 from ledger.schema import SCHEMA_REVISION, events, ledger_identity
 from ledger.upcasting import check_chain, upcast
 
 PAGE_EVENTS = 5_000
-CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
-_LOOKUP_SIZE = 400
-
-Clock = Callable[[], int]
+PAGE_SEARCHED = 50_000
+LOOKUP_SIZE = 400
 
 
 @dataclass(frozen=True)
@@ -77,15 +75,6 @@ class Head(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.position}:{self.chain_hash.hex()}"
-
-
-class Appended(NamedTuple):
-    """What an append did. With refusals nothing was appended; each stands with the index of its draft."""
-
-    appended: int
-    existing: int
-    refused: list[tuple[int, Rejection]]
-    head: Head
 
 
 def parse_url(name: str) -> URL:
@@ -156,9 +145,6 @@ def new_ledger_id() -> str:
     return str(uuid.uuid4())
 
 
-# reading
-
-
 def head(connection: Connection) -> Head:
     """The head of the log."""
     newest = select(events.c.position, events.c.chain_hash, events.c.recorded_at).order_by(events.c.position.desc())
@@ -216,176 +202,87 @@ def read_where(
     return [(row.position, row.record) for row in found if type_name in (None, row.type)]
 
 
+def read_live(
+    connection: Connection, *, until: int, type_name: str, subject: str | None = None
+) -> list[tuple[int, str]]:
+    """Like `read_where`, without the events that are taken back."""
+    found = read_where(connection, until=until, type_name=type_name, subject=subject)
+    voids = read_where(connection, until=until, type_name="event.voided") if found else []
+    if not voids:
+        return found
+    gone = voided_ids((void.event_id, void.data["id"]) for void in (known_event(*row) for row in voids))
+    return [row for row in found if known_event(*row).event_id not in gone]
+
+
+def known_event(position: int, record: str) -> Known:
+    """The event of a record, its data in the newest form."""
+    event = parse_object(record.encode())
+    name = event["type"]
+    data = upcast(name, event["schema_version"], TYPES[name].schema_version, event["data"])
+    return Known(event["id"], name, record_instant(event["occurred_at"]), data, position)
+
+
+class Log(NamedTuple):
+    """The log up to a position as a place where events are looked up one by one (`lineage.Events`)."""
+
+    connection: Connection
+    until: int = 2**62
+
+    def about(self, subject: str) -> list[Known]:
+        """The events about a subject, in order."""
+        return [known_event(*row) for row in read_where(self.connection, until=self.until, subject=subject)]
+
+    def event(self, event_id: str) -> Known | None:
+        """The event with this id."""
+        return self._one(events.c.event_id == event_id)
+
+    def id_at(self, position: int) -> str | None:
+        """The id of the event at a position."""
+        query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
+        return self.connection.execute(query).scalar()
+
+    def successor(self, event_id: str) -> Known | None:
+        """The event that supersedes the one with this id."""
+        return self._one(events.c.supersedes == event_id)
+
+    def _one(self, condition: ColumnElement[bool]) -> Known | None:
+        query = select(events.c.position, events.c.record).where(condition, events.c.position <= self.until)
+        row = self.connection.execute(query).one_or_none()
+        return None if row is None else known_event(row.position, row.record)
+
+
+def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
+    """Whether an event of one of these types stands behind a position."""
+    behind = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
+    return connection.execute(behind).first() is not None
+
+
+def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[Known]:
+    """The events up to a position (default: the head) whose text holds one of these names as a whole string."""
+    after, until = 0, head(connection).position if until is None else until
+    quoted = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
+    place = events.c.position
+    while after < until:
+        page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
+        for row in connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all():
+            yield known_event(row.position, row.record)
+        after += PAGE_SEARCHED
+
+
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
     """The records at these positions."""
     found: dict[int, str] = {}
-    for start in range(0, len(positions), _LOOKUP_SIZE):
-        wanted = events.c.position.in_(positions[start : start + _LOOKUP_SIZE])
-        found.update(_pairs(connection, select(events.c.position, events.c.record).where(wanted)))
+    for start in range(0, len(positions), LOOKUP_SIZE):
+        wanted = events.c.position.in_(positions[start : start + LOOKUP_SIZE])
+        found.update(pairs(connection, select(events.c.position, events.c.record).where(wanted)))
     return found
 
 
-def _pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+    """The rows of a query of two columns as a dictionary."""
     return {row[0]: row[1] for row in connection.execute(query)}
-
-
-# appending
-
-
-def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejection | None]:
-    """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal."""
-    by_id: dict[str, str] = {}
-    game_subjects: dict[str, str] = {}
-    for start in range(0, len(drafts), _LOOKUP_SIZE):
-        part = drafts[start : start + _LOOKUP_SIZE]
-        ids = events.c.event_id.in_([draft.event_id for draft in part])
-        by_id.update(_pairs(connection, select(events.c.event_id, events.c.record).where(ids)))
-        if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
-            # by subject alone: given the type too, SQLite would walk through all games by the index on types
-            about = select(events.c.subject, events.c.event_id, events.c.type).where(events.c.subject.in_(subjects))
-            for row in connection.execute(about):
-                if row.type == "game.recorded":
-                    game_subjects[row.subject] = row.event_id
-    found: dict[int, Rejection | None] = {}
-    for index, draft in enumerate(drafts):
-        published, rejection = _published(connection, draft) if draft.type == "ruleset.published" else (False, None)
-        if published:
-            found[index] = rejection
-        elif draft.event_id in by_id:
-            found[index] = None if same_content(by_id[draft.event_id], draft) else id_conflict(draft)
-        elif draft.type == "game.recorded" and draft.subject in game_subjects:
-            found[index] = game_exists(draft, game_subjects[draft.subject])
-    return found
-
-
-def _published(connection: Connection, draft: Draft) -> tuple[bool, Rejection | None]:
-    """Whether a ruleset's version is published, under whatever id and date, and the refusal if with other content."""
-    given = Ruleset.model_validate(parse_object(draft.data.encode()))
-    until = head(connection).position
-    for _, record in read_where(connection, until=until, subject=draft.subject, type_name="ruleset.published"):
-        other = Ruleset.model_validate(parse_object(record.encode())["data"])
-        if other.version == given.version:
-            return True, None if other == given else version_exists(given)
-    return False, None
-
-
-def version_exists(ruleset: Ruleset) -> Rejection:
-    """The refusal of a version that is published with other content."""
-    return Rejection(
-        "version-exists", f"{ruleset.name} is published already with another content; a change needs a new version"
-    )
-
-
-def id_conflict(draft: Draft) -> Rejection:
-    """The refusal of a draft whose id is taken by another content."""
-    return Rejection(
-        "id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already"
-    )
-
-
-def game_exists(draft: Draft, event_id: str) -> Rejection:
-    """The refusal of a draft whose game is recorded under another event id."""
-    return Rejection(
-        "game-exists",
-        f"{shown(draft.subject.removeprefix('game:'))} is recorded already, by the event {shown(event_id)}",
-    )
-
-
-def same_content(record: str, draft: Draft) -> bool:
-    """Whether a record says what the draft says, defaults filled in."""
-    event = parse_object(record.encode())
-    if event["type"] != draft.type or event["occurred_at"] != format_instant(draft.occurred_at):
-        return False
-    data = upcast(draft.type, event["schema_version"], draft.schema_version, event["data"])
-    given = parse_object(draft.data.encode())
-    return data == given or (
-        meaning(draft.type, draft.occurred_at, data) == meaning(draft.type, draft.occurred_at, given)
-    )
-
-
-def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
-    """The time of the next record: now, or the head's if that is a little later. Raises `ClockBehind`."""
-    now = clock()
-    if before.recorded_at - now > CLOCK_TOLERANCE and not ignore_clock:
-        raise ClockBehind(
-            f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
-            f"{format_instant(now)}; set the clock right, or append with the head's time by --ignore-clock"
-        )
-    return max(now, before.recorded_at)
-
-
-def append(ledger: Ledger, drafts: Sequence[Draft], *, by: str, clock: Clock, ignore_clock: bool = False) -> Appended:
-    """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
-
-    The ids and games of `drafts` are distinct. Raises `ClockBehind`, `StoreUnavailable`.
-    """
-    with ledger.writing() as connection:
-        ledger.dialect.lock_appends(connection)
-        before = head(connection)
-        known = lookup(connection, drafts)
-        refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
-        fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
-        rows: list[Row] = []
-        if fresh and not refused:
-            recorded_at = next_recorded_at(before, clock, ignore_clock)
-            chain = before.chain_hash
-            for position, (index, draft) in enumerate(fresh, before.position + 1):
-                try:
-                    row = _row(draft, position, recorded_at, draft.by or by, chain)
-                except Refused as problem:
-                    refused.append((index, problem.rejection()))
-                    continue
-                rows.append(row)
-                chain = row.chain_hash
-        if refused:
-            return Appended(0, len(known) - len(refused), refused, before)
-        insert_rows(connection, rows)
-    after = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at) if rows else before
-    return Appended(len(rows), len(known), [], after)
-
-
-def _row(draft: Draft, position: int, recorded_at: int, by: str, before: bytes) -> Row:
-    record = build(draft, position, recorded_at, by)
-    leaf = leaf_hash(record)
-    return Row(
-        position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, recorded_at, by,
-        None, record, leaf, chain_hash(before, leaf),
-    )  # fmt: skip
-
-
-def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
-    """Rows that continue the log, as they are; the append lock is held."""
-    if values := [row._asdict() for row in rows]:
-        connection.execute(insert(events), values)
-
-
-def require_empty(ledger: Ledger) -> Head:
-    """The head of a ledger without events. Raises `NotEmpty`."""
-    with ledger.reading() as connection:
-        latest = head(connection)
-    if latest.position:
-        raise NotEmpty(
-            f"{ledger.location} holds {latest.position} events; --restore needs an empty ledger "
-            "(make one with: ratings --db NEW init --no-rules)"
-        )
-    return latest
-
-
-def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
-    """Rows of an export into a ledger without events, a transaction per batch. Raises `NotEmpty`."""
-    latest = require_empty(ledger)
-    for rows in batches:
-        with ledger.writing() as connection:
-            ledger.dialect.lock_appends(connection)
-            if head(connection).position != latest.position:
-                raise NotEmpty(
-                    f"somebody else appended to {ledger.location} during the restore; start with a new ledger"
-                )
-            insert_rows(connection, rows)
-        latest = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at)
-    return latest
 
 
 def count_by_type(connection: Connection) -> dict[str, int]:
     """How many events of each type the log holds."""
-    return _pairs(connection, select(events.c.type, func.count()).group_by(events.c.type))
+    return pairs(connection, select(events.c.type, func.count()).group_by(events.c.type))

@@ -5,47 +5,79 @@ ladder. Rulesets published earlier in the same import count.
 """
 
 import json
+from collections import Counter
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection
 
+from ledger.appending import version_exists
 from ledger.canonical import format_instant
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
-from ledger.store import head, read_where, version_exists
+from ledger.store import head, read_live
 from projections.facts import Facts, apply
 from projections.ladders import counted, parse_name, partition_values, refuse_name, why_not_scored, why_out_of_scope
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_sequel
 
 
 class Admission:
-    """The published rulesets, asked about one new event after the other."""
+    """The live rulesets, asked about one new event after the other (`ledger.judging.Ladders`)."""
 
     def __init__(self, connection: Connection, allow_uncounted: bool = False) -> None:
         self.allow_uncounted = allow_uncounted
         self.versions: dict[str, list[Version]] = {}
-        for position, record in read_where(connection, until=head(connection).position, type_name="ruleset.published"):
+        self._connection = connection
+        self._until = head(connection).position
+        # how often each ruleset's ladders are adjusted by what waits
+        self._adjusted: Counter[str] = Counter()
+        for position, record in read_live(connection, until=self._until, type_name="ruleset.published"):
             version, _ = bind(Ruleset.model_validate(json.loads(record)["data"]), position)
             if version is not None:
                 self._add(version)
 
-    def __call__(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> Refused | None:
-        """Why the event is refused, or None."""
-        if type_name == "game.recorded":
-            return None if self.allow_uncounted else self._game(occurred_at, data)
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raises `Refused` if the ladders cannot take the event; else it counts for what comes behind it."""
+        if type_name == "game.recorded" and not self.allow_uncounted:
+            self._game(occurred_at, data)
+        elif type_name == "points.adjusted":
+            self._adjustment(data)
+            self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
+        elif type_name == "ruleset.published":
+            self._add(self._ruleset(data))
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Raises `Refused` (still-needed) if an event cannot be taken back; else it is gone for what comes behind."""
         if type_name == "points.adjusted":
-            return self._adjustment(data)
-        return self._ruleset(data) if type_name == "ruleset.published" else None
+            self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
+        if type_name != "ruleset.published":
+            return
+        left = [v for v in self.versions.get(data["id"], ()) if v.ruleset.version != data["version"]]
+        if not left and (count := self._adjustments_of(data["id"])):
+            raise Refused(
+                "still-needed",
+                f"{data['id']}@{data['version']} is the only version of its ruleset, whose ladders have {count} "
+                "adjustments; void those first",
+            )
+        self.versions[data["id"]] = left
+        if not left:
+            del self.versions[data["id"]]
+
+    def _adjustments_of(self, ruleset_id: str) -> int:
+        found = read_live(self._connection, until=self._until, type_name="points.adjusted")
+        ladders = (json.loads(record)["data"]["ladder"] for _, record in found)
+        return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
 
     def _add(self, version: Version) -> None:
         self.versions.setdefault(version.ruleset.id, []).append(version)
 
-    def _game(self, occurred_at: int, data: dict[str, Any]) -> Refused | None:
+    def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
         facts: Facts | None = None
         for versions in self.versions.values():
             version = in_force(versions, occurred_at)
-            if version is None or version.rule.check is None or data["game"] not in version.ruleset.scope.game:
+            if version is None or data["game"] not in version.ruleset.scope.game:
+                continue
+            if version.rule.check is None and "season" not in version.ruleset.partition.by:
                 continue
             facts = facts or one_game(occurred_at, data)
             if why_out_of_scope(facts, 0, version.ruleset) is not None:
@@ -55,44 +87,40 @@ class Admission:
             reason = why_not_scored(facts, 0, version, participants) if len(participants) > 1 else None
             ladders = ["/".join((version.ruleset.id, *v)) for v in partition_values(facts, 0, version.ruleset)]
             if reason is not None and ladders:
-                return Refused(
+                raise Refused(
                     "uncounted", f"{ladders[0]} cannot count this game: {reason} (--allow-uncounted records it)"
                 )
-        return None
 
-    def _adjustment(self, data: dict[str, Any]) -> Refused | None:
+    def _adjustment(self, data: dict[str, Any]) -> None:
         name = parse_name(data["ladder"])
         versions = self.versions.get(name.ruleset_id)
         if versions is None:
-            return Refused(
+            raise Refused(
                 "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(data['ladder'])})"
             )
         if reason := refuse_name(name, versions[0].ruleset):
-            return Refused("unknown-ladder", f"{shown(data['ladder'])} is no ladder: {reason}")
+            raise Refused("unknown-ladder", f"{shown(data['ladder'])} is no ladder: {reason}")
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
         if points * scale != int(points * scale):
-            return Refused(
-                "finer-than-scale", f"{data['ladder']} counts in steps of 1/{scale} point; {points} is finer"
-            )
+            step = "whole points" if scale == 1 else f"steps of 1/{scale} point"
+            raise Refused("finer-than-scale", f"{data['ladder']} counts in {step}; {points} is finer")
         if abs(points) > 1_000_000_000:
-            return Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points}")
-        return None
+            raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points}")
 
-    def _ruleset(self, data: dict[str, Any]) -> Refused | None:
+    def _ruleset(self, data: dict[str, Any]) -> Version:
         ruleset, problems = read_ruleset(data)
         if ruleset is None:
-            return Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
+            raise Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
         version, _ = bind(ruleset, 2**62 + sum(map(len, self.versions.values())))
         assert version is not None
         for published in self.versions.get(ruleset.id, ()):
             if published.ruleset.version == ruleset.version:
                 rejection = version_exists(ruleset)
-                return Refused(rejection.code, rejection.message)
+                raise Refused(rejection.code, rejection.message)
             if problem := refuse_sequel(version, published):
-                return Refused("partition-changed", f"{problem.key}: {problem.message}")
-        self._add(version)
-        return None
+                raise Refused("partition-changed", f"{problem.key}: {problem.message}")
+        return version
 
 
 def one_game(occurred_at: int, data: dict[str, Any]) -> Facts:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, text, tuple_, update
 
+from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, StoreUnavailable
-from ledger.store import Clock, Ledger
+from ledger.store import Ledger
 from projections.facts import Facts, decode
 from projections.ladders import order, streams
 from projections.replay import RuleFailure, replay
@@ -82,8 +83,8 @@ def _build(ledger: Ledger, facts: Facts, generation: int) -> tuple[list[Standing
 def compute(facts: Facts) -> Iterator[Standings | Failure]:
     """The standings of every ladder that has games or adjustments, by replay, ruleset by ruleset."""
     ordered = order(facts)
-    for ruleset_id, (position, reason) in sorted(facts.unusable.items()):
-        yield Failure(ruleset_id, position, reason)
+    for ruleset_id, unusable in sorted(facts.unusable.items()):
+        yield Failure(ruleset_id, unusable.position, unusable.reason)
     for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
         found = streams(facts, facts.rulesets[ruleset_id], ordered=ordered)
         for ladder in sorted(found):

@@ -21,20 +21,20 @@ from ledger.games import STATUSES
 from ledger.rejections import shown
 from ledger.zones import zone
 from projections.contract import Rule
-from projections.facts import ABORTED, LABELS, NONE, UNRATED, Adjustment, Facts
+from projections.facts import ABORTED, LABELS, NONE, UNRATED, VOIDED, Adjustment, Facts
 from projections.rulesets import Version, band_range, in_force
 
 
 class Inserted(NamedTuple):
     """An adjustment at its place in a stream: before the game of index `game`, `units` are added.
 
-    `start` are the points of somebody new at that moment.
+    `version` indexes the version whose start value somebody new has at that moment.
     """
 
     game: int
     player: int
     units: int
-    start: int
+    version: int
     position: int
     occurred_at: int
 
@@ -44,7 +44,8 @@ class Stream:
     """What a ladder replays: its counted games in order, with their counted participants, and its adjustments.
 
     The players are numbered for the ladder alone; game `g` has the participants `offsets[g]` up to `offsets[g + 1]`,
-    sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts.
+    sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is the same ladder of
+    the season before, where a ruleset carries points over.
     """
 
     ladder: str
@@ -58,13 +59,14 @@ class Stream:
     row: array[int] = field(default_factory=lambda: array("q"))
     adjustments: list[Inserted] = field(default_factory=list)
     numbers: dict[int, int] = field(default_factory=dict)
+    previous: Stream | None = None
 
-    def number(self, facts: Facts, player: int) -> int:
-        """The player's number on this ladder, given on first use."""
-        number = self.numbers.get(player)
+    def number(self, facts: Facts, person: int) -> int:
+        """The person's number on this ladder, given on first use."""
+        number = self.numbers.get(person)
         if number is None:
-            number = self.numbers[player] = len(self.names)
-            self.names.append(facts.players[player])
+            number = self.numbers[person] = len(self.names)
+            self.names.append(facts.players[person])
         return number
 
 
@@ -119,6 +121,22 @@ def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> Iterator[tuple
     return product(*choices)
 
 
+_B5_SEASON = re.compile(r"(\d{4})-([123])", re.ASCII)
+
+
+def why_out_of_season(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
+    """Why a game is dated outside its Babylon 5 season, or None: 2010-1, -2, -3 begin in January, May, September."""
+    season = _B5_SEASON.fullmatch(facts.label("season", row) or "")
+    if season is None or "season" not in ruleset.partition.by or facts.label("kind", row) != "b5":
+        return None
+    local = _local(facts.occurred_at[row], ruleset.time_zone)
+    year, first = int(season[1]), 4 * int(season[2]) - 3
+    if local.year == year and first <= local.month < first + 4:
+        return None
+    months = f"{year}-{first:02d} to {year}-{first + 3:02d}"
+    return f"{local.date()} is not in the season {season[0]}, which runs from {months} ({ruleset.time_zone})"
+
+
 def _local(instant: int, time_zone: str) -> datetime:
     moment = EPOCH + timedelta(microseconds=instant)
     try:
@@ -131,6 +149,8 @@ def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
     """Why the ruleset does not score the game at all, or None."""
     scope = ruleset.scope
     game, kind = facts.label("game", row), facts.label("kind", row)
+    if facts.flags[row] & VOIDED:
+        return "the game is voided"
     if game not in scope.game:
         return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
     if kind not in scope.kind:
@@ -154,7 +174,7 @@ def why_left_out(facts: Facts, row: int, participant: int, ruleset: Ruleset) -> 
     if status in ruleset.scope.exclude_status:
         return f"{ruleset.name} leaves out players with the status {status}"
     if ruleset.scope.exclude_accounts:
-        account = facts.account(facts.player[participant], facts.occurred_at[row])
+        account = facts.account(facts.person_of(participant), facts.occurred_at[row])
         if account in ruleset.scope.exclude_accounts:
             return f"{ruleset.name} leaves out players with a {account} account"
     return None
@@ -162,9 +182,7 @@ def why_left_out(facts: Facts, row: int, participant: int, ruleset: Ruleset) -> 
 
 def counted(facts: Facts, row: int, version: Version) -> list[int]:
     """The counted participants of a game in the order of their ids, as indices of the participants' arrays."""
-    participants = sorted(
-        range(facts.start[row], facts.start[row] + facts.count[row]), key=lambda p: facts.players[facts.player[p]]
-    )
+    participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
     scope = version.ruleset.scope
     if not (scope.exclude_status or scope.exclude_accounts):
         return participants
@@ -175,6 +193,10 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
     """Why the rule does not score a game in scope with these counted participants, or None."""
     if len(participants) < 2:
         return "fewer than two counted players"
+    if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
+        return "one person takes part under two ids"
+    if reason := why_out_of_season(facts, row, version.ruleset):
+        return reason
     if version.rule.check is None:
         return None
     columns = [facts.column(name, row, participants) for name in version.rule.columns]
@@ -215,6 +237,9 @@ def streams(
 ) -> dict[str, Stream]:
     """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name."""
     ruleset = versions[0].ruleset
+    if only is not None and any(version.params.carry_over for version in versions):
+        every = streams(facts, versions, as_of=as_of, ordered=ordered)
+        return {name: stream for name, stream in every.items() if parse_name(name).values == only}
     found: dict[tuple[str, ...], Stream] = {}
     since, version_since = _timeline(versions)
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
@@ -258,7 +283,18 @@ def streams(
         late = as_of is not None and adjustment.occurred_at > as_of
         if name.ruleset_id == ruleset.id and not late and only in (None, name.values):
             _add_adjustment(stream(name.values), facts, adjustment)
+    if any(version.params.carry_over for version in versions):
+        _chain_seasons(found, ruleset.partition.by.index("season"))
     return {stream.ladder: stream for stream in found.values()}
+
+
+def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
+    """Let each season's ladder know the one before it; seasons follow each other in the order of their ids."""
+    before: dict[tuple[str, ...], Stream] = {}
+    for values in sorted(found, key=lambda values: values[part]):
+        others = values[:part] + values[part + 1 :]
+        found[values].previous = before.get(others)
+        before[others] = found[values]
 
 
 def _timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
@@ -270,7 +306,7 @@ def _timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
 
 
 def _add_game(stream: Stream, facts: Facts, row: int, version: int, participants: Sequence[int]) -> None:
-    stream.players.extend([stream.number(facts, facts.player[p]) for p in participants])
+    stream.players.extend([stream.number(facts, facts.person_of(p)) for p in participants])
     columns = stream.versions[version].rule.columns
     for name, column in zip(columns, stream.columns, strict=False):
         column.extend(facts.column(name, row, participants))
@@ -290,5 +326,6 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment) -> Non
     game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, adjustment.occurred_at) or stream.versions[0]
+    index = next(index for index, other in enumerate(stream.versions) if other is version)
     number = stream.number(facts, adjustment.player)
-    stream.adjustments.append(Inserted(game, number, units, version.start, adjustment.position, adjustment.occurred_at))
+    stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))

@@ -9,12 +9,10 @@ from array import array
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from projections.contract import UNITS_MAX
 from projections.facts import Facts
 from projections.ladders import Stream
-
-# beyond, sums and products of a rule might not fit 64 bits
-UNITS_MAX = 10**16
-
+from projections.rulesets import Version
 
 class Step(NamedTuple):
     """What one game or adjustment did to one player. Of an adjustment, `game` is None and `position` its own."""
@@ -27,11 +25,17 @@ class Step(NamedTuple):
 
 @dataclass
 class Outcome:
-    """Points after a replay, by the stream's player numbers; a player with `seen` 0 is not on the ladder yet."""
+    """Points after a replay, by the stream's player numbers; a player with `seen` 0 is not on the ladder yet.
+
+    `carried` are the points by player id with which somebody would begin who was on the ladder of an earlier season;
+    `started` is the sum of what everybody on the ladder began with.
+    """
 
     points: array[int]
     games: array[int]
     seen: array[int]
+    carried: dict[str, int]
+    started: int = 0
     minted: int = 0
     burned: int = 0
     adjusted: int = 0
@@ -55,17 +59,40 @@ class RuleFailure(Exception):
         return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
-def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None) -> tuple[Outcome, list[Step]]:
+def start_of(player: str, version: Version, carried: dict[str, int]) -> int:
+    """The points, in units, with which a player comes onto a ladder."""
+    return carried.get(player, version.start) if version.params.carry_over else version.start
+
+
+def _carried(stream: Stream) -> dict[str, int]:
+    """What everybody had at the end of the last of the earlier seasons that he was in, by player id."""
+    seasons: list[Stream] = []
+    before = stream.previous
+    while before is not None:
+        seasons.append(before)
+        before = before.previous
+    carried: dict[str, int] = {}
+    for season in reversed(seasons):
+        # each looks back no further: what it needs of the seasons before is carried already
+        outcome, _ = replay(season, carried=carried)
+        carried |= {name: outcome.points[n] for n, name in enumerate(season.names) if outcome.seen[n]}
+    return carried
+
+
+def replay(
+    stream: Stream, *, stop: int | None = None, watch: int | None = None, carried: dict[str, int] | None = None
+) -> tuple[Outcome, list[Step]]:
     """The points after all games, or before the game of index `stop`; with the steps of the player `watch`.
 
-    Raises `RuleFailure`.
+    `carried` is replayed from the seasons before unless it is given. Raises `RuleFailure`.
     """
     players = len(stream.names)
     zeros = bytes(8 * players)
-    outcome = Outcome(array("q", zeros), array("q", zeros), array("b", bytes(players)))
+    carried = _carried(stream) if carried is None else carried
+    outcome = Outcome(array("q", zeros), array("q", zeros), array("b", bytes(players)), carried)
     points, games, seen = outcome.points, outcome.games, outcome.seen
     steps: list[Step] = []
-    scoring = [(v.rule.score, v.constants, v.rule.table(), v.start) for v in stream.versions]
+    scoring = [(v.rule.score, v.constants, v.rule.table(), v) for v in stream.versions]
     last = len(stream.row) if stop is None else stop
     widest = max((stream.offsets[g + 1] - stream.offsets[g] for g in range(last)), default=0)
     change = array("q", bytes(8 * widest))
@@ -78,7 +105,8 @@ def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None)
             player = adjustment.player
             if not seen[player]:
                 seen[player] = 1
-                points[player] = adjustment.start
+                points[player] = start_of(stream.names[player], stream.versions[adjustment.version], carried)
+                outcome.started += points[player]
             if player == watch:
                 steps.append(Step(None, points[player], adjustment.units, adjustment.position))
             if abs(points[player] + adjustment.units) > UNITS_MAX:
@@ -91,11 +119,12 @@ def replay(stream: Stream, *, stop: int | None = None, watch: int | None = None)
         low, high = offsets[game], offsets[game + 1]
         n = high - low
         participants = everybody[low:high]
-        score, constants, table, start = scoring[stream.version[game]]
+        score, constants, table, version = scoring[stream.version[game]]
         for player in participants:
             if not seen[player]:
                 seen[player] = 1
-                points[player] = start
+                points[player] = start_of(stream.names[player], version, carried)
+                outcome.started += points[player]
         before = [points[player] for player in participants]
         columns = [column[low:high] for column in stream.columns]
         try:

@@ -27,7 +27,7 @@ from projections.ladders import (
     why_left_out,
     why_not_counted,
 )
-from projections.replay import Outcome, RuleFailure, Step, replay
+from projections.replay import Outcome, RuleFailure, Step, replay, start_of
 from projections.rulesets import Version, newest
 
 
@@ -57,6 +57,7 @@ class Standings(NamedTuple):
     scale: int
     rows: list[Standing]
     games: int
+    started: int
     minted: int
     burned: int
     adjusted: int
@@ -79,7 +80,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
     """
     name = parse_name(ladder)
     if name.ruleset_id in facts.unusable:
-        raise RulesetUnusable(facts.unusable[name.ruleset_id][1])
+        raise RulesetUnusable(facts.unusable[name.ruleset_id].reason)
     versions = facts.rulesets.get(name.ruleset_id)
     if not versions:
         raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
@@ -97,6 +98,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
 def time_zone(connection: Connection, ladder: str) -> str:
     """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
+    # voided versions, too: what was known at an earlier position may need them, and all share the zone
     published = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
     if not published:
         raise _unknown_ruleset(ruleset_id, [])
@@ -133,12 +135,35 @@ def standings(stream: Stream, outcome: Outcome) -> Standings:
         rows.append(Standing(rank if qualified else None, stream.names[number], points, games, qualified))
     return Standings(
         stream.ladder, version.ruleset.name, stream.rule.scale, rows, len(stream.row),
-        outcome.minted, outcome.burned, outcome.adjusted,
+        outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
     )  # fmt: skip
 
 
+def books(found: Standings) -> list[tuple[str, int]]:
+    """The trial balance of a ladder: (account, amount in units), which sum to zero.
+
+    What the players have together was there at the start, minted by rules or adjusted by people, less what was burned.
+    """
+    return [
+        ("players", sum(row.points for row in found.rows)),
+        ("start", -found.started),
+        ("minted", -found.minted),
+        ("burned", found.burned),
+        ("adjusted", -found.adjusted),
+    ]
+
+
+def current_id(facts: Facts, player: str) -> str:
+    """The id that a player has now, who may be asked for by an old one."""
+    number = facts.player_numbers.get(player)
+    return player if number is None else facts.players[facts.person[number]]
+
+
 def history(connection: Connection, facts: Facts, stream: Stream, player: str) -> list[dict[str, Any]]:
-    """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder."""
+    """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
+
+    `player` is a current id.
+    """
     if player not in stream.names:
         return []
     watched = stream.names.index(player)
@@ -160,7 +185,7 @@ def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: 
         row = stream.row[step.game]
         number = facts.player_numbers[stream.names[watched]]
         first = facts.start[row]
-        place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.player[p] == number)
+        place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.person_of(p) == number)
         game_id = event["data"]["game_id"]
         version = stream.versions[stream.version[step.game]].ruleset.name
         occurred_at = format_instant(facts.occurred_at[row])
@@ -210,7 +235,7 @@ def explain(
     counted_players: dict[str, dict[str, Any]] = {}
     minted = burned = 0
     if reason is None and version is not None:
-        before = [_points(stream, outcome, facts.player[p], version) for p in participants]
+        before = [_points(facts, stream, outcome, p, version) for p in participants]
         n = len(before)
         columns = [column[stream.offsets[game] : stream.offsets[game + 1]] for column in stream.columns]
         change = [0] * n
@@ -219,7 +244,7 @@ def explain(
         except Exception as error:
             raise RuleFailure(ladder, f"{type(error).__name__}: {error}", row) from error
         burned = minted - sum(change)
-        names = [facts.players[facts.player[p]] for p in participants]
+        names = [facts.name_of(p) for p in participants]
         terms = version.rule.explain(n, names, before, columns, version.params, change)
         for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
             counted_players[player] = _explained(
@@ -255,10 +280,12 @@ def _explained(player: str, before: int, change: int, scale: int, terms: Sequenc
     }
 
 
-def _points(stream: Stream, outcome: Outcome, player: int, version: Version) -> int:
-    """The points of a player (his number in the facts) after a replay; the start value before he is on the ladder."""
-    number = stream.numbers.get(player)
-    return outcome.points[number] if number is not None and outcome.seen[number] else version.start
+def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, version: Version) -> int:
+    """The points of a participant after a replay; what he begins with before he is on the ladder."""
+    number = stream.numbers.get(facts.person_of(participant))
+    if number is not None and outcome.seen[number]:
+        return outcome.points[number]
+    return start_of(facts.name_of(participant), version, outcome.carried)
 
 
 def _everybody(
@@ -272,13 +299,11 @@ def _everybody(
     """All participants by place; those who do not count with a change of 0 and, if it is their own, the reason."""
     found = []
     first = facts.start[row]
-    for p in sorted(
-        range(first, first + facts.count[row]), key=lambda p: (facts.place[p], facts.players[facts.player[p]])
-    ):
-        name = facts.players[facts.player[p]]
+    for p in sorted(range(first, first + facts.count[row]), key=lambda p: (facts.place[p], facts.name_of(p))):
+        name = facts.name_of(p)
         entry = counted_players.get(name)
         if entry is None:
-            points = _points(stream, outcome, facts.player[p], version or newest(stream.versions))
+            points = _points(facts, stream, outcome, p, version or newest(stream.versions))
             entry = _explained(name, points, 0, stream.rule.scale, [])
             if version is not None and (reason := why_left_out(facts, row, p, version.ruleset)):
                 entry["why_not"] = reason

@@ -12,9 +12,10 @@ import psycopg
 from sqlalchemy import make_url
 
 from ledger import clock
+from ledger.appending import Appended, append
 from ledger.events import Draft, read_event
 from ledger.integrity import Finding, verify_log
-from ledger.store import Appended, append, open_ledger, read_records
+from ledger.store import open_ledger, read_records
 
 PLAYERS = ("anna", "ben", "cleo", "dora", "emil", "frida", "gero", "hanna")
 

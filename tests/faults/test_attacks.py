@@ -9,8 +9,9 @@ import psycopg
 import pytest
 from fault_helpers import append_games, findings, game, plain_connection, records
 
+from ledger.appending import insert_rows
 from ledger.records import Row, build, chain_hash, leaf_hash
-from ledger.store import head, insert_rows, open_ledger
+from ledger.store import head, open_ledger
 
 EVENTS = 5
 COLUMNS = ", ".join(Row._fields)

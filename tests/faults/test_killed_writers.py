@@ -16,8 +16,9 @@ from fault_helpers import append_games, findings, fork, game, records, wait_for
 from sqlalchemy import create_engine
 
 from ledger import clock
+from ledger.appending import append
 from ledger.events import Draft
-from ledger.store import append, open_ledger, read_records
+from ledger.store import open_ledger, read_records
 
 WRITERS = 4
 EVENTS_BETWEEN_KILLS = 24

@@ -15,9 +15,10 @@ from fault_helpers import append_games, findings, fork, game, plain_connection, 
 from sqlalchemy import make_url
 
 from ledger import clock
+from ledger.appending import append
 from ledger.guards import POSTGRES_APPEND_LOCK
 from ledger.migrate import upgrade
-from ledger.store import append, open_ledger
+from ledger.store import open_ledger
 
 Ratings = Callable[..., Any]
 HOUR = 3_600 * 1_000_000

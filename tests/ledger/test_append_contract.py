@@ -8,16 +8,14 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from ledger.appending import CLOCK_TOLERANCE, Appended, append
 from ledger.canonical import parse_instant
 from ledger.errors import ClockBehind
 from ledger.events import Draft, read_event
 from ledger.migrate import upgrade
 from ledger.records import ZERO, chain_hash, leaf_hash
 from ledger.store import (
-    CLOCK_TOLERANCE,
-    Appended,
     Ledger,
-    append,
     chain_hash_at,
     count_by_type,
     head,

@@ -7,11 +7,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 import projections.schema  # noqa: F401  (declares its tables in the same metadata)
+from ledger.appending import append
 from ledger.errors import NotALedger, StoreUnavailable
 from ledger.events import Draft
 from ledger.migrate import configuration, upgrade
 from ledger.schema import SCHEMA_REVISION, metadata
-from ledger.store import append, connect, head, open_ledger, schema_revision
+from ledger.store import connect, head, open_ledger, schema_revision
 
 
 def move(url: str, to: str) -> None:

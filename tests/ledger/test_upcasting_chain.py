@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
+from ledger.appending import insert_rows
 from ledger.canonical import dump
 from ledger.errors import UnknownSchemaVersion
 from ledger.events import TYPES, Draft
 from ledger.records import ZERO, chain_hash, columns, leaf_hash
 from ledger.rejections import Refused
-from ledger.store import connect, insert_rows, open_ledger
+from ledger.store import connect, open_ledger
 from ledger.upcasting import STEPS, Data, check_chain, upcast
 
 

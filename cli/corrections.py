@@ -1,0 +1,313 @@
+"""`correct`, `void`, `reinstate`, `adjust`, `player`: mistakes are put right, and what that changes is shown."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from typing import Any, NamedTuple
+
+import click
+
+from cli import render
+from cli.intake import allow_uncounted_option, placed, rejection_line, result_format, zone_option
+from cli.options import by_option, composed, ignore_clock_option, instant_or_now
+from ledger import clock
+from ledger.canonical import format_instant, parse_object
+from ledger.events import Draft, meaning
+from ledger.importing import Imported, import_items
+from ledger.lineage import Game, live_game
+from ledger.rejections import Refused, shown
+from ledger.sources import STDIN, Item
+from ledger.store import Log, open_ledger
+from projections.admission import Admission
+from projections.effects import Effect, effects
+
+SHOWN_CHANGES = 40
+
+reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
+expect_option = click.option(
+    "--expect", metavar="POSITION", type=click.IntRange(min=1), help="Refuse if a later event than this changed it."
+)
+
+
+class How(NamedTuple):
+    """The ledger, and how a command that puts something right is carried out."""
+
+    db: str
+    by: str
+    form: str
+    dry_run: bool
+    ignore_clock: bool
+
+
+def writing(command: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command the options of all that put something right; they reach it as its first argument, `how`."""
+
+    def carried_out(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
+        return command(How(db, by, form, dry_run, ignore_clock), **rest)
+
+    wrapped: Callable[..., int] = click.pass_obj(wraps(command)(carried_out))
+    for decorator in (result_format, by_option, ignore_clock_option, dry_run_option):
+        wrapped = decorator(wrapped)
+    return wrapped
+
+
+@click.command()
+@click.argument("game_id", metavar="GAME", type=composed)
+@click.argument("players", nargs=-1)
+@reason_option
+@click.option("--game", metavar="NAME", help="Which game it was, such as catan.")
+@click.option("--at", metavar="TIME", help="When it really ended.")
+@zone_option
+@click.option("--group", help="The game group.")
+@click.option("--city", help="The city.")
+@click.option("--league", help="The league.")
+@click.option("--season", help="The season.")
+@click.option("--edit", is_flag=True, help="Open the game in your editor.")
+@allow_uncounted_option
+@expect_option
+@writing
+def correct(
+    how: How, game_id: str, players: tuple[str, ...], reason: str, at: str | None, zone: str | None, edit: bool,
+    allow_uncounted: bool, expect: int | None, **labels: str | None,
+) -> int:  # fmt: skip
+    """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
+
+    \b
+        ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
+        ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
+
+    What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
+    from standard input, as `ratings games --format json` prints it.
+    """
+    given = {name: label for name, label in labels.items() if label is not None}
+    with open_ledger(how.db).reading() as connection:
+        game = live_game(Log(connection).about(f"game:{game_id}"))
+    if game is None:
+        raise click.ClickException(f"game-unknown: no game {shown(game_id)} is recorded; see: ratings games")
+    if edit:
+        new = _edited(game)
+    elif players or given or at is not None:
+        new = {**game.data, **given}
+        if players:
+            new["participants"] = _replaced(game, players)
+        if at is not None:
+            new["occurred_at"] = format_instant(instant_or_now(at, zone, 0))
+    else:
+        new = _read_game()
+    data = {"game_id": game_id, "reason": reason, "game": new}
+    return _enter(
+        how, "game.corrected", data, game.last.event_id, expect,
+        allow_uncounted=allow_uncounted, refuse=partial(_refuse_same, game),
+    )  # fmt: skip
+
+
+def _replaced(game: Game, players: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The participants at their new places; who took part before keeps what else is known of him."""
+    if game.data.get("kind", "placing") != "placing":
+        raise click.UsageError(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
+    before = {participant["player"]: participant for participant in game.data["participants"]}
+    return [{**before.get(new["player"], {}), **new} for new in placed(players)]
+
+
+def _edited(game: Game) -> dict[str, Any]:
+    text = json.dumps({"occurred_at": format_instant(game.occurred_at), **game.data}, ensure_ascii=False, indent=2)
+    edited = click.edit(text + "\n", extension=".json")
+    if edited is None:
+        raise click.ClickException("the editor was left without saving; nothing was recorded")
+    return parse_object(edited.encode())
+
+
+def _read_game() -> dict[str, Any]:
+    if sys.stdin.isatty():
+        raise click.UsageError("name the PLAYERS, what else to correct, or --edit; or give JSON on standard input")
+    found = parse_object(sys.stdin.buffer.read(1 << 20))
+    # the row of `ratings games` and a whole event will do, too
+    found = found["data"] | {"occurred_at": found.get("occurred_at")} if "data" in found else found
+    return {name: value for name, value in found.items() if name not in ("position", "voided") and value is not None}
+
+
+def _refuse_same(before: Game, draft: Draft) -> None:
+    new = parse_object(draft.data.encode())["game"]
+    dated = new.pop("occurred_at", None)
+    same = dated is None or dated == format_instant(before.occurred_at)
+    if same and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
+        raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is recorded like this already")
+
+
+@click.command()
+@click.argument("game_id", metavar="[GAME]", type=composed, required=False)
+@click.option("--event", metavar="ID|POSITION", type=composed, help="Take back an event that is not a game's.")
+@reason_option
+@expect_option
+@writing
+def void(how: How, game_id: str | None, event: str | None, reason: str, expect: int | None) -> int:
+    """Void GAME, so that it counts for nothing; or take back an adjustment, a rename, an account or a ruleset.
+
+    A voided game can be reinstated. A taken-back event stands again when the event that took it back is voided.
+    """
+    if (game_id is None) == (event is None):
+        raise click.UsageError("name a GAME, or another event by --event")
+    if event is None:
+        return _enter(how, "game.voided", {"game_id": game_id, "reason": reason}, expect=expect)
+    with open_ledger(how.db).reading() as connection:
+        log = Log(connection)
+        if log.event(event) is None and event.isascii() and event.isdigit() and len(event) <= 18:
+            event = log.id_at(int(event)) or event
+    return _enter(how, "event.voided", {"id": event, "reason": reason}, expect=expect)
+
+
+@click.command()
+@click.argument("game_id", metavar="GAME", type=composed)
+@reason_option
+@expect_option
+@writing
+def reinstate(how: How, game_id: str, reason: str, expect: int | None) -> int:
+    """Let a voided GAME count again, as it was last corrected."""
+    return _enter(how, "game.reinstated", {"game_id": game_id, "reason": reason}, expect=expect)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("ladder", type=composed)
+@click.argument("player", type=composed)
+@click.argument("points")
+@reason_option
+@click.option("--at", metavar="TIME", help="From when on it counts.  [default: now]")
+@zone_option
+@writing
+def adjust(how: How, ladder: str, player: str, points: str, reason: str, at: str | None, zone: str | None) -> int:
+    """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or begins with there."""
+    data = {"ladder": ladder, "player": player, "points": points, "reason": reason}
+    return _enter(how, "points.adjusted", data, at=at, zone=zone)
+
+
+@click.group()
+def player() -> None:
+    """Give a player another id, or another account."""
+
+
+@player.command()
+@click.argument("player_id", metavar="PLAYER", type=composed)
+@click.argument("new_player", metavar="NEW", type=composed)
+@click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
+@writing
+def rename(how: How, player_id: str, new_player: str, reason: str | None) -> int:
+    """PLAYER is NEW, from his first game on. If NEW has games, too, they are one person's (a merge)."""
+    data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
+    return _enter(how, "player.renamed", data)
+
+
+@player.command()
+@click.argument("player_id", metavar="PLAYER", type=composed)
+@click.argument("kind", type=click.Choice(["premium", "free"]))
+@click.option("--at", metavar="TIME", help="From when on.  [default: now]")
+@zone_option
+@writing
+def account(how: How, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
+    """PLAYER has this account from then on."""
+    return _enter(how, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
+
+
+def _enter(
+    how: How,
+    type_name: str,
+    data: dict[str, Any],
+    looked_at: str | None = None,
+    expect: int | None = None,
+    *,
+    at: str | None = None,
+    zone: str | None = None,
+    allow_uncounted: bool = False,
+    refuse: Callable[[Draft], None] = lambda draft: None,
+) -> int:
+    """Check one event, work out what it changes, append it unless this is a dry run, and tell.
+
+    `looked_at` is the event that it was decided upon, `expect` the position that this must have.
+    """
+    ledger = open_ledger(how.db)
+    event = {"type": type_name, "occurred_at": format_instant(instant_or_now(at, zone, clock.now())), "data": data}
+    entered: list[Draft] = []
+    found: list[Effect] = []
+
+    def look(drafts: Iterator[Draft]) -> None:
+        for draft in drafts:
+            with ledger.reading() as connection:
+                _refuse_unexpected(Log(connection), draft, looked_at, expect)
+                refuse(draft)
+                changes, failed = effects(connection, draft)
+            entered.append(draft)
+            found.extend(changes)
+            for problem in failed:
+                render.note(f"ratings: {problem}")
+
+    try:
+        result = import_items(
+            ledger, [Item(STDIN, 1, event, None)], by=how.by, clock=clock.now, dry_run=how.dry_run,
+            ignore_clock=how.ignore_clock, ladders=partial(Admission, allow_uncounted=allow_uncounted), checked=look,
+        )  # fmt: skip
+    except Refused as problem:
+        result = Imported(rejected=[problem.rejection()], rejected_count=1)
+    return _tell(how, type_name, result, entered, found)
+
+
+def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: int | None) -> None:
+    """Raises `Refused` (changed-meanwhile) if a draft supersedes another event than the one that was looked at."""
+    last = None if draft.supersedes is None else log.event(draft.supersedes)
+    if last is not None and (looked_at not in (None, last.event_id) or expect not in (None, last.position)):
+        what = draft.subject.partition(":")[2]
+        raise Refused(
+            "changed-meanwhile", f"{shown(what)} was last changed at position {last.position}; look at it again"
+        )
+
+
+def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], found: list[Effect]) -> int:
+    position = result.head.position if result.head and result.appended else None
+    if how.form == "json":
+        render.print_json(
+            {
+                "type": type_name,
+                "event_id": entered[0].event_id if entered else None,
+                "position": position,
+                "appended": result.appended,
+                "existing": result.existing,
+                "dry_run": how.dry_run,
+                "rejected": [{"code": r.code, "message": r.message} for r in result.rejected],
+                "changes": [effect.as_json() for effect in found],
+            }
+        )
+        return int(result.rejected_count > 0)
+    if result.rejected_count:
+        render.note(rejection_line(result.rejected[0]._replace(file=None, line=None)))
+        click.echo("Nothing was recorded.")
+        return 1
+    if not entered:
+        click.echo("This is recorded already.")
+        return 0
+    if how.dry_run:
+        click.echo(f"Nothing was recorded; this is what {type_name} would do.")
+    else:
+        click.echo(f"{type_name} is recorded at position {position:,}.")
+    _print_changes(found)
+    return 0
+
+
+def _print_changes(found: list[Effect]) -> None:
+    if not found:
+        click.echo("No points change.")
+        return
+    told = [effect.as_json() for effect in found]
+    columns = {
+        name: render.column_with_gaps([effect[name] for effect in told], signed=name == "change")
+        for name in ("before", "change", "after")
+    }
+    rows = [
+        (effect.ladder, effect.player, columns["before"][i], columns["change"][i], columns["after"][i])
+        for i, effect in enumerate(found)
+    ]
+    click.echo()
+    render.print_table(
+        ("ladder", "player", "before", "change", "after"), rows[:SHOWN_CHANGES], right=("before", "change", "after")
+    )
+    if len(rows) > SHOWN_CHANGES:
+        render.note(f"... and {len(rows) - SHOWN_CHANGES:,} more (--format json lists them)")

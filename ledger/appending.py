@@ -1,0 +1,210 @@
+"""Appending to the log: what is there already is recognised, the rest goes in whole or not at all.
+
+Appends are serialised by the store's own lock, taken before the head is read; a batch is one transaction.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, insert, select
+
+from ledger.canonical import format_instant, parse_object
+from ledger.clock import Clock
+from ledger.errors import ClockBehind, NotEmpty
+from ledger.events import Draft, Ruleset, meaning
+from ledger.lineage import SUPERSEDING, Batch, Both, Events, refuse_stale, superseded
+from ledger.records import Row, build, chain_hash, leaf_hash
+from ledger.rejections import Refused, Rejection, shown
+from ledger.schema import events
+from ledger.store import LOOKUP_SIZE, Head, Ledger, Log, head, pairs, read_live
+from ledger.upcasting import upcast
+
+CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
+
+
+# what speaks against drafts under the lock, given the head before them: (index, refusal) of each
+Recheck = Callable[[Connection, Head, Sequence[tuple[int, Draft]]], list[tuple[int, Rejection]]]
+
+
+class Appended(NamedTuple):
+    """What an append did. With refusals nothing was appended; each stands with the index of its draft."""
+
+    appended: int
+    existing: int
+    refused: list[tuple[int, Rejection]]
+    head: Head
+
+
+def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejection | None]:
+    """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal."""
+    by_id: dict[str, str] = {}
+    game_subjects: dict[str, str] = {}
+    for start in range(0, len(drafts), LOOKUP_SIZE):
+        part = drafts[start : start + LOOKUP_SIZE]
+        ids = events.c.event_id.in_([draft.event_id for draft in part])
+        by_id.update(pairs(connection, select(events.c.event_id, events.c.record).where(ids)))
+        if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
+            # by subject alone: given the type too, SQLite would walk through all games by the index on types
+            about = select(events.c.subject, events.c.event_id, events.c.type).where(events.c.subject.in_(subjects))
+            for row in connection.execute(about):
+                if row.type == "game.recorded":
+                    game_subjects[row.subject] = row.event_id
+    found: dict[int, Rejection | None] = {}
+    for index, draft in enumerate(drafts):
+        published, rejection = _published(connection, draft) if draft.type == "ruleset.published" else (False, None)
+        if published:
+            found[index] = rejection
+        elif draft.event_id in by_id:
+            found[index] = None if same_content(by_id[draft.event_id], draft) else id_conflict(draft)
+        elif draft.type == "game.recorded" and draft.subject in game_subjects:
+            found[index] = game_exists(draft, game_subjects[draft.subject])
+    return found
+
+
+def _published(connection: Connection, draft: Draft) -> tuple[bool, Rejection | None]:
+    """Whether a ruleset's version is published, under whatever id and date, and the refusal if with other content."""
+    given = Ruleset.model_validate(parse_object(draft.data.encode()))
+    until = head(connection).position
+    for _, record in read_live(connection, until=until, subject=draft.subject, type_name="ruleset.published"):
+        other = Ruleset.model_validate(parse_object(record.encode())["data"])
+        if other.version == given.version:
+            return True, None if other == given else version_exists(given)
+    return False, None
+
+
+def version_exists(ruleset: Ruleset) -> Rejection:
+    """The refusal of a version that is published with other content."""
+    return Rejection(
+        "version-exists", f"{ruleset.name} is published already with another content; a change needs a new version"
+    )
+
+
+def id_conflict(draft: Draft) -> Rejection:
+    """The refusal of a draft whose id is taken by another content."""
+    return Rejection(
+        "id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already"
+    )
+
+
+def game_exists(draft: Draft, event_id: str) -> Rejection:
+    """The refusal of a draft whose game is recorded under another event id."""
+    return Rejection(
+        "game-exists",
+        f"{shown(draft.subject.removeprefix('game:'))} is recorded already, by the event {shown(event_id)}",
+    )
+
+
+def same_content(record: str, draft: Draft) -> bool:
+    """Whether a record says what the draft says, defaults filled in."""
+    event = parse_object(record.encode())
+    if event["type"] != draft.type or event["occurred_at"] != format_instant(draft.occurred_at):
+        return False
+    data = upcast(draft.type, event["schema_version"], draft.schema_version, event["data"])
+    given = parse_object(draft.data.encode())
+    return data == given or (
+        meaning(draft.type, draft.occurred_at, data) == meaning(draft.type, draft.occurred_at, given)
+    )
+
+
+def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
+    """The time of the next record: now, or the head's if that is a little later. Raises `ClockBehind`."""
+    now = clock()
+    if before.recorded_at - now > CLOCK_TOLERANCE and not ignore_clock:
+        raise ClockBehind(
+            f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
+            f"{format_instant(now)}; set the clock right, or append with the head's time by --ignore-clock"
+        )
+    return max(now, before.recorded_at)
+
+
+def append(
+    ledger: Ledger,
+    drafts: Sequence[Draft],
+    *,
+    by: str,
+    clock: Clock,
+    ignore_clock: bool = False,
+    recheck: Recheck = lambda connection, before, fresh: [],
+) -> Appended:
+    """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
+
+    The ids and games of `drafts` are distinct. `recheck` is asked under the lock. Raises `ClockBehind`,
+    `StoreUnavailable`.
+    """
+    with ledger.writing() as connection:
+        ledger.dialect.lock_appends(connection)
+        before = head(connection)
+        known = lookup(connection, drafts)
+        refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
+        fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
+        rows: list[Row] = []
+        if fresh and not refused:
+            refused = recheck(connection, before, fresh)
+        if fresh and not refused:
+            recorded_at = next_recorded_at(before, clock, ignore_clock)
+            batch = Batch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
+            chain = before.chain_hash
+            for position, (index, draft) in enumerate(fresh, before.position + 1):
+                try:
+                    supersedes = None if batch is None else _superseded(Both(Log(connection), batch), draft)
+                    row = _row(draft, position, recorded_at, draft.by or by, supersedes, chain)
+                except Refused as problem:
+                    refused.append((index, problem.rejection()))
+                    continue
+                rows.append(row)
+                chain = row.chain_hash
+                if batch is not None:
+                    batch.add(draft, supersedes)
+        if refused:
+            return Appended(0, len(known) - len(refused), refused, before)
+        insert_rows(connection, rows)
+    after = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at) if rows else before
+    return Appended(len(rows), len(known), [], after)
+
+
+def _superseded(events: Events, draft: Draft) -> str | None:
+    """The event that a draft supersedes, the one that it was checked against if there is one. Raises `Refused`."""
+    refuse_stale(events, draft)
+    return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
+
+
+def _row(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None, before: bytes) -> Row:
+    record = build(draft, position, recorded_at, by, supersedes)
+    leaf = leaf_hash(record)
+    return Row(
+        position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, recorded_at, by,
+        supersedes, record, leaf, chain_hash(before, leaf),
+    )  # fmt: skip
+
+
+def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
+    """Rows that continue the log, as they are; the append lock is held."""
+    if values := [row._asdict() for row in rows]:
+        connection.execute(insert(events), values)
+
+
+def require_empty(ledger: Ledger) -> Head:
+    """The head of a ledger without events. Raises `NotEmpty`."""
+    with ledger.reading() as connection:
+        latest = head(connection)
+    if latest.position:
+        raise NotEmpty(
+            f"{ledger.location} holds {latest.position} events; --restore needs an empty ledger "
+            "(make one with: ratings --db NEW init --no-rules)"
+        )
+    return latest
+
+
+def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
+    """Rows of an export into a ledger without events, a transaction per batch. Raises `NotEmpty`."""
+    latest = require_empty(ledger)
+    for rows in batches:
+        with ledger.writing() as connection:
+            ledger.dialect.lock_appends(connection)
+            if head(connection).position != latest.position:
+                raise NotEmpty(
+                    f"somebody else appended to {ledger.location} during the restore; start with a new ledger"
+                )
+            insert_rows(connection, rows)
+        latest = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at)
+    return latest

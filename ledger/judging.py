@@ -1,0 +1,131 @@
+"""Whether a new event fits what the log holds and what waits before it: lines of corrections, identities, ladders."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+
+from ledger.canonical import parse_object
+from ledger.events import Draft, corrected_game
+from ledger.identities import identities, meeting, players_of
+from ledger.lineage import Batch, Both, Events, Known, refuse_stale, superseded, taken_back
+from ledger.rejections import Refused, Rejection, shown
+from ledger.store import Head, Log, changes_behind, head, read_naming
+
+# other people's events that can change what is said of one's own
+WATCHED = ("player.renamed", "event.voided", "ruleset.published")
+
+
+class Ladders(Protocol):
+    """What the ladders say of a new event. The ledger knows nothing of them."""
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raises `Refused` if they cannot take the event; else it counts for what comes behind it."""
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Raises `Refused` if an event cannot be taken back; else it is gone for what comes behind it."""
+
+
+class NoLadders:
+    """Ladders that say nothing."""
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Take every event."""
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Let every event go."""
+
+
+class Waiting(Events, Protocol):
+    """What waits to be appended, searched by name, too."""
+
+    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+        """The waiting events whose text holds one of these names as a whole string, in order."""
+
+
+class Judge:
+    """Judges one new event after the other, and asks again if others append meanwhile."""
+
+    def __init__(
+        self, connection: Connection, waiting: Waiting, ladders: Callable[[Connection], Ladders] = lambda _: NoLadders()
+    ) -> None:
+        self._ladders_of = ladders
+        self._outdated = False
+        self._load(connection, waiting)
+
+    def _load(self, connection: Connection, waiting: Waiting) -> None:
+        self.seen = head(connection).position
+        self._connection = connection
+        self._waiting = waiting
+        self._events = Both(Log(connection), waiting)
+        self._identities = identities(connection, self.seen)
+        self._ladders = self._ladders_of(connection)
+
+    def judge(self, draft: Draft, data: dict[str, Any]) -> str | None:
+        """The id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
+        refuse_stale(self._events, draft)
+        supersedes, game = superseded(self._events, draft.type, data)
+        if draft.type == "game.corrected" and game is not None:
+            corrected, played_at = corrected_game(data, game.occurred_at)
+            self._new("game.recorded", played_at, corrected)
+        elif draft.type == "game.reinstated" and game is not None:
+            self._identities.refuse_game(game.data)
+        elif draft.type == "event.voided":
+            self._void(data["id"])
+        elif draft.type != "game.voided":
+            self._new(draft.type, draft.occurred_at, data)
+        return supersedes
+
+    def recheck(
+        self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
+    ) -> list[tuple[int, Rejection]]:
+        """Under the lock: what speaks against drafts since others appended behind what was seen."""
+        others = before.position != self.seen
+        self._outdated |= others and changes_behind(connection, self.seen, WATCHED)
+        renames = any(draft.type in ("player.renamed", "event.voided") for _, draft in fresh)
+        if not (self._outdated or (others and renames)):
+            return []
+        refused = []
+        batch = Batch()
+        self._load(connection, batch)
+        for index, draft in fresh:
+            try:
+                batch.add(draft, self.judge(draft, parse_object(draft.data.encode())))
+            except Refused as problem:
+                refused.append((index, problem.rejection()))
+        return refused
+
+    def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """An event, or a game as it is corrected, comes into force."""
+        if type_name == "game.recorded":
+            self._identities.refuse_game(data)
+        if type_name == "player.renamed":
+            self._rename(data["player"], data["new_player"])
+        self._ladders.admit(type_name, occurred_at, data)
+
+    def _void(self, event_id: str) -> None:
+        root, was_live = taken_back(self._events, event_id)
+        if not was_live:
+            self._new(root.type, root.occurred_at, root.data)
+            return
+        self._ladders.release(root.type, root.data)
+        if root.type == "player.renamed":
+            self._identities.remove(root.data["player"])
+
+    def _rename(self, player: str, new_player: str) -> None:
+        self._identities.refuse_rename(player, new_player)
+        some, others = self._identities.ids(player), self._identities.ids(new_player)
+        named = [event for event in self._naming(some) if players_of(event) & some]
+        if not named:
+            raise Refused("player-unknown", f"nothing is recorded about {shown(player)}; see: ratings games")
+        if (game_id := meeting(named, self._events, some, others)) is not None:
+            raise Refused(
+                "players-met",
+                f"{shown(player)} and {shown(new_player)} met in {shown(game_id)}, so they are two people; if that "
+                "game is wrong, correct it first",
+            )
+        self._identities.add(player, new_player)
+
+    def _naming(self, names: set[str]) -> Iterator[Known]:
+        yield from read_naming(self._connection, sorted(names))
+        yield from self._waiting.naming(sorted(names))
