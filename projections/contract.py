@@ -12,7 +12,7 @@ from collections.abc import Callable, MutableSequence, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -22,6 +22,10 @@ from ledger.rejections import shown
 INT64_MAX = 2**63 - 1
 # the most points, in units, to which replay lets an adjustment lead; beyond, products of a rule might not fit 64 bits
 UNITS_MAX = 10**16
+# numbers that participants of every kind of game may have; -1 where there is none
+OPTIONAL_COLUMNS = ("seconds_played", "seat")
+# all that a rule may ask for whatever the kind of game; `tied` is the number of seats at the participant's place
+COMMON_COLUMNS = ("place", "status", "seats", "tied", *OPTIONAL_COLUMNS)
 # more participants than a record of 65,535 bytes can hold
 PLAYERS_MAX = 4_096
 # what the column `status` holds
@@ -33,7 +37,8 @@ class Params(BaseModel):
     """The constants of a rule: frozen, nothing unknown, nothing converted.
 
     `start` is in whole points; who has fewer than `min_games` counted games has no rank yet (not qualified). With
-    `carry_over` a season begins with the points that somebody had at the end of his last one instead.
+    `carry_over` a season begins with the points that somebody had at the end of his last one instead. Of a seat that
+    changed hands those count whom `substitution` names.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -41,6 +46,25 @@ class Params(BaseModel):
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     min_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     carry_over: bool = False
+    substitution: Literal["both", "leaver", "substitute", "none"] = "both"
+
+
+class TableParams(Params):
+    """What a league table needs to know: the sum of all results or of the `best_of` best, and what decides ties."""
+
+    best_of: Literal["all"] | Annotated[int, Field(ge=1, le=1_000)] = "all"
+    tie_break: Literal["none", "more wins", "head-to-head"] = "none"
+
+
+class PeriodParams(Params):
+    """What the list of a month needs to know: the score, and the gold of the first places; with `gold_ties = pool` who
+    is tied shares the gold of the tied places, and what does not divide is not paid.
+    """
+
+    score: Literal["mean", "sum"] = "mean"
+    gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
+    gold_ties: Literal["by_place", "pool"] = "by_place"
+    substitution: Literal["both", "leaver", "substitute", "none"] = "none"
 
 
 def _fraction(text: int | str) -> int | str:
@@ -90,6 +114,9 @@ class Rule(NamedTuple):
              What was burned is minted minus the sum of changes, and never negative. It may call plain functions of its
              own module.
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to his change
+    ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
+    counted_min: with fewer counted players a game is not scored
+    remark:  (n, names, columns, params) -> what is to be said of the game as a whole, such as who won it; or None
     """
 
     name: str
@@ -103,6 +130,9 @@ class Rule(NamedTuple):
     check: Callable[[int, Columns, Any], str | None] | None
     score: Score
     explain: Callable[[int, Sequence[str], Numbers, Columns, Any, Numbers], list[list[Term]]]
+    ranking: str = "points"
+    counted_min: int = 2
+    remark: Callable[[int, Sequence[str], Columns, Any], str] | None = None
 
     @property
     def id(self) -> str:

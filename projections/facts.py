@@ -21,17 +21,16 @@ from ledger.canonical import record_instant
 from ledger.errors import StoreDamaged
 from ledger.events import TYPES, Ruleset, corrected_game
 from ledger.games import STATUSES, seats_of
-from ledger.kinds import places
+from ledger.kinds import KINDS, numbers, places
 from ledger.lineage import GAME_TYPES
 from ledger.store import chain_hash_at, head, read_records, read_where
 from ledger.upcasting import upcast
+from projections.contract import OPTIONAL_COLUMNS
 from projections.rulesets import Version, bind
 
 UNRATED, ABORTED, VOIDED = 1, 2, 4
 LABELS = ("game", "kind", "group", "city", "league", "season")
 NONE = -1
-# numbers of a participant that rules may ask for beside place, status and seats, and what stands where none is given
-OPTIONAL_COLUMNS = {"seconds_played": NONE, "seat": NONE, "vp": 0}
 
 
 class Adjustment(NamedTuple):
@@ -107,14 +106,21 @@ class Facts:
     count: array[int] = field(default_factory=_small_numbers)
     seats: array[int] = field(default_factory=_small_numbers)
     flags: array[int] = field(default_factory=lambda: array("b"))
+    kind_start: array[int] = field(default_factory=_numbers)
     labels: dict[str, array[int]] = field(default_factory=lambda: {name: _small_numbers() for name in LABELS})
 
     # one entry a participant
     player: array[int] = field(default_factory=_small_numbers)
     place: array[int] = field(default_factory=_small_numbers)
     status: array[int] = field(default_factory=lambda: array("b"))
+    replaced: array[int] = field(default_factory=lambda: array("b"))  # 1: somebody took over his seat
     optional: dict[str, array[int]] = field(
         default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS}
+    )
+
+    # numbers that only participants of some kind have: from `kind_start` of their game on, in the same order
+    of_kind: dict[str, array[int]] = field(
+        default_factory=lambda: {name: _numbers() for kind in KINDS.values() for name in kind.columns}
     )
 
     # ids as recorded, and for each the number of the id that the same person has now
@@ -144,8 +150,19 @@ class Facts:
         """What a rule calls by this name, for some participants of a game; `seats` is the same for all of them."""
         if name == "seats":
             return [self.seats[row]] * len(participants)
+        if name == "tied":
+            return self._tied(row, participants)
+        if name in self.of_kind:
+            shift = self.kind_start[row] - self.start[row]
+            return [self.of_kind[name][p + shift] for p in participants]
         source = self.place if name == "place" else self.status if name == "status" else self.optional[name]
         return [source[p] for p in participants]
+
+    def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
+        """How many seats have a participant's place; a seat that changed hands counts once."""
+        first = self.start[row]
+        seated = [self.place[p] for p in range(first, first + self.count[row]) if not self.replaced[p]]
+        return [seated.count(self.place[p]) for p in participants]
 
     def person_of(self, participant: int) -> int:
         """The person who is a participant (an index of the participants' arrays): the number of his current id."""
@@ -262,7 +279,8 @@ def _game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str
     if game["game_id"] in facts.rows:
         facts.rows[game["game_id"]] = row
     facts.first_position.append(position)
-    for column in (facts.live_position, facts.occurred_at, facts.start, facts.count, facts.seats, facts.flags):
+    for column in (facts.live_position, facts.occurred_at, facts.start, facts.count, facts.seats, facts.flags,
+                   facts.kind_start):  # fmt: skip
         column.append(0)
     for column in facts.labels.values():
         column.append(NONE)
@@ -284,8 +302,16 @@ def _set_game(facts: Facts, row: int, position: int, occurred_at: int, game: dic
     for participant in participants:
         facts.player.append(_player(facts, participant["player"]))
         facts.status.append(STATUSES.index(participant.get("status", "finished")))
+        facts.replaced.append(0)
+    for participant in participants:
+        if "replaces" in participant:
+            leaver = next(i for i, other in enumerate(participants) if other["player"] == participant["replaces"])
+            facts.replaced[facts.start[row] + leaver] = 1
     for name, column in facts.optional.items():
-        column.extend(participant.get(name, OPTIONAL_COLUMNS[name]) for participant in participants)
+        column.extend(participant.get(name, NONE) for participant in participants)
+    for name, of_kind in numbers(game).items():
+        facts.kind_start[row] = len(facts.of_kind[name])
+        facts.of_kind[name].extend(of_kind)
 
 
 def _row(facts: Facts, game_id: str) -> int:

@@ -14,6 +14,7 @@ from projections.facts import Facts
 from projections.ladders import Stream
 from projections.rulesets import Version
 
+
 class Step(NamedTuple):
     """What one game or adjustment did to one player. Of an adjustment, `game` is None and `position` its own."""
 

@@ -18,7 +18,7 @@ from ledger.events import Ruleset
 from ledger.kinds import KINDS
 from ledger.rejections import shown
 from ledger.zones import start_of
-from projections.contract import PLAYERS_MAX, Params, Rule
+from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, Params, Rule
 from projections.registry import rule, rule_names
 
 # in the order in which `init` publishes them
@@ -94,6 +94,9 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     problems = [
         *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
           for kind in ruleset.scope.kind if kind not in KINDS),
+        *(Problem("scope.kind", f"{found.id} needs the {name} of the participants, which games of kind {kind} lack")
+          for kind in ruleset.scope.kind if kind in KINDS
+          for name in found.columns if name not in (*COMMON_COLUMNS, *KINDS[kind].columns)),
         *(Problem("partition.bands", f"the band {band} ends before it begins")
           for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
