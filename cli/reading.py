@@ -1,4 +1,4 @@
-"""`ladders`, `standings`, `history`, `explain`, `books`: what the facts mean."""
+"""`ladders`, `standings`, `history`, `books`: what the facts mean."""
 
 import sys
 from collections.abc import Iterator
@@ -11,20 +11,24 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.options import Coordinates, axes, composed, format_option, known_position, played_instant
+from ledger import clock
 from ledger.canonical import format_instant
 from ledger.store import Ledger, open_ledger
-from projections import standings as results
 from projections.contract import exact
-from projections.facts import Facts, decode
-from projections.ladders import Stream, streams
-from projections.replay import RuleFailure, replay
+from projections.explaining import UnknownGame, current_id, history
+from projections.facts import decode
+from projections.ladders import Stream, parse_name, streams
+from projections.lists.contract import Standing
+from projections.periods import period_of
+from projections.replay import RuleFailure
+from projections.standings import Ladders, Standings, UnknownLadder, books, time_zone
 
 
 class Reading(NamedTuple):
-    """An opened ledger with its facts at the asked coordinates."""
+    """An opened ledger with its ladders at the asked coordinates."""
 
     connection: Connection
-    facts: Facts
+    ladders: Ladders
     coordinates: Coordinates
 
     def stated(self) -> dict[str, Any]:
@@ -34,16 +38,19 @@ class Reading(NamedTuple):
 
 
 @contextmanager
-def _reading(ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None) -> Iterator[Reading]:
-    """Facts for one ladder; unknown names are usage errors, a failing rule is a refusal with its place."""
+def reading_of(
+    ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None, rules: str | None
+) -> Iterator[Reading]:
+    """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
     with ledger.reading() as connection:
         try:
-            zone = results.time_zone(connection, ladder)
+            zone = time_zone(connection, ladder)
             facts = decode(connection, known_position(connection, known_at, zone))
-            yield Reading(connection, facts, Coordinates(played_instant(as_of, zone), facts.position))
-        except results.UnknownLadder as problem:
+            coordinates = Coordinates(played_instant(as_of, zone), facts.position)
+            yield Reading(connection, Ladders(facts, coordinates.as_of, rules), coordinates)
+        except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
-        except results.UnknownGame as problem:
+        except UnknownGame as problem:
             raise click.ClickException(str(problem)) from None
         except RuleFailure as problem:
             raise click.ClickException(
@@ -91,36 +98,72 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
 @click.pass_obj
 def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
     """Who stands where on LADDER, such as club-catan-elo/all."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
-        outcome, _ = replay(stream)
-        found = results.standings(stream, outcome)
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        found = reading.ladders.standings(ladder)
+        unfinished = _unfinished(reading.ladders, ladder)
     if form == "json":
         render.print_json(
             {"ladder": ladder, "ruleset": found.ruleset, **reading.stated(), "games": found.games,
-             "digest": found.digest, "rows": found.json_rows()}
+             "digest": found.digest, **({"open": True} if unfinished else {}), "rows": found.json_rows()}
         )  # fmt: skip
     elif form == "csv":
-        rows = [
-            (r.rank, r.player, render.spreadsheet(exact(r.points, found.scale)), r.games, r.qualified)
-            for r in found.rows
-        ]
-        render.print_csv(results.Standing._fields, rows)
+        _print_csv(found)
     else:
-        _print_standings(ladder, found, reading.stated())
+        _print_standings(ladder, found, reading.stated(), unfinished)
 
 
-def _print_standings(ladder: str, found: results.Standings, stated: dict[str, Any]) -> None:
+def _unfinished(ladders: Ladders, ladder: str) -> str | None:
+    """That the period of a list still runs or has not begun, or None."""
+    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    if period is None:
+        return None
+    now = clock.now()
+    if now < period.start:
+        return "The period of this list has not begun."
+    return "The period of this list still runs." if now <= period.end else None
+
+
+def _print_csv(found: Standings) -> None:
+    header = ["rank", "player", "points", "games", "qualified"]
+    rows = [
+        [row.rank, row.player, render.spreadsheet(str(row.value(found.scale))), row.games, row.qualified]
+        for row in found.rows
+    ]  # fmt: skip
+    if any(row.gold is not None for row in found.rows):
+        header.append("gold")
+        rows = [[*cells, row.gold] for cells, row in zip(rows, found.rows, strict=True)]
+    if any(row.places is not None for row in found.rows):
+        header.append("places")
+        rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    render.print_csv(header, rows)
+
+
+def _places(row: Standing) -> str:
+    return " ".join(map(str, row.places or ()))
+
+
+def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfinished: str | None) -> None:
     click.echo(f"{ladder}: {found.games:,} games under {found.ruleset}, known at position {stated['known_at']:,}")
     if stated["as_of"]:
         click.echo(f"played up to {stated['as_of'][:19].replace('T', ' ')} UTC")
+    if unfinished:
+        click.echo(unfinished)
     click.echo()
     if not found.rows:
         render.note("Nobody is on this ladder.")
         return
-    points = render.column([exact(r.points, found.scale) for r in found.rows])
-    rows = [(r.rank or "-", r.player, p, r.games) for r, p in zip(found.rows, points, strict=True)]
-    render.print_table(("rank", "player", "points", "games"), rows, right=("rank", "points", "games"))
+    points = render.column([str(row.value(found.scale)) for row in found.rows])
+    header = ["rank", "player", "points", "games"]
+    rows: list[list[render.Cell]] = [
+        [r.rank or "-", r.player, p, r.games] for r, p in zip(found.rows, points, strict=True)
+    ]
+    if any(row.gold is not None for row in found.rows):
+        header.append("gold")
+        rows = [[*cells, row.gold or ""] for cells, row in zip(rows, found.rows, strict=True)]
+    if any(row.places is not None for row in found.rows):
+        header.append("places")
+        rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    render.print_table(header, rows, right=("rank", "points", "games", "gold"))
 
 
 @click.command(name="history")
@@ -133,10 +176,9 @@ def history_(
     db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
-        player = results.current_id(reading.facts, player)
-        rows = results.history(reading.connection, reading.facts, stream, player)
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        player = current_id(reading.ladders.facts, player)
+        rows = history(reading.connection, reading.ladders, ladder, player)
     if form == "json":
         render.print_json({"player": player, "ladder": ladder, **reading.stated(), "rows": rows})
         return
@@ -170,70 +212,6 @@ def history_(
     )  # fmt: skip
 
 
-@click.command(name="explain")
-@click.argument("game", type=composed)
-@click.argument("ladder", type=composed)
-@axes
-@format_option
-@click.pass_obj
-def explain_(
-    db: str, game: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
-) -> None:
-    """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        row = results.row_of_game(reading.connection, reading.facts, game)
-        found = results.explain(reading.facts, ladder, game, row, reading.coordinates.as_of, rules)
-    found = {**found, **reading.stated()}
-    if form == "json":
-        render.print_json(found)
-    elif form == "csv":
-        header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
-        render.print_csv(header, list(_explained_rows(found)))
-    else:
-        _print_explained(found)
-
-
-def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    for player in found["players"]:
-        points = [render.spreadsheet(player[name]) for name in ("before", "change", "after")]
-        for term in player["terms"] or [{"term": "", "amount": "0", "detail": player.get("why_not", "")}]:
-            yield (
-                player["player"],
-                player["place"],
-                *points,
-                term["term"],
-                render.spreadsheet(term["amount"]),
-                term["detail"],
-            )
-
-
-def _print_explained(found: dict[str, Any]) -> None:
-    click.echo(
-        f"{render.plain(found['game_id'])} on {found['ladder']}, played {render.moment(found['occurred_at'])} UTC"
-        + (f", under {found['ruleset']}" if found["ruleset"] else "")
-    )
-    if not found["counted"]:
-        click.echo(f"Not counted: {render.plain(found['why_not'])}.")
-        return
-    for player in found["players"]:
-        name = render.plain(player["player"])
-        click.echo(
-            f"\n{player['place']}. {name}: {render.human(player['before'])} "
-            f"{render.human(player['change'], 6, signed=True)} = {render.human(player['after'])}"
-        )
-        if reason := player.get("why_not"):
-            click.echo(f"   does not count: {reason}")
-        amounts = render.column([term["amount"] for term in player["terms"]], 6, signed=True)
-        for term, amount in zip(player["terms"], amounts, strict=True):
-            click.echo(f"   {amount:>11}  {render.plain(term['term'])}: {term['detail']}")
-            if term.get("note"):
-                click.echo(f"   {'':11}  {term['note']}")
-    created = {account["account"]: Fraction(account["amount"]) for account in found["accounts"]}
-    if any(created.values()):
-        told = [f"{name} {render.human(str(abs(amount)), 6)}" for name, amount in created.items() if amount]
-        click.echo(f"\nNot zero-sum: {', '.join(told)}.")
-
-
 ACCOUNTS = {
     "players": "what the players have together",
     "start": "what they began with",
@@ -250,10 +228,9 @@ ACCOUNTS = {
 @click.pass_obj
 def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
     """The trial balance of LADDER. What the players have against where it came from; it sums to zero."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
-        found = results.standings(stream, replay(stream)[0])
-    accounts = [(name, exact(amount, found.scale)) for name, amount in results.books(found)]
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        found = reading.ladders.standings(ladder)
+    accounts = [(name, exact(amount, found.scale)) for name, amount in books(found)]
     total = sum(Fraction(amount) for _, amount in accounts)
     if form == "json":
         render.print_json(

@@ -17,8 +17,9 @@ from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_live
 from projections.facts import Facts, apply
-from projections.ladders import counted, parse_name, partition_values, refuse_name, why_not_scored, why_out_of_scope
+from projections.ladders import parse_name, partition_values, refuse_name
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_sequel
+from projections.scope import counted, why_not_scored, why_out_of_scope
 
 
 class Admission:
@@ -84,7 +85,8 @@ class Admission:
                 continue
             participants = counted(facts, 0, version)
             # too few counted players is no fault of the game
-            reason = why_not_scored(facts, 0, version, participants) if len(participants) > 1 else None
+            enough = len(participants) >= version.rule.counted_min
+            reason = why_not_scored(facts, 0, version, participants) if enough else None
             ladders = ["/".join((version.ruleset.id, *v)) for v in partition_values(facts, 0, version.ruleset)]
             if reason is not None and ladders:
                 raise Refused(
@@ -100,6 +102,10 @@ class Admission:
             )
         if reason := refuse_name(name, versions[0].ruleset):
             raise Refused("unknown-ladder", f"{shown(data['ladder'])} is no ladder: {reason}")
+        if versions[0].rule.ranking in ("period", "annual"):
+            raise Refused(
+                "ladder-not-adjustable", f"{data['ladder']} is a list of a month or year, whose points are not adjusted"
+            )
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
         if points * scale != int(points * scale):

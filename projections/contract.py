@@ -29,6 +29,8 @@ COMMON_COLUMNS = ("place", "status", "seats", "tied", *OPTIONAL_COLUMNS)
 # more participants than a record of 65,535 bytes can hold
 PLAYERS_MAX = 4_096
 # what the column `status` holds
+FINISHED = STATUSES.index("finished")
+SURRENDERED = STATUSES.index("surrendered")
 SUBSTITUTE = STATUSES.index("substitute")
 LEAVERS = tuple(STATUSES.index(status) for status in LEAVER_STATUSES)
 
@@ -81,8 +83,8 @@ def _fraction(text: int | str) -> int | str:
 # a positive number, exact: an integer, or a string such as "7.5" or "64/3"
 PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
 
-# whole percentages by place: the row of n players has the key "n" and n entries
-Percentages = dict[str, list[int]]
+# whole numbers by place: the row of n players has the key "n" and n entries
+Rows = dict[str, list[int]]
 
 
 class Term(NamedTuple):
@@ -162,33 +164,62 @@ def decimal(units: int, scale: int, places: int = 6) -> str:
     return f"-{text}" if units < 0 and whole else text
 
 
+def joined(names: Sequence[str]) -> str:
+    """Names as a sentence lists them.
+
+    >>> joined(["anna"]), joined(["anna", "ben", "cleo"])
+    ('anna', 'anna, ben and cleo')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def no_table() -> Numbers:
     """The table of a rule that needs none."""
     return ()
 
 
-def refuse_percentages(key: str, rows: Percentages) -> str | None:
-    """Why these rows, given under `key`, cannot be used, or None."""
+def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str | None:
+    """Why these rows of `what`, given under `key` for up to so many players, cannot be used, or None."""
     if not rows:
         return f"{key}: a row for at least one number of players is needed"
     for name, row in rows.items():
-        if not re.fullmatch(r"[2-9]|[1-9][0-9]", name):
-            return f"{key}: {shown(name)} is not a number of players from 2 to 99"
+        if not re.fullmatch(r"[2-9]|[1-9][0-9]", name) or int(name) > players_max:
+            return f"{key}: {shown(name)} is not a number of players from 2 to {players_max}"
         if len(row) != int(name):
-            return f"{key}.{name}: {name} players need {name} percentages, one for each place; here are {len(row)}"
+            return f"{key}.{name}: {name} players need {name} {what}, one for each place; here are {len(row)}"
+    return None
+
+
+def refuse_percentages(key: str, rows: Rows) -> str | None:
+    """Why these rows of percentages, given under `key`, cannot be used, or None."""
+    if reason := refuse_rows(key, rows, "percentages"):
+        return reason
+    for name, row in rows.items():
         if wrong := [percentage for percentage in row if not 0 <= percentage <= 100]:
             return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {shown(wrong[0])}"
     return None
 
 
-def flat_percentages(rows: Percentages) -> tuple[int, ...]:
+def flat_rows(rows: Rows) -> tuple[int, ...]:
     """The rows from 2 players on, one behind the other, missing ones as zeros; that of n begins at n(n - 1)/2 - 1.
 
-    >>> flat_percentages({"2": [0, 16], "3": [0, 13, 20]})
+    >>> flat_rows({"2": [0, 16], "3": [0, 13, 20]})
     (0, 16, 0, 13, 20)
     """
     largest = max(map(int, rows))
     return tuple(value for n in range(2, largest + 1) for value in rows.get(str(n), [0] * n))
+
+
+def told_sizes(rows: Rows) -> str:
+    """For which numbers of players there are rows, in words.
+
+    >>> told_sizes({"2": [0, 16], "5": [0, 10, 16, 22, 28]})
+    '2 or 5'
+    """
+    sizes = sorted(map(int, rows))
+    gapless = len(sizes) > 2 and sizes[-1] - sizes[0] == len(sizes) - 1
+    return f"{sizes[0]} to {sizes[-1]}" if gapless else " or ".join(map(str, sizes))
 
 
 def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:

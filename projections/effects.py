@@ -1,6 +1,8 @@
 """What a new event does to the points of every ladder: the standings with it against those without it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -8,11 +10,12 @@ from sqlalchemy import Connection
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
-from projections.contract import exact
-from projections.facts import Facts, apply, decode, settle
-from projections.ladders import Stream, order, parse_name, streams
-from projections.replay import RuleFailure, replay
-from projections.standings import row_of_game
+from projections.explaining import row_of_game
+from projections.facts import apply, decode, settle
+from projections.ladders import Stream, parse_name
+from projections.replay import RuleFailure
+from projections.rulesets import Version
+from projections.standings import Ladders
 
 
 class Effect(NamedTuple):
@@ -20,15 +23,14 @@ class Effect(NamedTuple):
 
     ladder: str
     player: str
-    before: int | None
-    after: int | None
-    scale: int
+    before: Fraction | None
+    after: Fraction | None
 
     def as_json(self) -> dict[str, str | None]:
         """Points as exact strings; no change where somebody comes onto the ladder or leaves it."""
         change = None if self.before is None or self.after is None else self.after - self.before
         points = {"before": self.before, "change": change, "after": self.after}
-        told = {name: None if units is None else exact(units, self.scale) for name, units in points.items()}
+        told = {name: None if value is None else str(value) for name, value in points.items()}
         return {"ladder": self.ladder, "player": self.player, **told}
 
 
@@ -43,52 +45,56 @@ def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[st
         row = facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
     slugs = {None if row is None else facts.label("game", row), data.get("game", {}).get("game")}
     touched = _touched(draft.type, data, slugs - {None})
-    before = _streams(facts, touched)
+    # the copy keeps what `settle` replaces, and its streams are made before the event is applied
+    before = Ladders(copy(facts))
+    old = _streams(before, touched)
     apply(facts, facts.position + 1, event)
     settle(facts)
-    after = _streams(facts, touched)
+    after = Ladders(facts)
+    new = _streams(after, touched)
     renamed = (data["player"], data["new_player"]) if draft.type == "player.renamed" else None
     found: list[Effect] = []
     failed: list[str] = []
-    for name in sorted(before.keys() | after.keys()):
+    for name in sorted(old.keys() | new.keys()):
+        if _same(old.get(name), new.get(name)):
+            continue
         try:
-            found += _compared(name, before.get(name), after.get(name), renamed)
+            found += _compared(name, _points(before, old.get(name)), _points(after, new.get(name)), renamed)
         except RuleFailure as error:
             failed.append(f"{name} cannot be replayed: the rule failed at position {error.place(facts)}: {error}")
     return found, failed
 
 
-class _Touched(NamedTuple):
-    """Which rulesets an event may matter to: those that score one of these games, or this one; None: any."""
-
-    slugs: set[str] | None = None
-    ruleset_id: str | None = None
-
-
-def _touched(type_name: str, data: dict[str, Any], slugs: set[str]) -> _Touched:
+def _touched(type_name: str, data: dict[str, Any], slugs: set[str]) -> Callable[[Version], bool]:
+    """Whether an event may matter to the ladders of a version."""
     if type_name in GAME_TYPES:
-        return _Touched(slugs=slugs)
+        return lambda version: not slugs.isdisjoint(version.ruleset.scope.game)
     if type_name == "points.adjusted":
-        return _Touched(ruleset_id=parse_name(data["ladder"]).ruleset_id)
-    return _Touched(ruleset_id=data["id"] if type_name == "ruleset.published" else None)
+        ruleset_id = parse_name(data["ladder"]).ruleset_id
+        return lambda version: version.ruleset.id == ruleset_id
+    if type_name == "ruleset.published":
+        return lambda version: data["id"] in (version.ruleset.id, getattr(version.params, "of", None))
+    return lambda version: True
 
 
-def _streams(facts: Facts, touched: _Touched) -> dict[str, Stream]:
+def _streams(ladders: Ladders, touched: Callable[[Version], bool]) -> dict[str, Stream]:
     """The streams of all ladders of the rulesets that may be touched."""
-    ordered = order(facts)
+    facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
-        games = {slug for version in versions for slug in version.ruleset.scope.game}
-        by_game = touched.slugs is None or touched.slugs & games
-        if by_game and touched.ruleset_id in (None, ruleset_id) and ruleset_id not in facts.unusable:
-            found |= streams(facts, versions, ordered=ordered)
+        if ruleset_id not in facts.unusable and any(map(touched, versions)):
+            found |= ladders.every(ruleset_id)
+            for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
+                ladders.every(other)
     return found
 
 
 def _same(one: Stream | None, other: Stream | None) -> bool:
-    """Whether two streams replay the same, so that neither need be replayed."""
+    """Whether two streams come to the same, so that neither need be replayed."""
     if one is None or other is None:
         return one is other
+    if one.rule.ranking == "annual":
+        return False  # it depends on accounts and on other lists, too
     return (
         (one.names, one.offsets, one.players, one.columns, one.version, one.versions)
         == (other.names, other.offsets, other.players, other.columns, other.version, other.versions)
@@ -97,28 +103,20 @@ def _same(one: Stream | None, other: Stream | None) -> bool:
     )
 
 
+def _points(ladders: Ladders, stream: Stream | None) -> dict[str, Fraction]:
+    if stream is None:
+        return {}
+    found = ladders.of_stream(stream)
+    return {row.player: row.value(found.scale) for row in found.rows}
+
+
 def _compared(
-    ladder: str, before: Stream | None, after: Stream | None, renamed: tuple[str, str] | None
+    ladder: str, old: dict[str, Fraction], new: dict[str, Fraction], renamed: tuple[str, str] | None
 ) -> Iterator[Effect]:
-    if _same(before, after):
-        return
-    old, new = _points(before), _points(after)
     if renamed is not None and renamed[0] in old and renamed[1] not in old:
         # another id alone changes no points; two that become one do
         old[renamed[1]] = old.pop(renamed[0])
-    scale = next(stream.rule.scale for stream in (after, before) if stream is not None)
-    for player in _by_change(old, new):
-        yield Effect(ladder, player, old.get(player), new.get(player), scale)
-
-
-def _by_change(old: dict[str, int], new: dict[str, int]) -> Iterable[str]:
-    """The players whose points differ, who gained most first."""
     changed = [player for player in old.keys() | new.keys() if old.get(player) != new.get(player)]
-    return sorted(changed, key=lambda player: (old.get(player, 0) - new.get(player, 0), player))
-
-
-def _points(stream: Stream | None) -> dict[str, int]:
-    if stream is None:
-        return {}
-    outcome, _ = replay(stream)
-    return {name: outcome.points[number] for number, name in enumerate(stream.names) if outcome.seen[number]}
+    # who gained most comes first
+    for player in sorted(changed, key=lambda player: (old.get(player, 0) - new.get(player, 0), player)):
+        yield Effect(ladder, player, old.get(player), new.get(player))

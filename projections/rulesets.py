@@ -108,8 +108,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
             problems.append(Problem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder"))
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
-    if ruleset.freeze != "none":
-        problems.append(Problem("freeze", f"{ruleset.freeze} is not available; versions change with the date (none)"))
+    if ruleset.freeze == "league-start" and "league" not in by:
+        problems.append(Problem("freeze", "a league keeps the version that it began under, so partition by league"))
     if params.carry_over and "season" not in by:
         problems.append(Problem("params.carry_over", "points carry over from season to season, so partition by season"))
     if bands and "players" not in by:
@@ -131,6 +131,8 @@ def refuse_sequel(new: Version, old: Version) -> Problem | None:
         if getattr(new.ruleset, member) != before:
             what = before.model_dump(exclude_defaults=True) if member == "partition" else before
             return Problem(member, f"all versions of {new.ruleset.id} share it; {old.ruleset.name} has {shown(what)}")
+    if new.rule.ranking != old.rule.ranking:
+        return Problem("rule", f"{new.rule.id} makes another kind of list than {old.ruleset.name}")
     if new.rule.scale != old.rule.scale:
         return Problem("rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}")
     return None
