@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ledger.games import Game
-from ledger.kinds import b5, placing
+from ledger.kinds import b5, battle, diplomacy, placing
 
 
 class Kind(NamedTuple):
@@ -27,6 +27,8 @@ class Kind(NamedTuple):
 KINDS = {
     "placing": Kind(placing.PlacingGame, placing.check, placing.places),
     "b5": Kind(b5.B5Game, b5.check, b5.places, b5.COLUMNS, b5.numbers),
+    "battle": Kind(battle.BattleGame, battle.check, battle.places, battle.COLUMNS, battle.numbers),
+    "diplomacy": Kind(diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.COLUMNS, diplomacy.numbers),
 }
 
 
