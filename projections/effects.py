@@ -9,9 +9,9 @@ from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
 from projections.contract import exact
-from projections.facts import Facts, apply, decode, settle
+from projections.facts import Facts, RuleFailure, apply, decode, settle
 from projections.ladders import Stream, order, parse_name, streams
-from projections.replay import RuleFailure, replay
+from projections.replay import replay
 from projections.standings import row_of_game
 
 
@@ -43,19 +43,19 @@ def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[st
         row = facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
     slugs = {None if row is None else facts.label("game", row), data.get("game", {}).get("game")}
     touched = _touched(draft.type, data, slugs - {None})
-    before = _streams(facts, touched)
+    failed: list[str] = []
+    before = _streams(facts, touched, failed)
     apply(facts, facts.position + 1, event)
     settle(facts)
-    after = _streams(facts, touched)
+    after = _streams(facts, touched, failed)
     renamed = (data["player"], data["new_player"]) if draft.type == "player.renamed" else None
     found: list[Effect] = []
-    failed: list[str] = []
     for name in sorted(before.keys() | after.keys()):
         try:
             found += _compared(name, before.get(name), after.get(name), renamed)
         except RuleFailure as error:
-            failed.append(f"{name} cannot be replayed: the rule failed at position {error.place(facts)}: {error}")
-    return found, failed
+            failed.append(_failure(facts, error))
+    return found, list(dict.fromkeys(failed))
 
 
 class _Touched(NamedTuple):
@@ -73,16 +73,24 @@ def _touched(type_name: str, data: dict[str, Any], slugs: set[str]) -> _Touched:
     return _Touched(ruleset_id=data["id"] if type_name == "ruleset.published" else None)
 
 
-def _streams(facts: Facts, touched: _Touched) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be touched."""
+def _streams(facts: Facts, touched: _Touched, failed: list[str]) -> dict[str, Stream]:
+    """The streams of all ladders of the rulesets that may be touched; what cannot be replayed is added to `failed`."""
     ordered = order(facts)
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
         games = {slug for version in versions for slug in version.ruleset.scope.game}
         by_game = touched.slugs is None or touched.slugs & games
         if by_game and touched.ruleset_id in (None, ruleset_id) and ruleset_id not in facts.unusable:
-            found |= streams(facts, versions, ordered=ordered)
+            try:
+                found |= streams(facts, versions, ordered=ordered)
+            except RuleFailure as error:
+                failed.append(_failure(facts, error))
+    failed += [problem.reason for problem in facts.unusable.values() if problem.reason not in failed]
     return found
+
+
+def _failure(facts: Facts, error: RuleFailure) -> str:
+    return f"{error.ladder} cannot be replayed: the rule failed at position {error.place(facts)}: {error}"
 
 
 def _same(one: Stream | None, other: Stream | None) -> bool:

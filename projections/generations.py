@@ -15,9 +15,9 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, text, tupl
 from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.store import Ledger
-from projections.facts import Facts, decode
+from projections.facts import Facts, RuleFailure, decode
 from projections.ladders import order, streams
-from projections.replay import RuleFailure, replay
+from projections.replay import replay
 from projections.schema import generation_ladders, generation_standings, generations, live_generation
 from projections.standings import Standings, standings
 
@@ -86,7 +86,11 @@ def compute(facts: Facts) -> Iterator[Standings | Failure]:
     for ruleset_id, unusable in sorted(facts.unusable.items()):
         yield Failure(ruleset_id, unusable.position, unusable.reason)
     for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
-        found = streams(facts, facts.rulesets[ruleset_id], ordered=ordered)
+        try:
+            found = streams(facts, facts.rulesets[ruleset_id], ordered=ordered)
+        except RuleFailure as error:
+            yield Failure(ruleset_id, error.place(facts), str(error))
+            continue
         for ladder in sorted(found):
             try:
                 outcome, _ = replay(found[ladder])

@@ -21,7 +21,7 @@ from ledger.games import STATUSES
 from ledger.rejections import shown
 from ledger.zones import zone
 from projections.contract import Rule
-from projections.facts import ABORTED, LABELS, NONE, UNRATED, VOIDED, Adjustment, Facts
+from projections.facts import ABORTED, LABELS, NONE, UNRATED, VOIDED, Adjustment, Facts, RuleFailure
 from projections.rulesets import Version, band_range, in_force
 
 
@@ -200,7 +200,10 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
     if version.rule.check is None:
         return None
     columns = [facts.column(name, row, participants) for name in version.rule.columns]
-    return version.rule.check(len(participants), columns, version.params)
+    try:
+        return version.rule.check(len(participants), columns, version.params)
+    except Exception as error:
+        raise RuleFailure(version.ruleset.id, f"{type(error).__name__}: {error}", row) from error
 
 
 def why_not_counted(

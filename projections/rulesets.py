@@ -86,7 +86,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     except ValueError as error:
         return None, [Problem("rule", str(error))]
     if found is None:
-        return None, [Problem("rule", f"{shown(ruleset.rule)} is not registered; there are {', '.join(rule_names())}")]
+        return None, [Problem("rule", f"{shown(ruleset.rule)} is not installed; there are {', '.join(rule_names())}")]
     try:
         params = found.params.model_validate(ruleset.params)
     except ValidationError as error:

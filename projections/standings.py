@@ -16,7 +16,7 @@ from ledger.events import Ruleset
 from ledger.rejections import shown
 from ledger.store import head, read_records_at, read_where
 from projections.contract import Term, exact
-from projections.facts import Facts
+from projections.facts import Facts, RuleFailure
 from projections.ladders import (
     Stream,
     games_before,
@@ -27,7 +27,7 @@ from projections.ladders import (
     why_left_out,
     why_not_counted,
 )
-from projections.replay import Outcome, RuleFailure, Step, replay, start_of
+from projections.replay import Outcome, Step, replay, start_of
 from projections.rulesets import Version, newest
 
 
@@ -245,7 +245,7 @@ def explain(
             raise RuleFailure(ladder, f"{type(error).__name__}: {error}", row) from error
         burned = minted - sum(change)
         names = [facts.name_of(p) for p in participants]
-        terms = version.rule.explain(n, names, before, columns, version.params, change)
+        terms = _terms(ladder, row, version, names, before, columns, change)
         for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
             counted_players[player] = _explained(
                 player, had, moved, scale, [_term(reason, scale) for reason in reasons]
@@ -263,6 +263,26 @@ def explain(
             {"account": "burned", "amount": exact(burned, scale)},
         ],
     }
+
+
+def _terms(
+    ladder: str,
+    row: int,
+    version: Version,
+    names: list[str],
+    before: list[int],
+    columns: Sequence[Any],
+    change: list[int],
+) -> list[list[Term]]:
+    """What a rule gives as the reasons of the changes. Raises `RuleFailure`, also where they do not sum to them."""
+    try:
+        terms = version.rule.explain(len(names), names, before, columns, version.params, change)
+        sums = [sum(term.amount for term in mine) for mine in terms]
+    except Exception as error:
+        raise RuleFailure(ladder, f"explain: {type(error).__name__}: {error}", row) from error
+    if sums != change:
+        raise RuleFailure(ladder, f"explain: the terms sum to {sums}, the changes are {change}", row)
+    return terms
 
 
 def _term(term: Term, scale: int) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from checked_integers import checked
 
 from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
-from projections.registry import rule, rule_names
+from projections.registry import BUILT_IN, rule
 from projections.rules import pairwise_elo
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
@@ -39,7 +39,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         {"k_total": "64/3", "rounding": "total", "scale": 173, "start": 1500},
     ],
 }
-CASES = [(name, params) for name in rule_names() for params in PARAMS[name]]
+CASES = [(name, params) for name in BUILT_IN for params in PARAMS[name]]
 
 
 Board = tuple[int, list[int], list[list[int]]]
@@ -145,7 +145,7 @@ def test_no_step_of_score_leaves_64_bits_at_the_most_points_that_replay_allows(n
         assert change == scored(found, params, n, points, columns)[1]
 
 
-@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_a_rule_is_registered_under_its_own_name_and_number(name):
     assert rule(name).id == name
     assert rule(name).scale > 0
