@@ -14,6 +14,7 @@ from cli.options import by_option, composed, ignore_clock_option, instant_or_now
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft, meaning
+from ledger.games import seats_of
 from ledger.identities import Identities, identities
 from ledger.importing import Imported, import_items
 from ledger.kinds import KINDS
@@ -113,14 +114,12 @@ def _replaced(game: Game, players: tuple[str, ...], people: Identities) -> list[
     if game.data.get("kind", "placing") != "placing":
         raise click.UsageError(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
-    new = [
-        {
-            **participant,
-            **before.get(people.current(composed(participant["player"])), {}),
-            "place": participant["place"],
-        }
-        for participant in placed(players)
-    ]
+    new: list[dict[str, Any]] = []
+    for cell in players:
+        place = seats_of({"participants": new}) + 1
+        for player in placed((cell,)):
+            there = before.get(people.current(composed(player["player"])), {})
+            new.append({**player, **there, "place": place})
     try:
         KINDS["placing"].check({**game.data, "participants": new})
     except Refused as problem:
