@@ -10,7 +10,7 @@ UV ?= uv
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(RUN_VENV)/ready  ## the main job on a small league, in a ledger that is thrown away
+demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, in a ledger that is thrown away
 	@$(RUN_VENV)/bin/ratings demo
 
 test: check  ## style, types, and all tests, the ones of the docs included

@@ -14,7 +14,10 @@ from cli.options import by_option, composed, ignore_clock_option, instant_or_now
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft, meaning
+from ledger.games import seats_of
+from ledger.identities import Identities, identities
 from ledger.importing import Imported, import_items
+from ledger.kinds import KINDS
 from ledger.lineage import Game, live_game
 from ledger.rejections import Refused, shown
 from ledger.sources import STDIN, Item
@@ -79,23 +82,26 @@ def correct(
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
 
     What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
-    from standard input, as `ratings games --format json` prints it.
+    from standard input, as `ratings games GAME --format json` prints it.
     """
+    moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(at, zone, 0))}
     given = {name: label for name, label in labels.items() if label is not None}
     with open_ledger(how.db).reading() as connection:
         game = live_game(Log(connection).about(f"game:{game_id}"))
-    if game is None:
-        raise click.ClickException(f"game-unknown: no game {shown(game_id)} is recorded; see: ratings games")
-    if edit:
-        new = _edited(game)
-    elif players or given or at is not None:
-        new = {**game.data, **given}
-        if players:
-            new["participants"] = _replaced(game, players)
-        if at is not None:
-            new["occurred_at"] = format_instant(instant_or_now(at, zone, 0))
-    else:
-        new = _read_game()
+        people = identities(connection)
+    try:
+        if game is None:
+            raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games")
+        if edit:
+            new = _edited(game)
+        elif players or given or moved:
+            # an empty label takes it away
+            new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
+            new |= {"participants": _replaced(game, players, people)} if players else {}
+        else:
+            new = _read_game()
+    except Refused as problem:
+        return _refuse(how, "game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(
         how, "game.corrected", data, game.last.event_id, expect,
@@ -103,12 +109,23 @@ def correct(
     )  # fmt: skip
 
 
-def _replaced(game: Game, players: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The participants at their new places; who took part before keeps what else is known of him."""
+def _replaced(game: Game, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
+    """The participants at their new places; who took part before keeps his id there and what else is known of him."""
     if game.data.get("kind", "placing") != "placing":
         raise click.UsageError(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
-    before = {participant["player"]: participant for participant in game.data["participants"]}
-    return [{**before.get(new["player"], {}), **new} for new in placed(players)]
+    before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
+    new: list[dict[str, Any]] = []
+    for cell in players:
+        place = seats_of({"participants": new}) + 1
+        for player in placed((cell,)):
+            there = before.get(people.current(composed(player["player"])), {})
+            new.append({**player, **there, "place": place})
+    try:
+        KINDS["placing"].check({**game.data, "participants": new})
+    except Refused as problem:
+        hint = "" if problem.code != "score-contradicts-place" else "; --edit or JSON on standard input changes both"
+        raise Refused(problem.code, problem.message + hint) from None
+    return new
 
 
 def _edited(game: Game) -> dict[str, Any]:
@@ -123,8 +140,11 @@ def _read_game() -> dict[str, Any]:
     if sys.stdin.isatty():
         raise click.UsageError("name the PLAYERS, what else to correct, or --edit; or give JSON on standard input")
     found = parse_object(sys.stdin.buffer.read(1 << 20))
-    # the row of `ratings games` and a whole event will do, too
-    found = found["data"] | {"occurred_at": found.get("occurred_at")} if "data" in found else found
+    # what `ratings games GAME` prints and a whole event will do, too
+    if isinstance(rows := found.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
+        found = rows[0]
+    if isinstance(data := found.get("data"), dict):
+        found = data | {"occurred_at": found.get("occurred_at")}
     return {name: value for name, value in found.items() if name not in ("position", "voided") and value is not None}
 
 
@@ -247,8 +267,12 @@ def _enter(
             ignore_clock=how.ignore_clock, ladders=partial(Admission, allow_uncounted=allow_uncounted), checked=look,
         )  # fmt: skip
     except Refused as problem:
-        result = Imported(rejected=[problem.rejection()], rejected_count=1)
+        return _refuse(how, type_name, problem)
     return _tell(how, type_name, result, entered, found)
+
+
+def _refuse(how: How, type_name: str, problem: Refused) -> int:
+    return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], [])
 
 
 def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: int | None) -> None:

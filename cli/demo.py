@@ -1,4 +1,4 @@
-"""`demo`: the main job on a small league, in a ledger that is thrown away, with the commands that do it."""
+"""`demo`: the main jobs on a small club's games, in a ledger that is thrown away, with the commands that do them."""
 
 import os
 import shlex
@@ -23,8 +23,22 @@ STEPS = (
      "# the table of New Year's Eve as it is now, and as it was known before.",
      ("import late-game.jsonl", "standings club-catan-elo/all --as-of 2024-12-31",
       "standings club-catan-elo/all --as-of 2024-12-31 --known-at {before_late_game}")),
-    ("How one player's rating moved at the tables of three and four.", ("history mira club-catan-elo/3-4",)),
-    ("And why: one game, pair by pair.", ("explain wl-18 club-catan-elo/3-4",)),
+    ("How one player's rating moved at the tables of three and four.",
+     ("history mira club-catan-elo/3-4 --as-of 2024-12-31",)),
+    ("And why: one game, pair by pair.", ("explain wl-09 club-catan-elo/3-4",)),
+    ("Another evening, another rule. In Galactic Magnate everybody contributes to\n"
+     "# who is placed better. The bonus is minted, what rounding leaves is burned.",
+     ("import magnate-night.jsonl --by mira", "explain gm-2 galactic-points")),
+    ("The Babylon 5 league: everybody antes a tenth, two are tied for 2nd and 3rd.\n"
+     "# Who has fewer than five games has no rank yet.",
+     ("import b5-season.jsonl --by mira", "explain b5-5 b5-league/2025-1", "standings b5-league/2025-1")),
+    ("A mistake: Åke won gm-4, not Ada. What would a correction change? Then it is\n"
+     "# made, and every game behind gm-4 follows.",
+     ("correct gm-4 Åke Ada --reason swapped --by mira --dry-run",
+      "correct gm-4 Åke Ada --reason swapped --by mira")),
+    ("Nothing was overwritten: the whole story of that game. And the books: what\n"
+     "# the players have is what they began with, what was minted and what burned.",
+     ("log gm-4", "books galactic-points")),
     ("A rule is fixed. The new version scores all games again; the old one can\n"
      "# still be asked.",
      ("rules publish club-catan-elo-2.toml", "standings club-catan-elo/all",
@@ -36,6 +50,7 @@ STEPS = (
 NEXT = """Next, in a folder of your own:
   ratings init                          a ledger in ratings.db
   ratings import games.csv --dry-run    what your own results would do
+  ratings correct GAME ... --dry-run    what a correction would change
   ratings rules show club-catan-elo     what is scored, and what is assumed
   ratings --help                        everything else
 """
@@ -44,7 +59,7 @@ NEXT = """Next, in a folder of your own:
 @click.command()
 @click.option("--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there.")
 def demo(keep: str | None) -> int:
-    """Show the main job on a small league. The ledger is thrown away."""
+    """Show the main jobs on a small club's games. The ledger is thrown away."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
             return _play(Path(folder))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import click
@@ -12,11 +13,21 @@ from cli.options import composed, format_option, known_position, played_instant
 from ledger.canonical import format_instant, record_instant
 from ledger.identities import identities, players_of
 from ledger.kinds import places
-from ledger.lineage import GAME_TYPES, live_game
-from ledger.store import Log, known_event, open_ledger, read_naming, read_records, read_records_at, read_where
+from ledger.lineage import GAME_TYPES, Known, live_game
+from ledger.store import (
+    Log,
+    known_event,
+    open_ledger,
+    read_naming,
+    read_records,
+    read_records_at,
+    read_where,
+    taken_back_ids,
+)
 
 
 @click.command()
+@click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--game", "slug", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
@@ -25,9 +36,16 @@ from ledger.store import Log, known_event, open_ledger, read_naming, read_record
 @format_option
 @click.pass_obj
 def games(
-    db: str, slug: str | None, player: str | None, limit: int, as_of: str | None, known_at: str | None, form: str
+    db: str,
+    game_id: str | None,
+    slug: str | None,
+    player: str | None,
+    limit: int,
+    as_of: str | None,
+    known_at: str | None,
+    form: str,
 ) -> None:
-    """The recorded games, by the time they were played."""
+    """The recorded games as they stand, by the time they were played; or the one that is named."""
     ledger = open_ledger(db)
     found: list[_Listed] = []
     instant = played_instant(as_of, "UTC")
@@ -43,7 +61,8 @@ def games(
                 listed = changed.get(event["data"]["game_id"]) or _Listed(
                     record_instant(event["occurred_at"]), position, event["data"], False
                 )
-                if (instant is None or listed.played_at <= instant) and _wanted(listed.data, slug, ids):
+                late = instant is not None and listed.played_at > instant
+                if not late and game_id in (None, listed.data["game_id"]) and _wanted(listed.data, slug, ids):
                     found.append(listed)
             if limit and len(found) > 2 * limit + 10_000:
                 found = sorted(found, key=_replay_order)[-limit:]
@@ -128,11 +147,13 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
             of_subject = [*read_where(connection, until=until, subject=f"game:{subject}"),
                           *read_where(connection, until=until, subject=f"event:{subject}")]  # fmt: skip
             ids = identities(connection, until).ids(subject)
-            of_player = [event.position or 0 for event in read_naming(connection, sorted(ids), until)
-                         if ids & players_of(event)]  # fmt: skip
+            of_player = list(_about_player(Log(connection, until), ids))
             records = sorted({*of_subject, *read_records_at(connection, of_player).items()})
-    events = [json.loads(record) for _, record in records]
-    events = events[-limit:] if limit else events
+        events = [json.loads(record) for _, record in records]
+        events = events[-limit:] if limit else events
+        gone = taken_back_ids(connection, until)
+        targets = {event["data"]["id"]: Log(connection).event(event["data"]["id"])
+                   for event in events if event["type"] == "event.voided"}  # fmt: skip
     if form == "json":
         render.print_json({"rows": events})
         return
@@ -146,7 +167,13 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
         render.print_table(
             ("position", "recorded (UTC)", "by", "type", "what"),
             [
-                (row[0], render.moment(row[4]), row[5], row[1], _what(event))
+                (
+                    row[0],
+                    render.moment(row[4]),
+                    row[5],
+                    row[1],
+                    _what(event, targets) + (" (taken back)" if event["id"] in gone else ""),
+                )
                 for row, event in zip(rows, events, strict=True)
             ],
             right=("position",),
@@ -155,8 +182,23 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
         render.note(f"Nothing is recorded about {subject!r}." if subject else "The log is empty.")
 
 
-def _what(event: dict[str, Any]) -> str:
+def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
+    """The positions of the events about somebody, and of those that take them back."""
+    for event in read_naming(log.connection, sorted(ids), log.until):
+        if ids & players_of(event):
+            yield event.position or 0
+            later = None if event.type in GAME_TYPES else log.successor(event.event_id)
+            while later is not None:
+                yield later.position or 0
+                later = log.successor(later.event_id)
+
+
+def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
     data = event["data"]
+    if event["type"] == "event.voided":
+        target = targets[data["id"]]
+        what = data["id"] if target is None else f"{target.type} at position {target.position}"
+        return f"takes back {what}: {data['reason']}"
     if event["type"] == "game.recorded":
         return f"{data['game_id']}: {_result(data)}"
     if event["type"] == "game.corrected":
@@ -166,7 +208,7 @@ def _what(event: dict[str, Any]) -> str:
     if event["type"] == "player.renamed":
         return f"{data['player']} is {data['new_player']}" + (f": {data['reason']}" if "reason" in data else "")
     if "reason" in data and "points" not in data:
-        return f"{data.get('game_id', data.get('id'))}: {data['reason']}"
+        return f"{data['game_id']}: {data['reason']}"
     if event["type"] == "points.adjusted":
         return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
     if event["type"] == "ruleset.published":

@@ -10,10 +10,9 @@ from ledger import clock
 from ledger.canonical import format_instant
 from ledger.store import open_ledger
 from projections.explaining import current_id
-from projections.facts import decode
+from projections.facts import RuleFailure, decode
 from projections.ladders import parse_name
 from projections.periods import period_of
-from projections.replay import RuleFailure
 from projections.standings import Ladders, Standings
 from projections.statistics import Statistics, statistics
 

@@ -40,7 +40,8 @@ def rebuild_(db: str, form: str) -> int:
 
 def _summary(done: Rebuilt, seconds: float) -> str:
     return (
-        f"generation {done.generation}: {done.ladders:,} ladders, {done.rows:,} standings from {done.games:,} games "
+        f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
+        f"from {render.count(done.games, 'game')} "
         f"at position {done.position:,}, in {seconds:.1f} s"
     )
 

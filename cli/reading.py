@@ -16,11 +16,10 @@ from ledger.canonical import format_instant
 from ledger.store import Ledger, open_ledger
 from projections.contract import exact
 from projections.explaining import UnknownGame, current_id, history
-from projections.facts import decode
+from projections.facts import RuleFailure, decode
 from projections.ladders import Stream, parse_name, streams
 from projections.lists.contract import Standing
 from projections.periods import period_of
-from projections.replay import RuleFailure
 from projections.standings import Ladders, Standings, UnknownLadder, books, time_zone
 
 
@@ -71,7 +70,10 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
     found: dict[str, Stream] = {}
     for _, versions in sorted(facts.rulesets.items()):
         instant = played_instant(as_of, versions[0].ruleset.time_zone)
-        found |= sorted(streams(facts, versions, as_of=instant).items())
+        try:
+            found |= sorted(streams(facts, versions, as_of=instant).items())
+        except RuleFailure as problem:
+            render.note(f"ratings: {problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}")
     for unusable in facts.unusable.values():
         render.note(f"ratings: {unusable.reason}")
     rows = [
@@ -143,7 +145,8 @@ def _places(row: Standing) -> str:
 
 
 def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfinished: str | None) -> None:
-    click.echo(f"{ladder}: {found.games:,} games under {found.ruleset}, known at position {stated['known_at']:,}")
+    games = render.count(found.games, "game")
+    click.echo(f"{ladder}: {games} under {found.ruleset}, known at position {stated['known_at']:,}")
     if stated["as_of"]:
         click.echo(f"played up to {stated['as_of'][:19].replace('T', ' ')} UTC")
     if unfinished:
@@ -214,10 +217,10 @@ def history_(
 
 ACCOUNTS = {
     "players": "what the players have together",
-    "start": "what they began with",
-    "minted": "points that rules created",
-    "burned": "points that got lost in rounding",
-    "adjusted": "what people added or took",
+    "start": "less what they began with",
+    "minted": "less what rules created",
+    "burned": "plus what vanished under rules, as in rounding",
+    "adjusted": "less what people added",
 }
 
 
@@ -241,7 +244,8 @@ def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules:
     elif form == "csv":
         render.print_csv(("account", "amount"), [(name, render.spreadsheet(amount)) for name, amount in accounts])
     else:
-        click.echo(f"{ladder}: {found.games:,} games of {len(found.rows):,} players under {found.ruleset}\n")
+        players = render.count(len(found.rows), "player")
+        click.echo(f"{ladder}: {render.count(found.games, 'game')} of {players} under {found.ruleset}\n")
         amounts = render.column([*(amount for _, amount in accounts), str(total)], 6)
         rows = [(name, amount, ACCOUNTS[name]) for (name, _), amount in zip(accounts, amounts, strict=False)]
         render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))

@@ -121,6 +121,15 @@ def spreadsheet(points: str) -> str:
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the singular or the plural.
+
+    >>> count(1, "game"), count(1_000, "game")
+    ('1 game', '1,000 games')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def moment(instant: str) -> str:
     """A record's time for people: minutes, UTC."""
     return f"{instant[:10]} {instant[11:16]}"

@@ -1,6 +1,7 @@
 """`init`, `status`, `doctor`: making a ledger and looking after it."""
 
 import platform
+import textwrap
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -28,9 +29,13 @@ def init(db: str, no_rules: bool, by: str) -> None:
     published = [] if no_rules else publish_shipped(open_ledger(db), by, only_new_ids=True)
     with ledger.reading() as connection:
         latest = head(connection)
-    click.echo(f"The ledger {ledger.location} is ready, {_count(latest.position, 'event')}.")
+    click.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
     if published:
-        click.echo(click.wrap_text(f"Rulesets published: {', '.join(published)}.", subsequent_indent="  "))
+        click.echo(
+            textwrap.fill(
+                f"Rulesets published: {', '.join(published)}.", 78, subsequent_indent="  ", break_on_hyphens=False
+            )
+        )
 
 
 @click.command()
@@ -66,7 +71,7 @@ def status(db: str, form: str) -> None:
         ("last recorded", found["recorded_at"] or "nothing yet"),
         *((name, count) for name, count in sorted(found["events"].items())),
         ("stored standings", "none yet: ratings rebuild" if generation is None else
-         f"generation {generation.generation}, {_count(latest.position - generation.position, 'event')} behind"),
+         f"generation {generation.generation}, {render.count(latest.position - generation.position, 'event')} behind"),
     ]  # fmt: skip
     (render.print_csv if form == "csv" else render.print_table)(("what", "value"), rows)
 
@@ -111,7 +116,3 @@ def _optional(package: str, use: str) -> tuple[str, str, str, str]:
         return "ok", package, version(package), ""
     except PackageNotFoundError:
         return "-", package, "not installed", use
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

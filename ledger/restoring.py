@@ -9,8 +9,9 @@ from contextlib import closing
 from itertools import islice
 
 from ledger.appending import append_restored, require_empty
+from ledger.identities import Identities
 from ledger.importing import CHUNK_EVENTS, Imported
-from ledger.lineage import SUPERSEDING, superseded
+from ledger.lineage import SUPERSEDING, superseded, voided_ids
 from ledger.records import ZERO, Row, restored
 from ledger.rejections import Refused, shown
 from ledger.sources import read_lines
@@ -44,8 +45,10 @@ def _rows(name: str) -> Iterator[Row]:
 
 def _unique(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, as long as ids and games occur once and what supersedes stands in line. Raises `Refused`."""
+    renames = _Renames()
     with closing(Lines()) as seen:
         for row in rows:
+            renames.check(row)
             supersedes = _end_of_line(seen, row) if row.type in SUPERSEDING else None
             if row.supersedes != supersedes:
                 raise _mismatch(
@@ -54,6 +57,33 @@ def _unique(rows: Iterator[Row]) -> Iterator[Row]:
             if not seen.add(row):
                 raise _mismatch(row, "repeats the id or the game of an earlier one")
             yield row
+
+
+class _Renames:
+    """The renames of a restore, which must never lead in a circle, and lead each id to one."""
+
+    def __init__(self) -> None:
+        self._renames: dict[str, tuple[str, str]] = {}
+        self._voids: list[tuple[str, str]] = []
+
+    def check(self, row: Row) -> None:
+        """Take a row in. Raises `Refused` if the renames that are live after it do not fit together."""
+        if row.type not in ("player.renamed", "event.voided"):
+            return
+        data = json.loads(row.record)["data"]
+        if row.type == "player.renamed":
+            self._renames[row.event_id] = (data["player"], data["new_player"])
+        else:
+            self._voids.append((row.event_id, data["id"]))
+        gone = voided_ids(self._voids)
+        people = Identities()
+        for event_id, (player, new_player) in self._renames.items():
+            if event_id not in gone:
+                try:
+                    people.refuse_rename(player, new_player)
+                except Refused as problem:
+                    raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
+                people.add(player, new_player)
 
 
 def _end_of_line(seen: Lines, row: Row) -> str | None:

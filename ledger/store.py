@@ -207,11 +207,14 @@ def read_live(
 ) -> list[tuple[int, str]]:
     """Like `read_where`, without the events that are taken back."""
     found = read_where(connection, until=until, type_name=type_name, subject=subject)
-    voids = read_where(connection, until=until, type_name="event.voided") if found else []
-    if not voids:
-        return found
-    gone = voided_ids((void.event_id, void.data["id"]) for void in (known_event(*row) for row in voids))
-    return [row for row in found if known_event(*row).event_id not in gone]
+    gone = taken_back_ids(connection, until) if found else set()
+    return [row for row in found if known_event(*row).event_id not in gone] if gone else found
+
+
+def taken_back_ids(connection: Connection, until: int) -> set[str]:
+    """The ids of the events that are taken back, after the events up to a position."""
+    voids = (known_event(*row) for row in read_where(connection, until=until, type_name="event.voided"))
+    return voided_ids((void.event_id, void.data["id"]) for void in voids)
 
 
 def known_event(position: int, record: str) -> Known:

@@ -16,7 +16,7 @@ from ledger.canonical import format_instant
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_live
-from projections.facts import Facts, apply
+from projections.facts import Facts, RuleFailure, apply
 from projections.ladders import parse_name, partition_values, refuse_name
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_sequel
 from projections.scope import counted, why_not_scored, why_out_of_scope
@@ -28,14 +28,18 @@ class Admission:
     def __init__(self, connection: Connection, allow_uncounted: bool = False) -> None:
         self.allow_uncounted = allow_uncounted
         self.versions: dict[str, list[Version]] = {}
+        self._unusable: dict[str, str] = {}
         self._connection = connection
         self._until = head(connection).position
         # how often each ruleset's ladders are adjusted by what waits
         self._adjusted: Counter[str] = Counter()
         for position, record in read_live(connection, until=self._until, type_name="ruleset.published"):
-            version, _ = bind(Ruleset.model_validate(json.loads(record)["data"]), position)
+            ruleset = Ruleset.model_validate(json.loads(record)["data"])
+            version, problems = bind(ruleset, position)
             if version is not None:
                 self._add(version)
+            else:
+                self._unusable[ruleset.id] = f"{ruleset.name} cannot be used here: {problems[0].message}"
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Raises `Refused` if the ladders cannot take the event; else it counts for what comes behind it."""
@@ -86,7 +90,10 @@ class Admission:
             participants = counted(facts, 0, version)
             # too few counted players is no fault of the game
             enough = len(participants) >= version.rule.counted_min
-            reason = why_not_scored(facts, 0, version, participants) if enough else None
+            try:
+                reason = why_not_scored(facts, 0, version, participants) if enough else None
+            except RuleFailure as problem:
+                reason = f"its rule {version.rule.id} fails: {problem}"
             ladders = ["/".join((version.ruleset.id, *v)) for v in partition_values(facts, 0, version.ruleset)]
             if reason is not None and ladders:
                 raise Refused(
@@ -96,6 +103,8 @@ class Admission:
     def _adjustment(self, data: dict[str, Any]) -> None:
         name = parse_name(data["ladder"])
         versions = self.versions.get(name.ruleset_id)
+        if name.ruleset_id in self._unusable:
+            raise Refused("bad-ruleset", f"{shown(data['ladder'])}: {self._unusable[name.ruleset_id]}")
         if versions is None:
             raise Refused(
                 "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(data['ladder'])})"

@@ -11,9 +11,8 @@ from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
 from projections.explaining import row_of_game
-from projections.facts import apply, decode, settle
+from projections.facts import Facts, RuleFailure, apply, decode, settle
 from projections.ladders import Stream, parse_name
-from projections.replay import RuleFailure
 from projections.rulesets import Version
 from projections.standings import Ladders
 
@@ -46,23 +45,23 @@ def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[st
     slugs = {None if row is None else facts.label("game", row), data.get("game", {}).get("game")}
     touched = _touched(draft.type, data, slugs - {None})
     # the copy keeps what `settle` replaces, and its streams are made before the event is applied
+    failed: list[str] = []
     before = Ladders(copy(facts))
-    old = _streams(before, touched)
+    old = _streams(before, touched, failed)
     apply(facts, facts.position + 1, event)
     settle(facts)
     after = Ladders(facts)
-    new = _streams(after, touched)
+    new = _streams(after, touched, failed)
     renamed = (data["player"], data["new_player"]) if draft.type == "player.renamed" else None
     found: list[Effect] = []
-    failed: list[str] = []
     for name in sorted(old.keys() | new.keys()):
         if _same(old.get(name), new.get(name)):
             continue
         try:
             found += _compared(name, _points(before, old.get(name)), _points(after, new.get(name)), renamed)
         except RuleFailure as error:
-            failed.append(f"{name} cannot be replayed: the rule failed at position {error.place(facts)}: {error}")
-    return found, failed
+            failed.append(_failure(facts, error))
+    return found, list(dict.fromkeys(failed))
 
 
 def _touched(type_name: str, data: dict[str, Any], slugs: set[str]) -> Callable[[Version], bool]:
@@ -77,16 +76,25 @@ def _touched(type_name: str, data: dict[str, Any], slugs: set[str]) -> Callable[
     return lambda version: True
 
 
-def _streams(ladders: Ladders, touched: Callable[[Version], bool]) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be touched."""
+def _streams(ladders: Ladders, touched: Callable[[Version], bool], failed: list[str]) -> dict[str, Stream]:
+    """The streams of all ladders of the rulesets that may be touched; what cannot be replayed is added to `failed`."""
     facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
-        if ruleset_id not in facts.unusable and any(map(touched, versions)):
-            found |= ladders.every(ruleset_id)
+        if ruleset_id in facts.unusable or not any(map(touched, versions)):
+            continue
+        try:
             for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
                 ladders.every(other)
+            found |= ladders.every(ruleset_id)
+        except RuleFailure as error:
+            failed.append(_failure(facts, error))
+    failed += [problem.reason for problem in facts.unusable.values() if problem.reason not in failed]
     return found
+
+
+def _failure(facts: Facts, error: RuleFailure) -> str:
+    return f"{error.ladder} cannot be replayed: the rule failed at position {error.place(facts)}: {error}"
 
 
 def _same(one: Stream | None, other: Stream | None) -> bool:

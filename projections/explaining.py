@@ -14,7 +14,7 @@ from ledger.canonical import format_instant
 from ledger.rejections import shown
 from ledger.store import read_records_at, read_where
 from projections.contract import Term, exact
-from projections.facts import Facts
+from projections.facts import Facts, RuleFailure
 from projections.ladders import (
     Stream,
     games_before,
@@ -23,7 +23,7 @@ from projections.ladders import (
 )
 from projections.lists import LISTS
 from projections.periods import local_time
-from projections.replay import Outcome, RuleFailure, Step, replay, start_of
+from projections.replay import Outcome, Step, replay, start_of
 from projections.rulesets import Version, newest
 from projections.scope import why_left_out, why_not_counted
 from projections.standings import Ladders
@@ -119,7 +119,7 @@ def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, 
             raise RuleFailure(ladder, f"{type(error).__name__}: {error}", row) from error
         burned = minted - sum(change)
         names = [facts.name_of(p) for p in participants]
-        terms = version.rule.explain(n, names, before, columns, version.params, change)
+        terms = _terms(ladder, row, version, names, before, columns, change)
         remark = None if version.rule.remark is None else version.rule.remark(n, names, columns, version.params)
         for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
             counted_players[player] = _explained(
@@ -155,6 +155,21 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
         month = "/".join([params.of, *values[:-1], f"{local:%Y-%m}"])
         return f"an annual list has no games of its own, it sums the places of months; see {month}"
     return None
+
+
+def _terms(
+    ladder: str, row: int, version: Version, names: list[str], before: list[int], columns: Sequence[Any],
+    change: list[int],
+) -> list[list[Term]]:  # fmt: skip
+    """What a rule gives as the reasons of the changes. Raises `RuleFailure`, also where they do not sum to them."""
+    try:
+        terms = version.rule.explain(len(names), names, before, columns, version.params, change)
+        sums = [sum(term.amount for term in mine) for mine in terms]
+    except Exception as error:
+        raise RuleFailure(ladder, f"explain: {type(error).__name__}: {error}", row) from error
+    if sums != change:
+        raise RuleFailure(ladder, f"explain: the terms sum to {sums}, the changes are {change}", row)
+    return terms
 
 
 def _term(term: Term, scale: int) -> dict[str, str]:

@@ -185,6 +185,24 @@ class Facts:
         return row
 
 
+class RuleFailure(Exception):
+    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points ran out of bounds.
+
+    `ladder` is its name, or that of its ruleset. `row` is the game's in the facts, or None where `position` names an
+    adjustment.
+    """
+
+    def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.ladder = ladder
+        self.row = row
+        self.position = position
+
+    def place(self, facts: Facts) -> int:
+        """The log position of the game or adjustment."""
+        return facts.live_position[self.row] if self.row is not None else self.position or 0
+
+
 def decode(connection: Connection, known_at: int | None = None) -> Facts:
     """The facts recorded up to a position (default: the head)."""
     latest = head(connection)

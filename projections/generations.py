@@ -15,9 +15,8 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, text, tupl
 from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.store import Ledger
-from projections.facts import Facts, decode
+from projections.facts import Facts, RuleFailure, decode
 from projections.lists.contract import Standing
-from projections.replay import RuleFailure
 from projections.schema import generation_ladders, generation_standings, generations, live_generation
 from projections.standings import Ladders, Standings
 
@@ -86,7 +85,12 @@ def compute(facts: Facts) -> Iterator[Standings | Failure]:
     for ruleset_id, unusable in sorted(facts.unusable.items()):
         yield Failure(ruleset_id, unusable.position, unusable.reason)
     for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
-        for ladder, stream in sorted(ladders.every(ruleset_id).items()):
+        try:
+            found = ladders.every(ruleset_id)
+        except RuleFailure as error:
+            yield Failure(ruleset_id, error.place(facts), str(error))
+            continue
+        for ladder, stream in sorted(found.items()):
             try:
                 yield ladders.of_stream(stream)
             except RuleFailure as error:

@@ -36,7 +36,10 @@ def rule(name: str) -> Rule | None:
         raise ValueError(f"the rule {name} is registered by several packages: {', '.join(e.value for e in outside)}")
     if not outside:
         return None
-    loaded = outside[0].load()
+    try:
+        loaded = outside[0].load()
+    except Exception as error:
+        raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {error}") from error
     if not isinstance(loaded, Rule) or loaded.id != name:
         raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
     return loaded

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from projections.contract import UNITS_MAX
-from projections.facts import Facts
+from projections.facts import RuleFailure
 from projections.ladders import Stream
 from projections.rulesets import Version
 
@@ -43,23 +43,6 @@ class Outcome:
     burned: int = 0
     adjusted: int = 0
     last_version: int | None = None
-
-
-class RuleFailure(Exception):
-    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points ran out of bounds.
-
-    `row` is the game's in the facts, or None where `position` names an adjustment.
-    """
-
-    def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
-        super().__init__(message)
-        self.ladder = ladder
-        self.row = row
-        self.position = position
-
-    def place(self, facts: Facts) -> int:
-        """The log position of the game or adjustment."""
-        return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
 def start_of(player: str, version: Version, carried: dict[str, int]) -> int:

@@ -25,7 +25,8 @@ from projections.registry import rule, rule_names
 SHIPPED = (
     "galactic-points-1", "b5-league-1", "youplay-league-1", "youplay-bluemax-1", "italia-2010-1", "club-catan-elo-1",
     "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03", "catan-open-pre-2008-03",
-    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0", "youplay-wsim-v1", "youplay-wsim-v2",
+    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
+    "youplay-wsim-v1", "youplay-wsim-v2",
 )  # fmt: skip
 # the same in every ledger, so that the export of one can be imported into another
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
@@ -90,7 +91,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     except ValueError as error:
         return None, [Problem("rule", str(error))]
     if found is None:
-        return None, [Problem("rule", f"{shown(ruleset.rule)} is not registered; there are {', '.join(rule_names())}")]
+        return None, [Problem("rule", f"{shown(ruleset.rule)} is not installed; there are {', '.join(rule_names())}")]
     try:
         params = found.params.model_validate(ruleset.params)
     except ValidationError as error:

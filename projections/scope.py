@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ledger.events import Ruleset
 from ledger.games import STATUSES
-from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Facts
+from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Facts, RuleFailure
 from projections.periods import local_time
 from projections.rulesets import Version, in_force
 
@@ -83,7 +83,10 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
     if version.rule.check is None:
         return None
     columns = [facts.column(name, row, participants) for name in version.rule.columns]
-    return version.rule.check(len(participants), columns, version.params)
+    try:
+        return version.rule.check(len(participants), columns, version.params)
+    except Exception as error:
+        raise RuleFailure(version.ruleset.id, f"{type(error).__name__}: {error}", row) from error
 
 
 def why_not_counted(

@@ -74,8 +74,9 @@ def refusals() -> str:
             "",
             "## Refusals",
             "",
-            "Input that `ratings import`, `record` and `rules publish` do not take. With `--format json` each stands "
-            "in `rejected` with its file, line, code and message.",
+            "Input that `ratings import`, `record`, `rules publish` and the commands of "
+            "[corrections](corrections.md) do not take. With `--format json` each stands in `rejected` with its code "
+            "and message, and of a file its name and line.",
             "",
             "| code | meaning |",
             "|---|---|",
@@ -99,7 +100,9 @@ def rules() -> str:
         "# Rules and shipped rulesets",
         NOTE,
         "A rule is a scoring function with a number. A ruleset names a rule and sets its parameters; how to write one "
-        "is told in [rulesets.md](rulesets.md).",
+        "is told in [rulesets.md](rulesets.md). A rule of your own is a package: [adding-a-rule.md](adding-a-rule.md). "
+        "What `start`, `min_games` and `carry_over` mean, which every rule has, is told in "
+        "[rulesets.md](rulesets.md#parameters).",
     ]
     for name, module_name in BUILT_IN.items():
         module = import_module(module_name)

@@ -6,6 +6,7 @@ import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -47,16 +48,22 @@ def postgres_server() -> Iterator[str]:
         server.cleanup()
 
 
+@contextmanager
+def _postgres_database(server: str) -> Iterator[str]:
+    name = f"ratings_test_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    # no connection stays open meanwhile: tests fork
+    yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """The URL of an empty database that is dropped after the test."""
-    name = f"ratings_test_{uuid.uuid4().hex}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    # no connection stays open meanwhile: tests fork
-    yield make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with _postgres_database(postgres_server) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -74,6 +81,18 @@ def ledger_url(store: str) -> str:
     return store
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a ledger without events that the tests of a module share, of each kind in turn."""
+    with ExitStack() as stack:
+        if request.param == "postgres":
+            store = stack.enter_context(_postgres_database(request.getfixturevalue("postgres_server")))
+        else:
+            store = f"sqlite:///{tmp_path_factory.mktemp('shared') / 'ratings.db'}"
+        upgrade(store)
+        yield store
+
+
 class Result(NamedTuple):
     """What a command ended with and what it wrote."""
 
@@ -82,14 +101,14 @@ class Result(NamedTuple):
     stderr: str
 
 
-@pytest.fixture
-def ratings(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+@pytest.fixture(scope="session")
+def ratings() -> Callable[..., Result]:
     """A function that runs the command line in this process: `ratings("status", db=url)`."""
 
     def run(*arguments: object, db: str | None = None, input: str | bytes | None = None) -> Result:  # noqa: A002
         given = input.encode() if isinstance(input, str) else input or b""
         streams = {"stdin": _stream(given), "stdout": _stream(), "stderr": _stream()}
-        with monkeypatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             for name, stream in streams.items():
                 patch.setattr(sys, name, stream)
             where = [] if db is None else ["--db", db]

@@ -143,13 +143,13 @@ def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
     shares = row[place - 1 : place - 1 + tied] or [0]
     numerator, denominator = pot * sum(shares), 100 * tied
     detail = f"{decimal(sum(shares), tied)} % of the pot of {pot}"
+    notes = [f"{decimal(numerator, denominator)} rounded down"] if numerator % denominator else []
     if tied > 1:
         places = f"{place} {'and' if tied == 2 else 'to'} {place + tied - 1}"
-        detail += f": shares {' + '.join(map(str, shares))} of places {places}, divided by {tied}"
+        notes.insert(0, f"shares {' + '.join(map(str, shares))} of places {places}, divided by {tied}")
     else:
         detail += f" for place {place}"
-    note = f"{decimal(numerator, denominator)} rounded down" if numerator % denominator else ""
-    return Term("share", numerator // denominator, detail, note)
+    return Term("share", numerator // denominator, detail, "; ".join(notes))
 
 
 RULE = Rule(

@@ -11,6 +11,8 @@ import pytest
 import rfc8785
 
 ALL = "club-catan-elo/all"
+ROOT = Path(__file__).parents[2]
+SHIPPED_CLUB = ROOT / "projections" / "shipped" / "club-catan-elo-1.toml"
 
 
 def game(game_id: str, *players: str, day: int) -> str:
@@ -32,7 +34,8 @@ ADJUSTED = json.dumps({
 def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
     """A ledger with the ruleset at position 1, three games at 2, 3 and 4, and an adjustment at 5."""
     name = str(tmp_path / "ratings.db")
-    assert ratings("init", db=name).exit_code == 0
+    assert ratings("init", "--no-rules", db=name).exit_code == 0
+    assert ratings("rules", "publish", SHIPPED_CLUB, db=name).exit_code == 0
     assert ratings("import", "-", db=name, input=GAMES + ADJUSTED).exit_code == 0
     return name
 
@@ -167,10 +170,7 @@ def test_given_the_axes_when_standings_are_read_then_they_say_where_they_stand_a
 def test_given_another_version_when_named_by_rules_then_the_whole_replay_is_scored_by_it(
     db: str, ratings: Callable[..., Any]
 ) -> None:
-    assert (
-        ratings("rules", "publish", Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml", db=db).exit_code
-        == 0
-    )
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
     first = read(ratings, db, "standings", ALL, "--rules", "club-catan-elo@1")
     second = read(ratings, db, "standings", ALL, "--rules", "club-catan-elo@2")
     before = read(ratings, db, "standings", ALL, "--known-at", "5")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from ledger import importing
+from ledger.appending import append
 from ledger.events import read_event
 from ledger.migrate import upgrade
-from ledger.store import append, open_ledger
+from ledger.store import open_ledger
 
 HEADER = "game_id,occurred_at,game,player,place\n"
 Ratings = Callable[..., Any]

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from projections.rulesets import read_toml, shipped
+
 ROOT = Path(__file__).parents[2]
+SHIPPED_NAMES = [ruleset.name for ruleset, _ in map(read_toml, shipped()) if ruleset is not None]
+INITIAL_POSITION = len(SHIPPED_NAMES)  # after init
 SECOND_VERSION = ROOT / "examples" / "club-catan-elo-2.toml"
 GAME = (
     '{"type":"game.recorded","occurred_at":"2024-01-01T12:00:00Z","data":{"game_id":"g-1","game":"club-catan",'
@@ -37,7 +41,9 @@ def test_given_a_store_when_initialised_twice_then_the_second_time_changes_nothi
     second = ratings("init", db=store)
 
     assert (first.exit_code, first.stderr, second.exit_code, second.stderr) == (0, "", 0, "")
-    assert "Rulesets published: club-catan-elo@1" in first.stdout
+    told = " ".join(first.stdout.split())
+    assert told.endswith(f"Rulesets published: {', '.join(SHIPPED_NAMES)}.")
+    assert status(ratings, store)["position"] == INITIAL_POSITION
     assert "published" not in second.stdout
     assert status(ratings, store) == before
 
@@ -128,15 +134,14 @@ def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
 def test_given_rulesets_when_listed_and_shown_then_version_position_and_assumptions_are_told(
     db: str, ratings: Callable[..., Any]
 ) -> None:
-    (row,) = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
+    rows = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
+    (row,) = [row for row in rows if row["version"] == "club-catan-elo@1"]
     shown = json.loads(ratings("rules", "show", "club-catan-elo", "--format", "json", db=db).stdout)
 
-    assert (row["version"], row["rule"], row["in_force"], row["position"]) == (
-        "club-catan-elo@1",
-        "pairwise-elo/1",
-        "yes",
-        1,
-    )
+    assert [(row["version"], row["position"]) for row in rows] == [
+        (name, position) for position, name in enumerate(SHIPPED_NAMES, 1)
+    ]
+    assert (row["rule"], row["in_force"]) == ("pairwise-elo/1", "yes")
     assert (shown["id"], shown["version"], shown["versions"], list(shown["assumed"])) == (
         "club-catan-elo",
         "1",
@@ -155,9 +160,9 @@ def test_given_a_new_version_when_published_twice_then_the_second_time_changes_n
     second = ratings("rules", "publish", SECOND_VERSION, db=db)
 
     assert (first.exit_code, second.exit_code) == (0, 0)
-    assert "published at position 2" in first.stdout
+    assert f"published at position {INITIAL_POSITION + 1}\n" in first.stdout
     assert "published already" in second.stdout
-    assert status(ratings, db)["position"] == 2
+    assert status(ratings, db)["position"] == INITIAL_POSITION + 1
     assert ratings("rules", "publish", "--shipped", db=db).stdout == "published: nothing new\n"
 
 
@@ -184,7 +189,7 @@ def test_given_a_version_that_cannot_follow_when_published_then_it_is_refused_wi
     (tmp_path / "changed.toml").write_text(text)
     result = ratings("rules", "publish", tmp_path / "changed.toml", db=db)
 
-    assert (result.exit_code, result.stdout, status(ratings, db)["position"]) == (1, "", 2)
+    assert (result.exit_code, result.stdout, status(ratings, db)["position"]) == (1, "", INITIAL_POSITION + 1)
     assert f"{code}: " in result.stderr
 
 
@@ -217,7 +222,8 @@ def test_given_a_bad_ruleset_file_when_checked_then_line_and_key_are_named_and_p
     checked = ratings("rules", "check", path, db=db)
     published = ratings("rules", "publish", path, db=db)
 
-    assert (checked.exit_code, published.exit_code, status(ratings, db)["position"]) == (1, 1, 1)
+    assert (checked.exit_code, published.exit_code) == (1, 1)
+    assert status(ratings, db)["position"] == INITIAL_POSITION
     assert checked.stdout.startswith(f"{path}:")
     assert told in checked.stdout.removeprefix(f"{path}:")
 
@@ -228,7 +234,7 @@ def test_given_a_good_ruleset_file_when_checked_then_it_can_be_published_and_not
     (tmp_path / "chess.toml").write_text(CHESS)
     result = ratings("rules", "check", tmp_path / "chess.toml", SECOND_VERSION, db=db)
 
-    assert (result.exit_code, status(ratings, db)["position"]) == (0, 1)
+    assert (result.exit_code, status(ratings, db)["position"]) == (0, INITIAL_POSITION)
     assert "chess@1 can be published" in result.stdout
     assert "club-catan-elo@2 can be published; assumed: time_zone" in result.stdout
 

@@ -23,8 +23,28 @@ def test_the_demo_runs_to_the_end_and_leaves_nothing(
 
 def test_what_it_prints_fits_80_columns(ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo.tempfile, "tempdir", "/tmp")
-    too_wide = [line for line in ratings("demo").stdout.splitlines() if len(line) > 80]
-    assert too_wide == []
+    assert [line for line in ratings("demo").stdout.splitlines() if len(line) > 80] == []
+
+
+def test_every_example_is_played_or_told_of() -> None:
+    told = (demo._CHECKOUT / "README.md").read_text(encoding="utf-8")
+    examples = [path.name for path in demo._CHECKOUT.iterdir() if path.name != "README.md"]
+    assert [name for name in examples if f"]({name})" not in told] == []
+    played = " ".join(command for _, commands in demo.STEPS for command in commands)
+    assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
+
+
+def test_the_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
+    shown = ratings("demo").stdout
+    for said in (
+        "bonus: played 1490 s, more than 600",
+        "Not zero-sum: minted 200, burned 1.",
+        "of places 2 and 3, divided by 2",
+        "Nothing was recorded; this is what game.corrected would do.",
+        "gm-4: 1 Åke, 2 Ada: swapped",
+        "\nsum            0\n",
+    ):
+        assert said in shown
 
 
 def test_a_ledger_is_kept_where_it_is_asked_for_and_never_written_over(

@@ -15,7 +15,7 @@ from make_docs import FOLDER, PAGES, ROOT
 from cli.main import COMMANDS
 from ledger import integrity, rejections
 from ledger.events import TYPES
-from projections.registry import rule_names
+from projections.registry import BUILT_IN
 
 # names of places that a public project has no business with, put together so that this file does not hold them
 FORBIDDEN = (
@@ -54,7 +54,7 @@ def test_every_command_code_rule_and_type_is_documented() -> None:
     missing = [
         *(name for name in COMMANDS if f"\n## ratings {name}\n" not in commands),
         *(code for code in (*rejections.CODES, *integrity.CODES) if f"\n| `{code}` |" not in codes),
-        *(name for name in rule_names() if f"\n## Rule `{name}`\n" not in rules),
+        *(name for name in BUILT_IN if f"\n## Rule `{name}`\n" not in rules),
         *(name for name in TYPES if f"`{name}`" not in importing),
     ]
     assert missing == []
@@ -144,6 +144,11 @@ def test_files_shown_on_the_pages_are_accepted(ratings: Callable[..., Any], tmp_
         (tmp_path / name).write_text(text, encoding="utf-8")
         done = ratings("import", "--dry-run", tmp_path / name, db=database)
         assert (done.exit_code, done.stdout[:2]) == (0, "1 "), done
+    (corrections,) = blocks("importing.md", "jsonl")
+    (tmp_path / "corrections.jsonl").write_text(corrections, encoding="utf-8")
+    for appended in (len(corrections.splitlines()), 0):
+        done = ratings("import", tmp_path / "corrections.jsonl", db=database)
+        assert (done.exit_code, done.stdout.startswith(f"{appended} appended")) == (0, True), done
     (ruleset,) = blocks("rulesets.md", "toml")
     (tmp_path / "house-elo-2.toml").write_text(ruleset, encoding="utf-8")
     assert ratings("rules", "check", tmp_path / "house-elo-2.toml").exit_code == 0

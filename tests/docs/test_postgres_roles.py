@@ -85,8 +85,10 @@ def filled(roles: Roles) -> Roles:
 def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     publish = ["rules", "publish", str(ROOT / "examples" / "club-catan-elo-2.toml")]
+    record = ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]
+    correct = ["correct", "one-more", "yusuf", "mira", "--reason", "the other way round"]
     work = {
-        filled.writer: [publish, ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]],
+        filled.writer: [publish, record, correct, ["void", "one-more", "--reason", "a friendly"]],
         filled.rebuilder: [["rebuild"]],
         filled.reader: [["verify"], ["standings", "club-catan-elo/all"], ["log"], ["status"], ["doctor"]],
         filled.owner: [["init"]],
@@ -121,12 +123,13 @@ def test_the_guard_checks_what_another_program_of_the_writer_appends(filled: Rol
     columns = "event_id, type, schema_version, subject, occurred_at, recorded_at, recorded_by, supersedes, record"
     forged = f"INSERT INTO events (position, {columns}, leaf_hash, chain_hash) SELECT %s, 'forged' || event_id, type, "
     forged += "schema_version, 'forged', occurred_at, recorded_at + %s, recorded_by, supersedes, record, leaf_hash, "
-    forged += "chain_hash FROM events WHERE position = 37"
+    forged += "chain_hash FROM events ORDER BY position DESC LIMIT 1"
     with psycopg.connect(filled.writer, autocommit=True) as connection:
+        ((head,),) = connection.execute("SELECT max(position) FROM events").fetchall()
         for position, later, message in (
-            (39, 0, "the head's plus one"),
-            (38, -1, "never decreases"),
-            (38, 0, "hashes"),
+            (head + 2, 0, "the head's plus one"),
+            (head + 1, -1, "never decreases"),
+            (head + 1, 0, "hashes"),
         ):
             with pytest.raises(psycopg.errors.RestrictViolation, match=message):
                 connection.execute(forged, (position, later))

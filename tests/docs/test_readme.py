@@ -6,14 +6,35 @@ import pytest
 from console_blocks import Unexpected, masked, refreshed
 from make_docs import ROOT, pages_with_commands
 
+# this one installs a package and has tests of its own: test_adding_a_rule.py
+ELSEWHERE = ROOT / "docs" / "adding-a-rule.md"
+PAGES = [page for page in pages_with_commands() if page != ELSEWHERE]
 
-@pytest.mark.parametrize("page", pages_with_commands(), ids=lambda page: str(page.relative_to(ROOT)))
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     assert masked(refreshed(page, tmp_path, ROOT)) == masked(page.read_text(encoding="utf-8")), "make docs"
 
 
 def test_the_readme_is_among_the_pages() -> None:
-    assert ROOT / "README.md" in pages_with_commands()
+    assert {ROOT / "README.md", ELSEWHERE} < {*pages_with_commands()}
+
+
+def test_a_page_can_hold_files_for_its_commands(tmp_path: Path) -> None:
+    """Given a file on the page, when a command reads it, by name or on standard input, then it is there."""
+    (tmp_path / "root" / "examples").mkdir(parents=True)
+    page = tmp_path / "root" / "page.md"
+    game = (
+        '{"game_id": "g-1", "game": "go", "participants": [{"player": "ä", "place": 1}, {"player": "b", "place": 2}]}'
+    )
+    page.write_text(
+        f"""```json title="folder/game.json"\n{game}\n```\n
+```console\n$ ratings init --no-rules\n$ ratings record --by me < folder/game.json\nnothing yet\n```\n""",
+        encoding="utf-8",
+    )
+    (tmp_path / "here").mkdir()
+    shown = refreshed(page, tmp_path / "here", tmp_path / "root")
+    assert "$ ratings record --by me < folder/game.json\n1 appended; the head is 1.\n```\n" in shown
 
 
 def test_other_output_is_seen_and_a_failing_command_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from contextlib import closing
+from typing import Any, NoReturn
 
 import psycopg
 from sqlalchemy import make_url
@@ -15,8 +16,10 @@ from ledger import clock
 from ledger.appending import Appended, append
 from ledger.events import Draft, read_event
 from ledger.integrity import Finding, verify_log
-from ledger.store import open_ledger, read_records
+from ledger.records import Row, build, chain_hash, leaf_hash
+from ledger.store import head, open_ledger, read_records
 
+COLUMNS = ", ".join(Row._fields)
 PLAYERS = ("anna", "ben", "cleo", "dora", "emil", "frida", "gero", "hanna")
 
 
@@ -33,6 +36,21 @@ def game(number: int | str, size: int = 4) -> Draft:
         },
     }
     return read_event(event)[0]
+
+
+def decision(type_name: str, event_id: str | None = None, at: str = "2010-03-06T12:00:00Z", **data: Any) -> Draft:
+    """The draft of an event that puts something right, with a reason where one is needed."""
+    if type_name.startswith(("game.", "event.", "points.")):
+        data = {"reason": "as the referee says", **data}
+    event = {"type": type_name, "occurred_at": at, "data": data}
+    return read_event(event if event_id is None else {"id": event_id, **event})[0]
+
+
+def corrected(number: int | str, *players: str, reason: str = "wrong way round") -> Draft:
+    """The draft of a correction of a game `g-NUMBER`: these players in the order of their places."""
+    participants = [{"player": name, "place": place} for place, name in enumerate(players, 1)]
+    given = {"game_id": f"g-{number}", "game": "club-catan", "group": "basic", "participants": participants}
+    return decision("game.corrected", game_id=f"g-{number}", reason=reason, game=given)
 
 
 def append_games(url: str, drafts: Sequence[Draft]) -> Appended:
@@ -61,6 +79,29 @@ def plain_connection(url: str) -> sqlite3.Connection | psycopg.Connection:
     for pragma in ("foreign_keys = OFF", "recursive_triggers = OFF", "trusted_schema = ON", "synchronous = OFF"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def forged(url: str, event: int | str | Draft = "new", supersedes: str | None = None, **changes: Any) -> dict[str, Any]:
+    """The columns of an event that would continue the log honestly, apart from the `changes`."""
+    with open_ledger(url).reading() as connection:
+        before = head(connection)
+    position = changes.get("position", before.position + 1)
+    draft = event if isinstance(event, Draft) else game(event)
+    record = build(draft, position, before.recorded_at, "mallory", supersedes)
+    leaf = leaf_hash(record)
+    row = Row(
+        position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at,
+        before.recorded_at, "mallory", supersedes, record, leaf, chain_hash(before.chain_hash, leaf),
+    )  # fmt: skip
+    return {**row._asdict(), **changes}
+
+
+def execute(url: str, statement: str, row: dict[str, Any] | None = None) -> int:
+    """Run a statement on a plain connection; `VALUES` stands for the row. Gives the number of rows that it touched."""
+    mark = "%s" if url.startswith("postgresql") else "?"
+    statement = statement.replace("VALUES", f"({COLUMNS}) VALUES ({', '.join([mark] * len(Row._fields))})")
+    with closing(plain_connection(url)) as connection:
+        return connection.execute(statement, tuple(row.values()) if row else ()).rowcount
 
 
 def fork(work: Callable[..., object], *arguments: object) -> int:

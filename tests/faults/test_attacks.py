@@ -7,50 +7,33 @@ from typing import Any
 
 import psycopg
 import pytest
-from fault_helpers import append_games, findings, game, plain_connection, records
+from fault_helpers import (
+    COLUMNS,
+    append_games,
+    decision,
+    execute,
+    findings,
+    forged,
+    game,
+    plain_connection,
+    records,
+)
 
-from ledger.appending import insert_rows
-from ledger.records import Row, build, chain_hash, leaf_hash
+from ledger.records import Row
 from ledger.store import head, open_ledger
 
 EVENTS = 5
-COLUMNS = ", ".join(Row._fields)
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)
 AGAIN_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory'"
 
 
 @pytest.fixture
 def attacked(ledger_url: str) -> str:
-    """A ledger with five games and an event that supersedes the second."""
+    """A ledger with four games and an event that supersedes the second."""
     append_games(ledger_url, [game(number) for number in range(1, EVENTS)])
-    ledger = open_ledger(ledger_url)
-    with ledger.writing() as connection:
-        ledger.dialect.lock_appends(connection)
-        insert_rows(connection, [Row(**forged(ledger_url, "correction", supersedes="game:g-2"))])
-    assert findings(ledger_url) == []
+    done = append_games(ledger_url, [decision("game.voided", game_id="g-2")])
+    assert (done.refused, done.head.position, findings(ledger_url)) == ([], EVENTS, [])
     return ledger_url
-
-
-def forged(url: str, number: int | str = "new", supersedes: str | None = None, **changes: Any) -> dict[str, Any]:
-    """The columns of an event that would continue the log honestly, apart from the `changes`."""
-    with open_ledger(url).reading() as connection:
-        before = head(connection)
-    position, draft = changes.get("position", before.position + 1), game(number)
-    record = build(draft, position, before.recorded_at, "mallory", supersedes)
-    leaf = leaf_hash(record)
-    row = Row(
-        position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, before.recorded_at, "mallory",
-        supersedes, record, leaf, chain_hash(before.chain_hash, leaf),
-    )  # fmt: skip
-    return {**row._asdict(), **changes}
-
-
-def execute(url: str, statement: str, row: dict[str, Any] | None = None) -> int:
-    """Run a statement on a plain connection; `VALUES` stands for the row. Gives the number of rows that it touched."""
-    mark = "%s" if url.startswith("postgresql") else "?"
-    statement = statement.replace("VALUES", f"({COLUMNS}) VALUES ({', '.join([mark] * len(Row._fields))})")
-    with closing(plain_connection(url)) as connection:
-        return connection.execute(statement, tuple(row.values()) if row else ()).rowcount
 
 
 def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:
@@ -106,8 +89,9 @@ def test_rows_that_do_not_continue_the_log_are_not_inserted(attacked: str, confl
 
 
 def test_a_second_event_that_supersedes_the_same_one_is_refused(attacked: str) -> None:
+    again = decision("game.voided", game_id="g-2", reason="once more")
     with pytest.raises((sqlite3.IntegrityError, psycopg.errors.UniqueViolation)):
-        execute(attacked, "INSERT INTO events VALUES", forged(attacked, supersedes="game:g-2"))
+        execute(attacked, "INSERT INTO events VALUES", forged(attacked, again, supersedes="game:g-2"))
     assert findings(attacked) == []
 
 
@@ -199,7 +183,7 @@ def test_a_dropped_trigger_is_found_before_anything_is_edited(attacked: str) -> 
 
 EDITS = {
     "UPDATE events SET record = replace(record, 'anna', 'zora') WHERE position = 2": {("leaf-hash", 2)},
-    "UPDATE events SET subject = 'game:other' WHERE position = 2": {("column", 2)},
+    "UPDATE events SET subject = 'game:other' WHERE position = 2": {("column", 2), ("supersedes", EVENTS)},
     "UPDATE events SET recorded_by = 'mallory' WHERE position = 4": {("column", 4)},
     "UPDATE events SET occurred_at = occurred_at + 1 WHERE position = 4": {("column", 4)},
     "UPDATE events SET chain_hash = leaf_hash WHERE position = 3": {("chain-hash", 3), ("chain-hash", 4)},

@@ -17,10 +17,11 @@ PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Mond
 
 
 class Case(NamedTuple):
-    """The content of a file (None: a folder), and further arguments of `ratings import`."""
+    """The content of a file (None: a folder), and further arguments of `ratings import`; or another command."""
 
     content: bytes | None
     arguments: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
 
 
 def line(**members: Any) -> bytes:
@@ -82,6 +83,32 @@ def adjusted(ladder: str, points: str) -> bytes:
     """An adjustment as one line."""
     data = {"ladder": ladder, "player": "anna", "points": points, "reason": "late arrival"}
     return line(type="points.adjusted", data=data)
+
+
+def lines(*events: bytes) -> bytes:
+    """Events one a line; the last is the one that is refused."""
+    return b"\n".join(events)
+
+
+def about(type_name: str, game_id: str, reason: str = "wrong") -> bytes:
+    """An event that voids or reinstates a game as one line."""
+    return line(type=type_name, data={"game_id": game_id, "reason": reason})
+
+
+def corrected(game_id: str, now: str | None = None) -> bytes:
+    """A correction of a game as one line: ben won; `now` is the game's id in its corrected data."""
+    given = {"game_id": now or game_id, "game": "catan", "participants": [seat("ben", 1), seat("anna", 2)]}
+    return line(type="game.corrected", data={"game_id": game_id, "reason": "wrong way round", "game": given})
+
+
+def taken_back(event_id: str, reason: str = "wrong") -> bytes:
+    """An event that takes back another as one line."""
+    return line(type="event.voided", data={"id": event_id, "reason": reason})
+
+
+def renamed(player: str, new_player: str) -> bytes:
+    """A rename as one line."""
+    return line(type="player.renamed", data={"player": player, "new_player": new_player})
 
 
 def table(*rows: str, header: str = "game_id,occurred_at,game,player,place") -> bytes:
@@ -162,6 +189,22 @@ CASES = {
     "bad-ruleset": Case(ruleset(rule="pairwise-elo/99")),
     "version-exists": Case(ruleset() + b"\n" + ruleset(params={"k_total": 9})),
     "partition-changed": Case(ruleset() + b"\n" + ruleset(version="2", partition={"by": ["city"]})),
+    "game-unknown": Case(corrected("g-9")),
+    "game-voided": Case(lines(about("game.voided", "g-1"), corrected("g-1"))),
+    "game-live": Case(about("game.reinstated", "g-1")),
+    "nothing-to-correct": Case(None, command=("correct", "g-1", "anna", "ben", "--reason", "looked at it again")),
+    "game-id-changed": Case(corrected("g-1", now="g-2")),
+    "event-unknown": Case(taken_back("player:nobody")),
+    "event-of-game": Case(taken_back("game:g-1")),
+    "event-voided": Case(lines(line(id="joined"), taken_back("joined"), taken_back("joined", "once more"))),
+    "still-needed": Case(lines(ruleset(), adjusted("chess", "5"), taken_back("chess-1")).replace(
+        b'{"type": "ruleset.published"', b'{"id": "chess-1", "type": "ruleset.published"'
+    )),
+    "changed-meanwhile": Case(None, command=("void", "g-1", "--expect", "1", "--reason", "never played")),
+    "player-unknown": Case(renamed("zoe", "anna")),
+    "renamed-already": Case(lines(renamed("anna", "anne"), renamed("anna", "annette"))),
+    "rename-loop": Case(lines(renamed("anna", "anne"), renamed("anne", "anna"))),
+    "players-met": Case(renamed("anna", "ben")),
     "restore-mismatch": Case(
         b'{"by":"r","data":{"player":"anna"},"id":"x","occurred_at":"2024-01-01T12:00:00.000000Z","position":2,'
         b'"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"type":"player.registered"}\n',
@@ -196,12 +239,13 @@ def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_l
         assert ratings("import", "-", db=db, input=RECORDED).exit_code == 0
     before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
-    result = ratings("import", path, *case.arguments, "--format", "json", db=db)
+    result = ratings(*(case.command or ("import", path, *case.arguments)), "--format", "json", db=db)
 
     told = json.loads(result.stdout)
     assert [rejection["code"] for rejection in told["rejected"]] == [code], told["rejected"]
-    assert told["rejected"][0]["file"] == str(path)
-    assert told["rejected"][0]["line"] == LINES.get(code, 1)
+    if not case.command:
+        assert told["rejected"][0]["file"] == str(path)
+        assert told["rejected"][0]["line"] == LINES.get(code, 1)
     assert told["rejected"][0]["message"].isprintable()
     assert (result.exit_code, told["appended"], told["existing"]) == (1, 0, 0)
     assert json.loads(ratings("status", "--format", "json", db=db).stdout) == before
@@ -212,7 +256,8 @@ def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_l
 LINES = {
     **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip")),
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
-    "uncounted": 2, "version-exists": 2, "partition-changed": 2,
+    "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
+    "renamed-already": 2, "rename-loop": 2,
 }  # fmt: skip
 
 

@@ -224,13 +224,13 @@ def test_given_a_game_when_explained_then_ante_share_and_victory_points_are_told
         ("share", 8, "40 % of the pot of 21 for place 1", "8.4 rounded down"),
         ("victory points", 0, "0 of the 2 handed out", ""),
     ]
-    tie = "25 % of the pot of 21: shares 30 + 20 of places 2 and 3, divided by 2"
+    tie = ("share", 5, "25 % of the pot of 21", "shares 30 + 20 of places 2 and 3, divided by 2; 5.25 rounded down")
     assert second == [
         ("ante", 0, "1/10 of 9", "0.9 rounded down"),
-        ("share", 5, tie, "5.25 rounded down"),
+        tie,
         ("victory points", 2, "2 of the 2 handed out", ""),
     ]
-    assert third == [("ante", 0, "nothing of -4", ""), ("share", 5, tie, "5.25 rounded down")]
+    assert third == [("ante", 0, "nothing of -4", ""), tie]
     assert fourth == [
         ("ante", -12, "1/10 of 120", ""),
         ("share", 2, "10 % of the pot of 21 for place 4", "2.1 rounded down"),
@@ -240,9 +240,9 @@ def test_given_a_game_when_explained_then_ante_share_and_victory_points_are_told
 def test_given_ties_behind_the_last_share_when_explained_then_only_shares_that_exist_are_told():
     told = explained([100] * 8, [1, 2, 3, 4, 4, 4, 7, 7])
 
-    middle = "3.333333 % of the pot of 80: shares 10 + 0 of places 4 to 6, divided by 3"
-    assert told[5][1] == ("share", 2, middle, "2.666667 rounded down")
-    assert told[7][1] == ("share", 0, "0 % of the pot of 80: shares 0 of places 7 and 8, divided by 2", "")
+    middle = "shares 10 + 0 of places 4 to 6, divided by 3; 2.666667 rounded down"
+    assert told[5][1] == ("share", 2, "3.333333 % of the pot of 80", middle)
+    assert told[7][1] == ("share", 0, "0 % of the pot of 80", "shares 0 of places 7 and 8, divided by 2")
 
 
 def naive(points, places, vps):

@@ -13,7 +13,7 @@ from kind_games import columns_of, players_of, random_battle, random_diplomacy
 
 from ledger.kinds import KINDS
 from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
-from projections.registry import rule, rule_names
+from projections.registry import BUILT_IN, rule
 from projections.rules import pairwise_elo
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
@@ -78,7 +78,7 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         },
     ],
 }  # fmt: skip
-CASES = [(name, params) for name in rule_names() for params in PARAMS[name]]
+CASES = [(name, params) for name in BUILT_IN for params in PARAMS[name]]
 
 
 Board = tuple[int, list[int], list[list[int]]]
@@ -197,7 +197,7 @@ def test_no_step_of_score_leaves_64_bits_at_the_most_points_that_replay_allows(n
         assert change == scored(found, params, n, points, columns)[1]
 
 
-@pytest.mark.parametrize("name", rule_names())
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_a_rule_is_registered_under_its_own_name_and_number(name):
     assert rule(name).id == name
     assert rule(name).scale > 0

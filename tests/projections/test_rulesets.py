@@ -151,7 +151,7 @@ def test_a_ruleset_whose_rule_is_not_installed_stops_its_own_ladders_only(rating
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0
     told = ratings("standings", "other/all", db=ledger_url)
-    assert (told.exit_code, "'outside/1' is not registered" in told.stderr) == (2, True)
+    assert (told.exit_code, "'outside/1' is not installed" in told.stderr) == (2, True)
     rebuilt = ratings("rebuild", db=ledger_url)
     assert (rebuilt.exit_code, "other" in rebuilt.stderr) == (1, True)
     with open_ledger(ledger_url).reading() as connection:

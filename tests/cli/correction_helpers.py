@@ -1,0 +1,163 @@
+"""What the tests of corrections share: lines of events, commands carried out and refused, what stands where."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+Ratings = Callable[..., Any]
+# (ladder, player): points before, change and after
+Changes = dict[tuple[str, str], tuple[str | None, str | None, str | None]]
+
+SHIPPED = Path(__file__).parents[2] / "projections" / "shipped"
+RULESETS = ("galactic-points-1", "catan-elo-2009-01")
+NOON = "2010-03-05T12:00:00Z"
+GALACTIC = "galactic-points"
+BASIC = "catan-elo/basic"
+
+
+def event(type_name: str, at: str = NOON, event_id: str | None = None, **data: Any) -> str:
+    """An event as a line of JSON."""
+    found = {"type": type_name, "occurred_at": at, "data": data}
+    return json.dumps(found if event_id is None else {"id": event_id, **found}) + "\n"
+
+
+def placing(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
+    """The data of a game; the players in the order of their places, tied ones joined by =."""
+    participants: list[dict[str, Any]] = []
+    for seat in players:
+        place = len(participants) + 1
+        participants += [{"player": player, "place": place} for player in seat.split("=")]
+    given = {"game": "galactic-magnate", "participants": participants, **members}
+    return {"game_id": game_id, **given}
+
+
+def game(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
+    """A game of Galactic Magnate, unless `members` say otherwise, as a line of JSON."""
+    return event("game.recorded", at, **placing(game_id, *players, **members))
+
+
+def catan(game_id: str, *players: str, at: str = NOON, **members: Any) -> str:
+    """A game on the ladder catan-elo/basic as a line of JSON."""
+    return game(game_id, *players, at=at, **{"game": "catan", "group": "basic", **members})
+
+
+def new_ledger(ratings: Ratings, db: Path | str, *rulesets: str) -> str:
+    """Make a ledger with these shipped rulesets, by default those of `RULESETS`, from position 1 on."""
+    assert ratings("init", "--no-rules", db=str(db)).exit_code == 0
+    files = [SHIPPED / f"{name}.toml" for name in rulesets or RULESETS]
+    assert ratings("rules", "publish", *files, db=str(db)).exit_code == 0
+    return str(db)
+
+
+def read(ratings: Ratings, db: str, *arguments: object) -> Any:
+    """What a reading command prints as JSON."""
+    result = ratings(*arguments, "--format", "json", db=db)
+    assert (result.exit_code, result.stderr) == (0, ""), result
+    return json.loads(result.stdout)
+
+
+def head(ratings: Ratings, db: str) -> str:
+    """The head of the log, `POSITION:CHAINHASH`."""
+    return str(read(ratings, db, "status")["head"])
+
+
+def position(ratings: Ratings, db: str) -> int:
+    """The head's position."""
+    return int(head(ratings, db).partition(":")[0])
+
+
+def take_in(ratings: Ratings, db: str, *lines: str, **options: Any) -> None:
+    """Import events that are all new and good."""
+    result = ratings("import", "-", "--format", "json", *options.get("arguments", ()), db=db, input="".join(lines))
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["rejected"], told["existing"]) == (0, [], 0), result.stdout
+
+
+def points(ratings: Ratings, db: str, ladder: str, *axes: str) -> dict[str, str]:
+    """Everybody's points on a ladder."""
+    return {row["player"]: row["points"] for row in read(ratings, db, "standings", ladder, *axes)["rows"]}
+
+
+def all_points(ratings: Ratings, db: str) -> dict[tuple[str, str], str]:
+    """Everybody's points on all ladders that have any."""
+    names = [row["ladder"] for row in read(ratings, db, "ladders")["rows"]]
+    return {(name, player): units for name in names for player, units in points(ratings, db, name).items()}
+
+
+def digests(ratings: Ratings, db: str) -> dict[str, str]:
+    """The digests of all ladders that have any games or adjustments."""
+    names = [row["ladder"] for row in read(ratings, db, "ladders")["rows"]]
+    return {name: read(ratings, db, "standings", name)["digest"] for name in names}
+
+
+def difference(
+    before: dict[tuple[str, str], str], after: dict[tuple[str, str], str], player: str = "", new_player: str = ""
+) -> Changes:
+    """Whose points differ, and by how much; another id alone changes nothing."""
+    for ladder in {ladder for ladder, _ in before}:
+        if (ladder, player) in before and (ladder, new_player) not in before:
+            before = {**before, (ladder, new_player): before[ladder, player]}
+            del before[ladder, player]
+    found: Changes = {}
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        if old != new:
+            change = None if old is None or new is None else str(Fraction(new) - Fraction(old))
+            found[key] = (old, change, new)
+    return found
+
+
+def carry_out(
+    ratings: Ratings,
+    db: str,
+    *command: object,
+    input: str | None = None,  # noqa: A002
+) -> dict[str, Any]:
+    """Carry out a command that puts something right, first as a dry run; what it told, its changes as `Changes`.
+
+    The dry run writes nothing and tells the same; what it tells is how the standings differ before and after.
+    """
+    before, before_head = all_points(ratings, db), head(ratings, db)
+    tried = told(ratings, db, *command, "--dry-run", input=input)
+    assert (tried["dry_run"], tried["position"], tried["appended"]) == (True, None, 0)
+    assert head(ratings, db) == before_head
+    assert all_points(ratings, db) == before
+
+    done = told(ratings, db, *command, input=input)
+
+    assert (done["dry_run"], done["appended"], done["existing"], done["rejected"]) == (False, 1, 0, [])
+    assert (tried["type"], tried["changes"]) == (done["type"], done["changes"])
+    assert done["position"] == int(before_head.partition(":")[0]) + 1 == position(ratings, db)
+    renamed = command[2:4] if command[:2] == ("player", "rename") else ("", "")
+    assert done["changes"] == difference(before, all_points(ratings, db), *map(str, renamed))
+    return done
+
+
+def told(ratings: Ratings, db: str, *command: object, input: str | None = None) -> dict[str, Any]:  # noqa: A002
+    """What a command that puts something right prints as JSON, its changes as `Changes`. It must succeed."""
+    result = ratings(*command, "--format", "json", db=db, input=input)
+    assert (result.exit_code, result.stderr) == (0, ""), result
+    found = json.loads(result.stdout)
+    changes: Changes = {
+        (c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in found["changes"]
+    }  # fmt: skip
+    assert len(changes) == len(found["changes"])
+    return {**found, "changes": changes}
+
+
+def refusal(ratings: Ratings, db: str, *command: object, input: str | None = None) -> str:  # noqa: A002
+    """The code with which a command is refused; it exits with 1, says so in both formats, and changes nothing."""
+    before = head(ratings, db)
+    readable = ratings(*command, db=db, input=input)
+    result = ratings(*command, "--format", "json", db=db, input=input)
+    assert (readable.exit_code, result.exit_code, result.stderr) == (1, 1, ""), (readable, result)
+    rejected = json.loads(result.stdout)["rejected"]
+    assert len(rejected) == 1
+    code = str(rejected[0]["code"])
+    assert f"{code}: " in readable.stderr
+    assert "Traceback" not in readable.stderr
+    assert rejected[0]["message"].isprintable()
+    assert head(ratings, db) == before
+    return code

@@ -1,0 +1,272 @@
+"""What must not be recorded is refused with its code, changing nothing: games, corrections, renames, adjustments."""
+
+import json
+from typing import Any
+
+import pytest
+from correction_helpers import (
+    BASIC,
+    GALACTIC,
+    NOON,
+    Ratings,
+    carry_out,
+    event,
+    game,
+    head,
+    new_ledger,
+    placing,
+    points,
+    read,
+    refusal,
+    take_in,
+    told,
+)
+
+WHY = ("--reason", "as the referee says")
+LATER = "2010-03-06T12:00:00Z"
+RULESETS = ("galactic-points-1", "catan-elo-2009-01", "b5-league-1")
+SIX = ("anna", "ben", "cleo", "dora", "emil", "frida")
+
+
+def seat(player: str, place: int, **members: Any) -> dict[str, Any]:
+    """A participant."""
+    return {"player": player, "place": place, **members}
+
+
+def b5(*seats: str, game_id: str = "b-1", **members: Any) -> dict[str, Any]:
+    """A game of Babylon 5; a seat is `anna 20 1`, the player with power and victory points, and `+` for a victory."""
+    participants = []
+    for text in seats:
+        player, power, vp, *victory = text.split()
+        won = {"victory": {"+": "standard", "++": "major"}[victory[0]]} if victory else {}
+        participants.append({"player": player, "power": int(power), "influence": 0, "vp": int(vp), **won})
+    given = {"game": "babylon5", "kind": "b5", "season": "2010-1", "participants": participants}
+    return {"game_id": game_id, **given, **members}
+
+
+WON = ("anna 20 0 +", "ben 15 1", "cleo 9 0")
+
+# games that are refused: data, when they ended, code
+GAMES = {
+    "six players in a contribution pool": (placing("g-1", *SIX), NOON, "uncounted"),
+    "two players of Babylon 5": (b5("anna 20 0 +", "ben 15 0"), NOON, "b5-too-few-players"),
+    "victory points short": (b5("anna 20 0 +", "ben 15 0", "cleo 9 0"), NOON, "victory-points-total"),
+    "victory points over": (b5("anna 20 1 +", "ben 15 1", "cleo 9 0"), NOON, "victory-points-total"),
+    "victory points short after a major victory": (
+        b5("anna 20 0 ++", "ben 15 1", "cleo 9 0"), NOON, "victory-points-total",
+    ),
+    "victory points short within time": (b5(*WON, within_time=True), NOON, "victory-points-total"),
+    "victory points all kept by the winner": (
+        b5("anna 20 1 +", "ben 15 0", "cleo 9 0"), NOON, "victory-points-all-kept",
+    ),
+    "victory points all kept by two winners": (
+        b5("anna 20 1 +", "ben 20 1 +", "cleo 9 0", "dora 8 0"), NOON, "victory-points-all-kept",
+    ),
+    "a referee who plays": (b5(*WON, referee="cleo"), NOON, "referee-plays"),
+    "before the season": (b5(*WON), "2009-12-31T22:59:59.999999Z", "uncounted"),
+    "after the season": (b5(*WON), "2010-06-01T12:00:00Z", "uncounted"),
+    "after the season in Berlin, not in London": (b5(*WON), "2010-04-30T22:30:00Z", "uncounted"),
+    "another season": (b5(*WON, season="2010-2"), NOON, "uncounted"),
+    "two substitutes for one leaver": (
+        placing("g-1", game="catan", group="basic", participants=[
+            seat("anna", 1), seat("ben", 2, status="abandoned"),
+            seat("cleo", 2, status="substitute", replaces="ben"), seat("dora", 2, status="substitute", replaces="ben"),
+        ]), NOON, "leaver-replaced-twice",
+    ),
+    "a substitute without leaver": (
+        placing("g-1", game="catan", participants=[seat("anna", 1), seat("ben", 2, status="substitute")]), NOON,
+        "substitute-without-leaver",
+    ),
+    "a substitute for somebody who stayed": (
+        placing("g-1", game="catan", participants=[
+            seat("anna", 1), seat("ben", 2), seat("cleo", 2, status="substitute", replaces="ben"),
+        ]), NOON, "substitute-without-leaver",
+    ),
+    "a substitute for somebody who was not there": (
+        placing("g-1", game="catan", participants=[
+            seat("anna", 1), seat("ben", 2), seat("cleo", 3, status="substitute", replaces="emil"),
+        ]), NOON, "substitute-without-leaver",
+    ),
+    "one person twice": (placing("g-1", "uno", "anna", "due"), NOON, "player-twice"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def db(shared_url: str, ratings: Ratings) -> str:
+    """A ledger in which every case below is to be refused, so that all of them can share it."""
+    name = new_ledger(ratings, shared_url, *RULESETS)
+    take_in(
+        ratings, name,
+        game("g-1", "anna", "ben"), game("g-2", "anna", "ben"), event("game.recorded", **b5(*WON)),
+        event("game.voided", LATER, game_id="g-2", reason="never played"),
+        # uno is due is tre
+        game("u-1", "uno", "ben"), game("u-2", "due", "ben"), game("u-3", "tre", "ben"), game("u-4", "uno", "due"),
+        event("game.voided", LATER, game_id="u-4", reason="never played"),
+        event("player.renamed", event_id="uno-is-due", player="uno", new_player="due"),
+        event("player.renamed", event_id="due-is-tre", player="due", new_player="tre"),
+        # s was thought to be t until they met
+        game("s-1", "s", "ben"), game("s-2", "t", "ben"),
+        event("player.renamed", event_id="s-is-t", player="s", new_player="t"),
+        event("event.voided", event_id="s-is-not-t", id="s-is-t", reason="two people"), game("s-3", "s", "t"),
+        # x was y, and then y became x
+        game("x-1", "x", "ben"), game("x-2", "y", "ben"),
+        event("player.renamed", event_id="x-is-y", player="x", new_player="y"),
+        event("event.voided", event_id="x-is-not-y", id="x-is-y", reason="the other way round"),
+        event("player.renamed", event_id="y-is-x", player="y", new_player="x"),
+        event("points.adjusted", event_id="gift", ladder=GALACTIC, player="anna", points="5", reason="gift"),
+        event("points.adjusted", event_id="taken", ladder=BASIC, player="anna", points="5", reason="gift"),
+        event("event.voided", event_id="taken-back", id="taken", reason="wrong"),
+    )  # fmt: skip
+    return name
+
+
+@pytest.mark.parametrize("case", GAMES)
+@pytest.mark.parametrize("how", ["record", "import", "correct"])
+def test_given_a_game_that_cannot_be_when_recorded_imported_or_made_of_another_then_it_is_refused(
+    how: str, case: str, db: str, ratings: Ratings
+) -> None:
+    data, at, code = GAMES[case]
+    if how == "correct":
+        given = json.dumps({**data, "occurred_at": at})
+        assert refusal(ratings, db, "correct", data["game_id"], *WHY, input=given) == code
+    else:
+        new = {**data, "game_id": "new"}
+        command = ["record"] if how == "record" else ["import", "-"]
+        assert refusal(ratings, db, *command, input=event("game.recorded", at, **new)) == code
+
+
+REFUSED = {
+    "a correction that makes it another game": (
+        ["correct", "g-1"], placing("g-3", "ben", "anna"), "game-id-changed",
+    ),
+    "a correction of an unknown game": (["correct", "g-9", "anna", "ben"], None, "game-unknown"),
+    "a correction of a voided game": (["correct", "g-2", "ben", "anna"], None, "game-voided"),
+    "a correction as it is": (["correct", "g-1", "anna", "ben"], None, "nothing-to-correct"),
+    "a correction to somebody twice": (["correct", "g-1", "anna", "anna"], None, "player-twice"),
+    "a correction to one person twice": (["correct", "g-1", "uno", "tre"], None, "player-twice"),
+    "a correction to a gap": (
+        ["correct", "g-1"], placing("g-1", participants=[seat("anna", 1), seat("ben", 3)]), "place-gap",
+    ),
+    "a correction to six players": (["correct", "g-1", *SIX], None, "uncounted"),
+    "a correction without reason": (["correct", "g-1", "ben", "anna", "--reason", ""], None, "bad-text"),
+    "voiding an unknown game": (["void", "g-9"], None, "game-unknown"),
+    "voiding a voided game": (["void", "g-2"], None, "game-voided"),
+    "reinstating an unknown game": (["reinstate", "g-9"], None, "game-unknown"),
+    "reinstating a live game": (["reinstate", "g-1"], None, "game-live"),
+    "reinstating a game in which one person meets himself": (["reinstate", "u-4"], None, "player-twice"),
+    "recording a game in which one person meets himself": (
+        ["record", "--game", "catan", "--game-id", "new", "uno", "ben", "tre"], None, "player-twice",
+    ),
+    "an unknown event": (["void", "--event", "nothing"], None, "event-unknown"),
+    "a position behind the head": (["void", "--event", "999"], None, "event-unknown"),
+    "position 0": (["void", "--event", "0"], None, "event-unknown"),
+    "a position in 64 digits": (["void", "--event", "9" * 64], None, "event-unknown"),
+    "a position in 5,000 digits": (["void", "--event", "9" * 5_000], None, "bad-identifier"),
+    "a game's first record": (["void", "--event", "game:g-1"], None, "event-of-game"),
+    "a game's first record by position": (["void", "--event", "4"], None, "event-of-game"),
+    "a game's void": (["void", "--event", "7"], None, "event-of-game"),
+    "an event taken back already": (["void", "--event", "taken"], None, "event-voided"),
+    "a void taken back already": (["void", "--event", "s-is-t"], None, "event-voided"),
+    "the only ruleset of adjusted ladders": (["void", "--event", "1"], None, "still-needed"),
+    "renaming somebody to himself": (["player", "rename", "anna", "anna"], None, "rename-loop"),
+    "renaming in a circle of two": (["player", "rename", "tre", "due"], None, "rename-loop"),
+    "renaming in a circle of three": (["player", "rename", "tre", "uno"], None, "rename-loop"),
+    "renaming somebody who is renamed": (["player", "rename", "uno", "anna"], None, "renamed-already"),
+    "renaming somebody in the middle of a chain": (["player", "rename", "due", "anna"], None, "renamed-already"),
+    "renaming somebody unknown": (["player", "rename", "nobody", "anna"], None, "player-unknown"),
+    "renaming somebody who met the other": (["player", "rename", "anna", "ben"], None, "players-met"),
+    "renaming somebody who met the other under an old id": (["player", "rename", "ben", "tre"], None, "players-met"),
+    "renaming somebody to an old id of one whom he met": (["player", "rename", "ben", "uno"], None, "players-met"),
+    "bringing a rename back after they met": (["void", "--event", "s-is-not-t"], None, "players-met"),
+    "bringing a rename back that is a circle by now": (["void", "--event", "x-is-not-y"], None, "rename-loop"),
+    "renaming to what is no id": (["player", "rename", "anna", "a/b"], None, "bad-identifier"),
+    "finer than whole points": (["adjust", GALACTIC, "anna", "0.5"], None, "finer-than-scale"),
+    "finer than a millionth": (["adjust", BASIC, "anna", "-0.0000005"], None, "finer-than-scale"),
+    "a ladder that does not exist": (["adjust", "chess/all", "anna", "5"], None, "unknown-ladder"),
+    "a ladder without its group": (["adjust", "catan-elo", "anna", "5"], None, "unknown-ladder"),
+    "a ladder with an empty group": (["adjust", "catan-elo/", "anna", "5"], None, "unknown-ladder"),
+    "a ladder with a part too many": (["adjust", f"{GALACTIC}/x", "anna", "5"], None, "unknown-ladder"),
+    "a ladder with a line break": (["adjust", "a\nb", "anna", "5"], None, "bad-identifier"),
+    "points that are no number": (["adjust", GALACTIC, "anna", "five"], None, "bad-decimal"),
+    "points with an exponent": (["adjust", GALACTIC, "anna", "1e3"], None, "bad-decimal"),
+    "points out of all bounds": (["adjust", GALACTIC, "anna", "-1000000001"], None, "out-of-range"),
+    "an account of what is no id": (["player", "account", "", "free"], None, "bad-identifier"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_given_what_does_not_fit_the_ledger_when_a_command_asks_for_it_then_it_is_refused(
+    case: str, db: str, ratings: Ratings
+) -> None:
+    command, given, code = REFUSED[case]
+    reason = () if "--reason" in command or command[0] in ("record", "player") else WHY
+
+    assert refusal(ratings, db, *command, *reason, input=None if given is None else json.dumps(given)) == code
+
+
+def test_given_all_these_refusals_when_verified_then_the_ledger_is_good(db: str, ratings: Ratings) -> None:
+    assert ratings("verify", db=db) == (0, "", "")
+    assert points(ratings, db, GALACTIC)["anna"] == "1165"
+
+
+# allowed after all
+
+
+@pytest.mark.parametrize("how", ["record", "import", "correct"])
+def test_given_a_game_that_no_rule_can_count_when_allowed_then_it_is_recorded_and_the_ladder_says_why_it_is_not_counted(
+    how: str, ledger_url: str, ratings: Ratings
+) -> None:
+    new_ledger(ratings, ledger_url, *RULESETS)
+    take_in(ratings, ledger_url, game("g-1", "anna", "ben"), event("game.recorded", **b5(*WON)))
+    games = [(placing("g-1", *SIX), NOON, GALACTIC), (b5(*WON), "2010-04-30T22:30:00Z", "b5-league/2010-1")]
+    for data, at, ladder in games:
+        if how == "correct":
+            given = json.dumps({**data, "occurred_at": at})
+            carry_out(ratings, ledger_url, "correct", data["game_id"], *WHY, "--allow-uncounted", input=given)
+        else:
+            data = {**data, "game_id": f"{data['game_id']}-new"}
+            command = ["record"] if how == "record" else ["import", "-"]
+            result = ratings(*command, "--allow-uncounted", db=ledger_url, input=event("game.recorded", at, **data))
+            assert (result.exit_code, result.stderr) == (0, "")
+        asked = ("explain", data["game_id"], ladder)
+        explained = read(ratings, ledger_url, *asked)
+        assert (explained["counted"], {player["change"] for player in explained["players"]}) == (False, {"0"})
+        assert ("6" if ladder == GALACTIC else "2010-1") in explained["why_not"]
+        assert f"Not counted: {explained['why_not']}" in ratings(*asked, db=ledger_url).stdout
+    remaining = {} if how == "correct" else {"anna": "1160", "ben": "840"}
+    assert points(ratings, ledger_url, GALACTIC) == remaining
+
+
+@pytest.mark.parametrize(
+    ("season", "at"),
+    [("2010-1", "2009-12-31T23:00:00Z"), ("2010-1", "2010-04-30T21:59:59.999999Z"), ("2010-2", "2010-04-30T22:30:00Z"),
+     ("2010-3", "2010-12-31T22:59:59Z"), ("spring", "2010-06-01T12:00:00Z"), ("2010-4", "2010-12-31T12:00:00Z")],
+)  # fmt: skip
+def test_given_a_game_just_inside_its_season_or_in_one_without_dates_when_recorded_then_it_counts(
+    season: str, at: str, db: str, ratings: Ratings
+) -> None:
+    before = head(ratings, db)
+    given = event("game.recorded", at, **b5(*WON, game_id="new", season=season))
+    found = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=given).stdout)
+
+    assert (found["would_append"], found["rejected"]) == (1, [])
+    assert head(ratings, db) == before
+
+
+def test_given_two_who_met_when_the_game_is_voided_or_corrected_then_they_can_be_one_and_the_game_stays_out(
+    ledger_url: str, ratings: Ratings
+) -> None:
+    new_ledger(ratings, ledger_url)
+    take_in(ratings, ledger_url, game("g-1", "anna", "anne"), game("g-2", "anna", "anne"), game("g-3", "anne", "ben"))
+    assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
+    told(ratings, ledger_url, "void", "g-1", *WHY)
+    assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"
+    told(ratings, ledger_url, "correct", "g-2", "anna", "ben", *WHY)
+    carry_out(ratings, ledger_url, "player", "rename", "anna", "anne")
+
+    assert refusal(ratings, ledger_url, "reinstate", "g-1", *WHY) == "player-twice"
+    assert refusal(ratings, ledger_url, "correct", "g-2", "anna", "anne", *WHY) == "player-twice"
+    record = ["record", "--game", "chess", "--game-id", "new", "anne", "anna"]
+    assert refusal(ratings, ledger_url, *record) == "player-twice"
+    assert [row["game_id"] for row in read(ratings, ledger_url, "history", "anna", GALACTIC)["rows"]] == ["g-2", "g-3"]
+    assert ratings("verify", db=ledger_url) == (0, "", "")

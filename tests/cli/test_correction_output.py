@@ -1,0 +1,166 @@
+"""What the commands that put something right print, and what `log` and `games` show of it then."""
+
+import json
+from pathlib import Path
+
+import pytest
+from correction_helpers import (
+    GALACTIC,
+    NOON,
+    Ratings,
+    catan,
+    game,
+    head,
+    new_ledger,
+    position,
+    read,
+    take_in,
+    told,
+)
+
+WHY = ("--reason", "wrong way round")
+NEXT_DAY = "2010-03-06T12:00:00Z"
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """Two rulesets at positions 1 and 2, games g-1 and c-1 of three at 3 and 4, and g-2 a day later at 5."""
+    name = new_ledger(ratings, tmp_path / "ratings.db")
+    take_in(
+        ratings, name,
+        game("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
+        game("g-2", "ben", "anna", at=NEXT_DAY),
+    )  # fmt: skip
+    return name
+
+
+USAGE = {
+    "no reason": ["correct", "g-1", "ben", "anna", "cleo"],
+    "nothing to void": ["void", *WHY],
+    "a game and an event to void": ["void", "g-1", "--event", "1", *WHY],
+    "no game": ["reinstate", *WHY],
+    "a local time without zone": ["correct", "g-1", "--at", "2010-03-05 12:00", *WHY],
+    "no time": ["correct", "g-1", "--at", "soon", *WHY],
+    "an unknown zone": ["correct", "g-1", "--at", "2010-03-05 12:00", "--zone", "Mars/Base", *WHY],
+    "an expected position 0": ["void", "g-1", "--expect", "0", *WHY],
+    "an unknown option": ["void", "g-1", "--force", *WHY],
+    "CSV": ["void", "g-1", "--format", "csv", *WHY],
+    "an account that there is not": ["player", "account", "anna", "gold"],
+    "no points": ["adjust", GALACTIC, "anna", *WHY],
+}
+
+
+@pytest.mark.parametrize("arguments", USAGE.values(), ids=USAGE)
+def test_given_a_command_used_wrongly_when_run_then_it_exits_with_2_and_changes_nothing(
+    arguments: list[str], db: str, ratings: Ratings
+) -> None:
+    before = head(ratings, db)
+    result = ratings(*arguments, db=db)
+
+    assert (result.exit_code, result.stdout, bool(result.stderr)) == (2, "", True)
+    assert head(ratings, db) == before
+
+
+COMMANDS = {
+    "game.corrected": ["correct", "g-1", "ben", "anna", "cleo", *WHY],
+    "game.voided": ["void", "g-1", *WHY],
+    "points.adjusted": ["adjust", GALACTIC, "anna", "-5", *WHY],
+    "player.renamed": ["player", "rename", "anna", "anne"],
+    "player.account_changed": ["player", "account", "anna", "free", "--at", NOON],
+    "event.voided": ["void", "--event", "1", *WHY],
+}
+
+
+@pytest.mark.parametrize("type_name", COMMANDS)
+def test_given_any_of_the_commands_when_it_prints_then_json_has_one_shape_and_the_table_says_the_same(
+    type_name: str, db: str, ratings: Ratings
+) -> None:
+    command = COMMANDS[type_name]
+    shown = ratings(*command, "--dry-run", db=db)
+    raw = json.loads(ratings(*command, "--by", "secretary", "--format", "json", db=db).stdout)
+
+    assert list(raw) == ["type", "event_id", "position", "appended", "existing", "dry_run", "rejected", "changes"]
+    assert (raw["type"], raw["position"], raw["appended"]) == (type_name, position(ratings, db), 1)
+    (last,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    assert (last["id"], last["type"], last["by"]) == (raw["event_id"], type_name, "secretary")
+    for change in raw["changes"]:
+        assert list(change) == ["ladder", "player", "before", "change", "after"]
+        assert all(value is None or isinstance(value, str) for value in change.values())
+    lines = shown.stdout.splitlines()
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert lines[0] == f"Nothing was recorded; this is what {type_name} would do."
+    if raw["changes"]:
+        assert lines[2].split() == ["ladder", "player", "before", "change", "after"]
+        assert [line.split()[:2] for line in lines[3:]] == [[c["ladder"], c["player"]] for c in raw["changes"]]
+    else:
+        assert lines[1:] == ["No points change."]
+
+
+def test_given_a_game_with_a_long_story_when_its_log_is_read_then_every_step_is_told_with_who_and_why(
+    db: str, ratings: Ratings
+) -> None:
+    steps = [
+        (
+            "game.corrected",
+            ["correct", "g-1", "ben", "anna", "cleo", "--reason", "scores were swapped", "--by", "dora"],
+        ),
+        ("game.voided", ["void", "g-1", "--reason", "never played", "--by", "emil"]),
+        ("game.reinstated", ["reinstate", "g-1", "--reason", "it was", "--by", "frida"]),
+        ("game.corrected", ["correct", "g-1", "--at", NEXT_DAY, "--reason", "a day later", "--by", "gero"]),
+    ]
+    for _, command in steps:
+        told(ratings, db, *command)
+    rows = read(ratings, db, "log", "g-1")["rows"]
+
+    assert [(row["type"], row["by"], row["data"].get("reason")) for row in rows[1:]] == [
+        (type_name, command[-1], command[-3]) for type_name, command in steps
+    ]
+    assert [row.get("supersedes") for row in rows] == [None, *(row["id"] for row in rows[:-1])]
+    table = ratings("log", "g-1", db=db).stdout.splitlines()
+    assert len(table) == 6
+    for line, (type_name, command) in zip(table[2:], steps, strict=True):
+        assert all(word in line for word in (type_name, command[-1], command[-3]))
+
+
+def test_given_corrected_and_voided_games_when_listed_then_every_format_shows_how_they_stand_now(
+    db: str, ratings: Ratings
+) -> None:
+    told(ratings, db, "correct", "g-1", "dora", "ben", "cleo", "--at", "2010-03-07T12:00:00Z", *WHY)
+    told(ratings, db, "void", "g-2", *WHY)
+
+    assert [(row["game_id"], row["position"]) for row in read(ratings, db, "games")["rows"]] == [
+        ("c-1", 4), ("g-2", 5), ("g-1", 3),
+    ]  # fmt: skip
+    for form in ("table", "csv"):
+        lines = ratings("games", "--format", form, db=db).stdout.splitlines()
+        assert "1 dora, 2 ben, 3 cleo" in lines[3]
+        assert ("2010-03-07" in lines[3], "2010-03-05" in lines[3]) == (True, False)
+        assert "1 ben, 2 anna (voided)" in lines[2]
+    assert [row["game_id"] for row in read(ratings, db, "games", "--player", "anna")["rows"]] == ["c-1", "g-2"]
+    assert [row["game_id"] for row in read(ratings, db, "games", "--player", "dora")["rows"]] == ["g-1"]
+    assert [row["game_id"] for row in read(ratings, db, "games", "--as-of", "2010-03-06")["rows"]] == ["c-1", "g-2"]
+
+
+def test_given_events_that_were_taken_back_when_a_players_log_is_read_then_it_says_so_and_by_which(
+    db: str, ratings: Ratings
+) -> None:
+    given = told(ratings, db, "adjust", GALACTIC, "anna", "5", "--reason", "gift")
+    told(ratings, db, "player", "account", "anna", "free", "--at", NOON)
+    told(ratings, db, "void", "--event", given["event_id"], "--reason", "not deserved")
+
+    assert [row["position"] for row in read(ratings, db, "log", "anna")["rows"]] == [3, 4, 5, 6, 7, 8]
+    table = ratings("log", "anna", db=db).stdout.splitlines()
+    assert ["(taken back)" in line for line in table[1:]] == [False, False, False, True, False, False]
+    assert table[-1].endswith("takes back points.adjusted at position 6: not deserved")
+    told(ratings, db, "void", "--event", 8, "--reason", "deserved after all")
+    table = ratings("log", "anna", db=db).stdout.splitlines()
+    assert not any("(taken back)" in line for line in table)
+    assert table[-1].endswith("takes back event.voided at position 8: deserved after all")
+
+
+def test_given_one_game_when_it_is_listed_alone_then_it_is_shown_as_it_stands(db: str, ratings: Ratings) -> None:
+    told(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
+
+    (row,) = read(ratings, db, "games", "g-1")["rows"]
+    assert (row["game_id"], row["position"], len(row["participants"])) == ("g-1", 3, 2)
+    assert read(ratings, db, "games", "c-1", "--known-at", "3")["rows"] == []

@@ -1,0 +1,350 @@
+"""`correct`, `void`, `reinstate`: games are put right, in whatever form, and all that depends on them follows."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import (
+    BASIC,
+    GALACTIC,
+    NOON,
+    Ratings,
+    carry_out,
+    catan,
+    event,
+    game,
+    head,
+    new_ledger,
+    placing,
+    points,
+    read,
+    refusal,
+    take_in,
+    told,
+)
+
+WHY = ("--reason", "wrong way round")
+NEXT_DAY = "2010-03-06T12:00:00Z"
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """Two rulesets at positions 1 and 2, games g-1 and c-1 of three at 3 and 4, and g-2 a day later at 5."""
+    name = new_ledger(ratings, tmp_path / "ratings.db")
+    take_in(
+        ratings, name,
+        game("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
+        game("g-2", "ben", "anna", at=NEXT_DAY),
+    )  # fmt: skip
+    return name
+
+
+def row(ratings: Ratings, db: str, game_id: str) -> dict[str, Any]:
+    """A game as `games` shows it."""
+    (found,) = [row for row in read(ratings, db, "games", "--limit", "0")["rows"] if row["game_id"] == game_id]
+    return dict(found)
+
+
+def editor(tmp_path: Path, body: str) -> str:
+    """The command of an editor that runs these lines of Python over the `text` of a file."""
+    script = tmp_path / "editor.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\npath = Path(sys.argv[1])\n"
+        f"text = path.read_text(encoding='utf-8')\n{body}\npath.write_text(text, encoding='utf-8')\n"
+    )
+    return shlex.join([sys.executable, str(script)])
+
+
+def test_given_a_game_when_corrected_then_all_that_depends_on_it_follows_and_the_first_record_stays(
+    db: str, ratings: Ratings
+) -> None:
+    done = carry_out(ratings, db, "correct", "g-1", "ben", "anna", "cleo", *WHY)
+
+    # g-2 is scored again, too: ben takes 16 % of what anna has now
+    assert done["changes"] == {
+        (GALACTIC, "anna"): ("1034", "-219", "815"), (GALACTIC, "ben"): ("1166", "219", "1385"),
+    }  # fmt: skip
+    first, second = read(ratings, db, "log", "g-1")["rows"]
+    assert (first["position"], first["type"], first["data"]) == (
+        3,
+        "game.recorded",
+        placing("g-1", "anna", "ben", "cleo"),
+    )
+    assert (second["position"], second["type"], second["id"], second["supersedes"]) == (
+        6, "game.corrected", done["event_id"], "game:g-1",
+    )  # fmt: skip
+    assert second["data"] == {
+        "game_id": "g-1", "reason": "wrong way round", "game": placing("g-1", "ben", "anna", "cleo"),
+    }  # fmt: skip
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+FORMS = {
+    "players": lambda row: (["ben=cleo", "anna", "--group", "night"], None),
+    "the data of a game": lambda row: ([], {**data_of(row), **TIED}),
+    "the row of the list of games": lambda row: ([], {**row, **TIED}),
+    "the list of this one game": lambda row: ([], {"rows": [{**row, **TIED}]}),
+    "a whole event": lambda row: (
+        [], {"type": "game.recorded", "id": "game:g-1", "occurred_at": NOON, "data": {**data_of(row), **TIED}},
+    ),
+}  # fmt: skip
+TIED = {"group": "night", "participants": placing("g-1", "ben=cleo", "anna")["participants"]}
+
+
+def data_of(row: dict[str, Any]) -> dict[str, Any]:
+    """The members of a game alone."""
+    return {name: value for name, value in row.items() if name not in ("position", "occurred_at", "voided")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_given_the_right_game_in_any_form_when_corrected_then_it_is_the_same_game(
+    form: str, db: str, ratings: Ratings
+) -> None:
+    before = row(ratings, db, "g-1")
+    arguments, given = FORMS[form](before)
+    carry_out(ratings, db, "correct", "g-1", *arguments, *WHY, input=None if given is None else json.dumps(given))
+
+    assert row(ratings, db, "g-1") == {**before, **TIED}
+
+
+def test_given_an_editor_when_correcting_then_it_gets_the_game_as_it_stands_and_what_it_saves_is_recorded(
+    db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen.json"
+    told(ratings, db, "correct", "g-1", "cleo", "ben", "anna", "--at", "2010-03-05T13:00:00Z", *WHY)
+    body = f"Path({str(seen)!r}).write_text(text)\ntext = text.replace('13:00', '13:30').replace('cleo', 'Chloé')"
+    monkeypatch.setenv("EDITOR", editor(tmp_path, body))
+    carry_out(ratings, db, "correct", "g-1", "--edit", *WHY)
+
+    assert json.loads(seen.read_text()) == {
+        "occurred_at": "2010-03-05T13:00:00.000000Z", **placing("g-1", "cleo", "ben", "anna"),
+    }  # fmt: skip
+    assert row(ratings, db, "g-1") == {
+        "position": 3, "occurred_at": "2010-03-05T13:30:00.000000Z", **placing("g-1", "Chloé", "ben", "anna"),
+    }  # fmt: skip
+
+
+def test_given_an_editor_that_saves_nothing_or_the_same_when_correcting_then_nothing_is_recorded(
+    db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = head(ratings, db)
+    monkeypatch.setenv("EDITOR", "true")
+    result = ratings("correct", "g-1", "--edit", *WHY, db=db)
+    assert (result.exit_code, "without saving" in result.stderr) == (1, True)
+    assert head(ratings, db) == before
+
+    monkeypatch.setenv(
+        "EDITOR", editor(tmp_path, "text = text.replace('2010-03-05T12:00:00.000000Z', '2010-03-05T12:00:00Z')")
+    )
+    assert refusal(ratings, db, "correct", "g-1", "--edit", *WHY) == "nothing-to-correct"
+
+
+@pytest.mark.parametrize("given", ["nonsense", "", "[1]", '{"data": 5}', '{"data": [1]}', '{"a": 1, "a": 2}'])
+def test_given_what_is_no_game_when_correcting_then_it_is_refused_with_a_code_from_stdin_and_from_the_editor(
+    given: str, db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", editor(tmp_path, f"text = {given!r}"))
+
+    assert refusal(ratings, db, "correct", "g-1", *WHY, input=given)
+    assert refusal(ratings, db, "correct", "g-1", "--edit", *WHY)
+
+
+def test_given_a_game_of_another_kind_when_corrected_then_it_takes_json_and_not_players(
+    tmp_path: Path, ratings: Ratings
+) -> None:
+    db = new_ledger(ratings, tmp_path / "league.db", "b5-league-1")
+    powers = {"anna": 20, "ben": 15, "cleo": 9}
+    participants = [
+        {"player": player, "power": power, "influence": 0, "vp": int(player == "ben")}
+        for player, power in powers.items()
+    ]
+    data = {"game_id": "b-1", "game": "babylon5", "kind": "b5", "season": "2010-1", "participants": participants}
+    take_in(ratings, db, event("game.recorded", **data))
+    before = head(ratings, db)
+    assert ratings("correct", "b-1", "ben", "anna", "cleo", *WHY, db=db).exit_code == 2
+    assert head(ratings, db) == before
+    participants[2]["power"] = 30
+    done = carry_out(ratings, db, "correct", "b-1", *WHY, input=json.dumps(data))
+
+    # 50, 30 and 20 % of 30 by place: cleo wins now, and ben keeps his victory point
+    assert done["changes"] == {
+        ("b5-league/2010-1", "anna"): ("105", "-6", "99"), ("b5-league/2010-1", "ben"): ("100", "-3", "97"),
+        ("b5-league/2010-1", "cleo"): ("96", "9", "105"),
+    }  # fmt: skip
+
+
+def test_given_players_with_more_than_a_place_when_corrected_by_players_then_they_keep_it(
+    db: str, ratings: Ratings
+) -> None:
+    participants = [
+        {"player": "anna", "place": 1, "seconds_played": 700, "seat": 2}, {"player": "ben", "place": 2, "seat": 1},
+    ]  # fmt: skip
+    take_in(ratings, db, game("g-3", participants=participants, extra={"table": "7"}))
+    carry_out(ratings, db, "correct", "g-3", "ben", "anna", *WHY)
+
+    found = row(ratings, db, "g-3")
+    assert found["extra"] == {"table": "7"}
+    assert found["participants"] == [
+        {"player": "ben", "place": 1, "seat": 1}, {"player": "anna", "place": 2, "seconds_played": 700, "seat": 2},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("players", [["ben", "dora=emil", "anna"], ["dora=emil", "anna", "ben"]])
+def test_given_a_seat_that_changed_hands_when_corrected_by_players_then_it_counts_once(
+    players: list[str], db: str, ratings: Ratings
+) -> None:
+    participants = [
+        {"player": "anna", "place": 1}, {"player": "ben", "place": 2},
+        {"player": "dora", "place": 3, "status": "abandoned"},
+        {"player": "emil", "place": 3, "status": "substitute", "replaces": "dora"},
+    ]  # fmt: skip
+    take_in(ratings, db, catan("c-3", participants=participants))
+    carry_out(ratings, db, "correct", "c-3", *players, *WHY)
+
+    found = read(ratings, db, "explain", "c-3", BASIC)["players"]
+    places = {player: place for place, seat in enumerate(players, 1) for player in seat.split("=")}
+    assert {player["player"]: player["place"] for player in found} == places
+
+
+def test_given_labels_when_corrected_then_only_they_change_and_the_game_moves_to_the_other_ladder(
+    db: str, ratings: Ratings
+) -> None:
+    before = row(ratings, db, "c-1")
+    labels = {"group": "domaine", "city": "7", "league": "spring", "season": "one"}
+    options = [part for name, value in labels.items() for part in (f"--{name}", value)]
+    done = carry_out(ratings, db, "correct", "c-1", *options, *WHY)
+
+    assert row(ratings, db, "c-1") == {**before, **labels}
+    units = {"anna": "1008", "ben": "1000", "cleo": "992"}
+    assert done["changes"] == {
+        **{(BASIC, player): (units[player], None, None) for player in units},
+        **{("catan-elo/domaine", player): (None, None, units[player]) for player in units},
+    }
+    assert points(ratings, db, BASIC) == {}
+
+
+def test_given_an_empty_label_when_corrected_then_the_game_has_none_and_is_on_no_ladder_that_needs_it(
+    db: str, ratings: Ratings
+) -> None:
+    done = carry_out(ratings, db, "correct", "c-1", "--group", "", *WHY)
+
+    assert "group" not in row(ratings, db, "c-1")
+    assert {after for _, _, after in done["changes"].values()} == {None}
+
+
+def test_given_a_renamed_player_when_corrected_by_players_then_any_of_his_ids_is_understood_and_the_recorded_one_stays(
+    db: str, ratings: Ratings
+) -> None:
+    participants = [{"player": "anna", "place": 1, "seconds_played": 700}, {"player": "ben", "place": 2}]
+    take_in(ratings, db, game("g-3", participants=participants))
+    told(ratings, db, "player", "rename", "anna", "anne")
+    carry_out(ratings, db, "correct", "g-3", "ben", "anne", *WHY)
+
+    assert row(ratings, db, "g-3")["participants"] == [
+        {"player": "ben", "place": 1}, {"player": "anna", "place": 2, "seconds_played": 700},
+    ]  # fmt: skip
+    assert refusal(ratings, db, "correct", "g-3", "ben", "anna", *WHY) == "nothing-to-correct"
+    assert refusal(ratings, db, "correct", "g-3", "anne", "anna", *WHY) == "player-twice"
+
+
+MEANWHILE = {
+    "voided": (["void", "g-1", *WHY], "game-voided"),
+    "corrected": (["correct", "g-1", "cleo", "ben", "anna", *WHY], "changed-meanwhile"),
+}
+
+
+@pytest.mark.parametrize("what", MEANWHILE)
+def test_given_a_game_that_somebody_else_changes_while_the_editor_is_open_when_saved_then_it_is_refused(
+    what: str, db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, code = MEANWHILE[what]
+    somebody_else = [
+        f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})", "from cli.main import invoke",
+        f"assert invoke({['--db', db, *command]!r}) == 0", "text = text.replace('anna', 'dora')",
+    ]  # fmt: skip
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "\n".join(somebody_else)))
+    result = ratings("correct", "g-1", "--edit", *WHY, "--format", "json", db=db)
+
+    assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, code)
+    assert [entry["position"] for entry in read(ratings, db, "log", "g-1")["rows"]] == [3, 6]
+
+
+def test_given_another_game_when_corrected_then_the_ladders_of_both_tell_what_changes(
+    db: str, ratings: Ratings
+) -> None:
+    done = carry_out(ratings, db, "correct", "c-1", "--game", "galactic-magnate", *WHY)
+
+    assert {ladder for ladder, _ in done["changes"]} == {BASIC, GALACTIC}
+
+
+SAME = {
+    "the same players": (["anna", "ben", "cleo"], None),
+    "the same time elsewhere": (["--at", "2010-03-05 13:00", "--zone", "Europe/Berlin"], None),
+    "the same game": (["--game", "galactic-magnate"], None),
+    "the same data": ([], placing("g-1", "anna", "ben", "cleo")),
+    "defaults spelled out": ([], {**placing("g-1", "anna", "ben", "cleo"), "rated": True, "city": None}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "given"), SAME.values(), ids=SAME)
+def test_given_what_is_recorded_already_when_corrected_then_it_is_refused_as_nothing_to_correct(
+    arguments: list[str], given: dict[str, Any] | None, db: str, ratings: Ratings
+) -> None:
+    told_by = None if given is None else json.dumps(given)
+
+    assert refusal(ratings, db, "correct", "g-1", *arguments, *WHY, input=told_by) == "nothing-to-correct"
+
+
+def test_given_a_game_when_voided_and_reinstated_then_it_counts_for_nothing_and_then_as_before(
+    db: str, ratings: Ratings
+) -> None:
+    before = points(ratings, db, GALACTIC)
+    voided = carry_out(ratings, db, "void", "g-1", *WHY)
+
+    assert voided["changes"][(GALACTIC, "cleo")] == ("800", None, None)
+    assert points(ratings, db, GALACTIC) == {"ben": "1160", "anna": "840"}
+    explained = read(ratings, db, "explain", "g-1", GALACTIC)
+    assert (explained["counted"], explained["why_not"]) == (False, "the game is voided")
+    assert row(ratings, db, "g-1")["voided"] is True
+    assert [entry["game_id"] for entry in read(ratings, db, "history", "anna", GALACTIC)["rows"]] == ["g-2"]
+
+    reinstated = carry_out(ratings, db, "reinstate", "g-1", *WHY)
+
+    assert {key: (old, new) for key, (new, _, old) in reinstated["changes"].items()} == {
+        key: (old, new) for key, (old, _, new) in voided["changes"].items()
+    }
+    assert points(ratings, db, GALACTIC) == before
+    assert "voided" not in row(ratings, db, "g-1")
+
+
+def test_given_a_row_that_says_voided_when_it_is_given_to_correct_after_a_reinstatement_then_it_is_understood(
+    db: str, ratings: Ratings
+) -> None:
+    told(ratings, db, "void", "g-1", *WHY)
+    voided = row(ratings, db, "g-1")
+    told(ratings, db, "reinstate", "g-1", *WHY)
+    carry_out(ratings, db, "correct", "g-1", *WHY, input=json.dumps({**voided, "city": "7"}))
+
+    assert row(ratings, db, "g-1")["city"] == "7"
+
+
+EXPECTING = {
+    "correct": ["correct", "g-1", "cleo", "ben", "anna"], "void": ["void", "g-1"], "reinstate": ["reinstate", "g-2"],
+    "void an event": ["void", "--event", "1"],
+}  # fmt: skip
+LAST = {"correct": 3, "void": 3, "reinstate": 6, "void an event": 1}
+
+
+@pytest.mark.parametrize("command", EXPECTING)
+def test_given_an_expected_position_when_it_is_another_then_nothing_is_done_and_when_it_is_right_then_it_is(
+    command: str, db: str, ratings: Ratings
+) -> None:
+    told(ratings, db, "void", "g-2", *WHY)
+    for wrong in {3, 5, 99} - {LAST[command]}:
+        arguments = (*EXPECTING[command], "--expect", str(wrong), *WHY)
+        assert refusal(ratings, db, *arguments) == "changed-meanwhile"
+        assert refusal(ratings, db, *arguments, "--dry-run") == "changed-meanwhile"
+    carry_out(ratings, db, *EXPECTING[command], "--expect", str(LAST[command]), *WHY)

@@ -1,0 +1,79 @@
+"""The shared worked examples (`../shared/rules/vectors.json`, where they are at hand) through the command line."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, event, points, read, take_in
+
+from projections.rulesets import read_toml, shipped
+
+FILE = Path(__file__).parents[3] / "shared" / "rules" / "vectors.json"
+VECTORS = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else []
+STARTS = {ruleset.id: Fraction(int(str(ruleset.params.get("start", 0))))
+          for ruleset, _ in map(read_toml, shipped()) if ruleset is not None}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def db(shared_url: str, ratings: Ratings) -> str:
+    """A ledger with the shipped rulesets, shared by all vectors: each has players of its own."""
+    assert ratings("init", db=shared_url).exit_code == 0
+    return shared_url
+
+
+def named(number: int, data: Any) -> Any:
+    """The data with players of this vector's own, in the same order: `a` is `0-a`."""
+    if isinstance(data, list):
+        return [named(number, part) for part in data]
+    if isinstance(data, dict):
+        return {
+            name: f"{number}-{value}" if name in ("player", "replaces") else named(number, value)
+            for name, value in data.items()
+        }
+    return data
+
+
+@pytest.mark.skipif(not VECTORS, reason="the shared examples are not at hand")
+@pytest.mark.parametrize("number", range(len(VECTORS)), ids=[vector["name"] for vector in VECTORS])
+def test_given_a_worked_example_when_imported_then_points_change_as_it_says(
+    number: int, db: str, ratings: Ratings
+) -> None:
+    vector = VECTORS[number]
+    ladder = vector["ladder"]
+    if (ruleset_id := ladder.partition("/")[0]) not in STARTS:
+        pytest.skip(f"{ruleset_id} is not shipped yet")
+    start = STARTS[ruleset_id]
+    had = {f"{number}-{player}": Fraction(units) for player, units in vector.get("start", {}).items()}
+    take_in(
+        ratings, db,
+        *(event("points.adjusted", "2010-03-05T18:30:00Z", ladder=ladder, player=player, points=str(units - start),
+                reason="had so many") for player, units in had.items()),
+        *(event("game.recorded", f"2010-03-05T19:3{index}:00Z", game_id=f"{number}-{index}", **named(number, data))
+          for index, data in enumerate(vector["games"])),
+    )  # fmt: skip
+    steps: dict[str, list[tuple[str, str, str]]] = {}
+    for index, changes in enumerate(vector["changes"]):
+        explained = read(ratings, db, "explain", f"{number}-{index}", ladder)
+        expected = {f"{number}-{player}": change for player, change in changes.items()}
+        assert {player["player"]: player["change"] for player in explained["players"]} == expected
+        books = [Fraction(change) for change in expected.values()]
+        assert sum(books) + sum(Fraction(account["amount"]) for account in explained["accounts"]) == 0
+        for player in explained["players"]:
+            before = had.get(player["player"], start)
+            had[player["player"]] = before + Fraction(player["change"])
+            step = (str(before), player["change"], str(had[player["player"]]))
+            assert (player["before"], player["change"], player["after"]) == step
+            if player["terms"] or not player.get("why_not"):
+                steps.setdefault(player["player"], []).append(step)
+    for player, expected_steps in steps.items():
+        rows = [row for row in read(ratings, db, "history", player, ladder)["rows"] if row["game_id"] is not None]
+        assert [(row["before"], row["change"], row["after"]) for row in rows] == expected_steps
+    standings = points(ratings, db, ladder)
+    mine = {player: units for player, units in standings.items() if player.startswith(f"{number}-")}
+    assert mine == {player: str(had[player]) for player in steps}
+
+
+def test_given_all_worked_examples_when_verified_then_the_ledger_is_good(db: str, ratings: Ratings) -> None:
+    assert ratings("verify", db=db) == (0, "", "")

@@ -1,0 +1,129 @@
+"""docs/adding-a-rule.md from its first file to its last command: the package is built, installed beside this program,
+used, and taken away again. Nothing of this program knows of it.
+"""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from console_blocks import Shell, masked, refreshed
+from make_docs import FOLDER, ROOT
+
+from projections.registry import rule, rule_names
+
+PAGE = FOLDER / "adding-a-rule.md"
+LADDER = "petanque-points/2025"
+
+
+class Played(NamedTuple):
+    """The page as its commands print it now, and the folder in which they ran: files, packages, ledger."""
+
+    text: str
+    folder: Path
+
+    @property
+    def db(self) -> str:
+        return f"sqlite:///{self.folder / 'ratings.db'}"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("page")
+    return Played(refreshed(PAGE, folder, ROOT), folder)
+
+
+@pytest.mark.slow
+def test_the_page_is_right(played: Played) -> None:
+    assert masked(played.text) == masked(PAGE.read_text(encoding="utf-8")), "make docs"
+
+
+def test_the_package_passes_its_own_test(played: Played) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "flat-points"],
+        cwd=played.folder,
+        env={"PYTHONPATH": str(played.folder / "installed"), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, b"1 passed"), done
+
+
+def test_nothing_of_this_program_knows_of_the_rule() -> None:
+    assert rule("flat-points/1") is None
+    assert "flat-points/1" not in rule_names()
+    naming = [
+        path
+        for package in ("ledger", "projections", "cli", "migrations")
+        for path in (ROOT / package).rglob("*.py")
+        if "flat" + "_points" in path.read_text(encoding="utf-8") or "flat" + "-points" in path.read_text("utf-8")
+    ]
+    assert naming == []
+
+
+@pytest.mark.parametrize(
+    "command", [["standings", LADDER], ["history", "Dvora", LADDER], ["explain", "p-1", LADDER], ["books", LADDER]]
+)
+def test_without_the_package_its_ladders_say_what_is_missing(
+    played: Played, ratings: Callable[..., Any], command: list[str]
+) -> None:
+    done = ratings(*command, db=played.db)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "petanque-points@2025 cannot be used here: rule: 'flat-points/1' is not installed" in done.stderr
+
+
+def test_without_the_package_all_other_ladders_work(played: Played, ratings: Callable[..., Any]) -> None:
+    """Given a game on another ladder, when nobody has the package, then it can be recorded, read, corrected, stored."""
+    game = ["--game", "club-catan", "--game-id", "c-1", "--at", "2025-07-01T20:00Z"]
+    assert ratings("record", *game, "Dvora", "Bruno", "陳美", db=played.db).exit_code == 0
+    assert ratings("correct", "c-1", "Bruno", "Dvora", "陳美", "--reason", "r", db=played.db).exit_code == 0
+    for command in (["standings", "club-catan-elo/all"], ["explain", "c-1", "club-catan-elo/3-4"], ["ladders"]):
+        assert ratings(*command, db=played.db).exit_code == 0
+    assert "club-catan-elo/all" in ratings("ladders", db=played.db).stdout
+    assert ratings("rebuild", db=played.db).exit_code == 1
+    with closing(sqlite3.connect(played.folder / "ratings.db")) as connection:
+        stored = dict(connection.execute("SELECT ladder, count(*) FROM live_standings GROUP BY ladder").fetchall())
+    # the missing rule's ladder serves what it had
+    assert stored == {"club-catan-elo/3-4": 3, "club-catan-elo/all": 3, "galactic-points": 2, LADDER: 4}
+
+
+def copied(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A shell that has the package, in a folder of its own."""
+    shutil.copytree(played.folder / "installed", folder / "installed")
+    for name in ("ratings.db", "petanque-points-2025.toml"):
+        shutil.copy(played.folder / name, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("RATINGS_DB", raising=False)
+    return Shell(folder / "installed")
+
+
+def test_with_the_package_again_its_ladders_are_as_before(
+    played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = copied(played, tmp_path, monkeypatch)
+    assert shell.run(f"$ ratings standings {LADDER}").splitlines()[2:] == [
+        "rank  player  points  games",
+        "   1  Aïssa        7      2",
+        "   1  陳美         7      2",
+        "   3  Dvora        3      2",
+        "   -  Bruno        2      1",
+    ]
+    shell.run("$ ratings rebuild")
+    assert shell.run("$ ratings verify") == ""
+
+
+def test_two_packages_that_register_one_name_are_refused(
+    played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = copied(played, tmp_path, monkeypatch)
+    other = tmp_path / "installed" / "other-1.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n", encoding="utf-8")
+    (other / "entry_points.txt").write_text("[ratings_ledger.rules]\nflat-points/1 = other:RULE\n", encoding="utf-8")
+    said = shell.run("$ ratings rules check petanque-points-2025.toml  # exit 1")
+    assert "registered by several packages: " in said

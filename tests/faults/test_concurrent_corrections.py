@@ -1,0 +1,295 @@
+"""Two who put the same thing right at once: one does, the other is told; whatever the order, the log stays good."""
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from fault_helpers import append_games, corrected, decision, findings, fork, game, records, wait_for
+from sqlalchemy import create_engine
+
+from ledger import clock
+from ledger.appending import append
+from ledger.events import Draft
+from ledger.importing import import_items
+from ledger.lineage import Events
+from ledger.sources import Item
+from ledger.store import Ledger, Log, open_ledger
+from projections.admission import Admission
+
+ROOT = Path(__file__).parents[2]
+WAIT_SECONDS = 60
+
+
+def barrier_for(parties: int) -> Barrier:
+    """A barrier at which forked processes meet."""
+    return multiprocessing.get_context("fork").Barrier(parties)
+
+
+def opened(url: str) -> Ledger:
+    """The ledger; in PostgreSQL with a connection that stays open, as a process has that appends all day."""
+    ledger = open_ledger(url)
+    return replace(ledger, engine=create_engine(ledger.engine.url)) if url.startswith("postgresql") else ledger
+
+
+def together(*work: Callable[[], None]) -> None:
+    """Run these in processes of their own, at once."""
+    assert wait_for([fork(each) for each in work]) == [0] * len(work)
+
+
+# the same game, the same event
+
+
+def next_of_game(events: Events, number: int, worker: int) -> Draft:
+    """What a worker does about g-1 as it finds it: reinstate, void now and then, else correct."""
+    last = events.about("game:g-1")[-1]
+    why = {"game_id": "g-1", "reason": f"worker {worker}, round {number}"}
+    if last.type == "game.voided":
+        draft = decision("game.reinstated", **why)
+    elif (number + worker) % 4 == 0:
+        draft = decision("game.voided", **why)
+    else:
+        players = ("anna", "ben", f"{worker}-{number}") if number % 2 else ("ben", "anna")
+        draft = corrected(1, *players, reason=why["reason"])
+    return draft._replace(supersedes=last.event_id)
+
+
+def next_of_event(events: Events, number: int, worker: int) -> Draft:
+    """What a worker does about the adjustment `gift` as it finds it: take it back, or bring it back."""
+    last, taken_back = events.event("gift"), False
+    assert last is not None
+    while (successor := events.successor(last.event_id)) is not None:
+        last, taken_back = successor, not taken_back
+    target = last.event_id if taken_back else "gift"
+    draft = decision("event.voided", id=target, reason=f"worker {worker}, round {number}")
+    return draft._replace(supersedes=last.event_id)
+
+
+def put_right(
+    url: str, worker: int, rounds: int, meet: Barrier, following: Callable[[Events, int, int], Draft], told: Path
+) -> None:
+    """Round by round: look, meet the others, append what follows from the look."""
+    ledger = opened(url)
+    outcomes = []
+    for number in range(rounds):
+        with ledger.reading() as connection:
+            draft = following(Log(connection), number, worker)
+        meet.wait(WAIT_SECONDS)
+        done = append(ledger, [draft], by=f"worker {worker}", clock=clock.now)
+        outcomes.append(done.refused[0][1].code if done.refused else draft.event_id)
+        meet.wait(WAIT_SECONDS)
+    told.write_text(json.dumps(outcomes))
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("following", [next_of_game, next_of_event])
+def test_of_two_who_change_the_same_thing_at_once_exactly_one_does(
+    following: Callable[[Events, int, int], Draft], ledger_url: str, tmp_path: Path, at_length: bool
+) -> None:
+    rounds, workers = 500 if at_length else 25, 2
+    gift = decision("points.adjusted", "gift", ladder="club-catan-elo/all", player="anna", points="5")
+    append_games(ledger_url, [game(1), game(2), gift])
+    meet = barrier_for(workers)
+    files = [tmp_path / f"{worker}.json" for worker in range(workers)]
+    together(*(
+        partial(put_right, ledger_url, worker, rounds, meet, following, files[worker]) for worker in range(workers)
+    ))  # fmt: skip
+
+    stored = [json.loads(record) for record in records(ledger_url).values()]
+    assert len(stored) == 3 + rounds
+    outcomes = list(zip(*(json.loads(file.read_text()) for file in files), strict=True))
+    for (one, other), event in zip(outcomes, stored[3:], strict=True):
+        # the first of the two in each round, whoever that was
+        assert {one, other} == {"changed-meanwhile", event["id"]}
+    # one line without branches
+    assert [event["supersedes"] for event in stored[4:]] == [event["id"] for event in stored[3:-1]]
+    assert findings(ledger_url) == []
+
+
+# whole commands
+
+
+def ratings_process(url: str, *arguments: object) -> subprocess.Popen[str]:
+    """A `ratings` process."""
+    command = [sys.executable, "-c", "from cli.main import run; run()", "--db", url, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env={**os.environ, "LC_ALL": "C"})
+
+
+@pytest.mark.timeout(1_800)
+def test_of_two_commands_that_expect_the_same_position_exactly_one_is_done(ledger_url: str, at_length: bool) -> None:
+    append_games(ledger_url, [game(1)])
+    position = 1
+    for number in range(50 if at_length else 2):
+        reason = ("--reason", f"round {number}", "--expect", position, "--format", "json")
+        processes = [
+            ratings_process(ledger_url, "correct", "g-1", "anna", "ben", f"first {number}", *reason),
+            ratings_process(ledger_url, "correct", "g-1", "ben", "anna", f"second {number}", *reason),
+        ]
+        told = [(json.loads(process.communicate(timeout=WAIT_SECONDS)[0]), process.returncode) for process in processes]
+        assert sorted(exit_code for _, exit_code in told) == [0, 1]
+        (done,), (refused,) = ([found for found, exit_code in told if exit_code == wanted] for wanted in (0, 1))
+        assert [rejection["code"] for rejection in refused["rejected"]] == ["changed-meanwhile"]
+        position += 1
+        assert (done["appended"], done["position"], refused["appended"]) == (1, position, 0)
+    assert findings(ledger_url) == []
+
+
+# two lines that exclude each other, each checked before the other was there
+
+
+class Race(NamedTuple):
+    """Lines before, `N` standing for the number of the round; two that race; and how either may be refused."""
+
+    before: list[dict[str, Any]]
+    one: dict[str, Any]
+    other: dict[str, Any]
+    codes: set[str]
+
+
+def line(type_name: str, event_id: str | None = None, **data: Any) -> dict[str, Any]:
+    """An event as it stands in a file."""
+    if type_name.startswith(("game.v", "game.re", "event.", "points.")) and "participants" not in data:
+        data = {"reason": "wrong", **data}
+    event = {"type": type_name, "occurred_at": "2010-03-06T12:00:00Z", "data": data}
+    return event if event_id is None else {"id": event_id, **event}
+
+
+def meeting(game_id: str, *players: str) -> dict[str, Any]:
+    """The data of a game on a ladder of the ruleset `rN`."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    return {"game_id": game_id, "game": "chess", "participants": participants}
+
+
+def played(game_id: str, *players: str) -> dict[str, Any]:
+    """A game as it stands in a file."""
+    return line("game.recorded", **meeting(game_id, *players))
+
+
+def correction(game_id: str, *players: str) -> dict[str, Any]:
+    """A correction as it stands in a file."""
+    return line("game.corrected", game_id=game_id, reason="wrong", game=meeting(game_id, *players))
+
+
+RULESET = line("ruleset.published", "r-N", id="rN", version="1", rule="pairwise-elo/1", effective_from="2000-01-01",
+               scope={"game": ["chess"]}, params={"k_per_pair": 8})  # fmt: skip
+A_IS_B = line("player.renamed", "a-is-b-N", player="aN", new_player="bN")
+KNOWN = [played("g-N-a", "aN", "x"), played("g-N-b", "bN", "x")]
+ADJUSTED = line("points.adjusted", ladder="rN", player="aN", points="5")
+
+RACES = {
+    "a rename and a game in which they meet": Race(
+        KNOWN, A_IS_B, played("g-N", "aN", "bN"), {"players-met", "player-twice"},
+    ),
+    "a rename and a correction in which they meet": Race(
+        KNOWN, A_IS_B, correction("g-N-a", "aN", "bN"), {"players-met", "player-twice"},
+    ),
+    "a rename and a reinstatement of a game in which they met": Race(
+        [*KNOWN, played("g-N", "aN", "bN"), line("game.voided", game_id="g-N")], A_IS_B,
+        line("game.reinstated", game_id="g-N"), {"players-met", "player-twice"},
+    ),
+    "a rename brought back and a game in which they meet": Race(
+        [*KNOWN, A_IS_B, line("event.voided", "v-N", id="a-is-b-N")], line("event.voided", id="v-N"),
+        played("g-N", "aN", "bN"), {"players-met", "player-twice"},
+    ),
+    "two renames in a circle": Race(
+        KNOWN, A_IS_B, line("player.renamed", player="bN", new_player="aN"), {"rename-loop"},
+    ),
+    "two renames of one id": Race(
+        KNOWN, A_IS_B, line("player.renamed", player="aN", new_player="cN"), {"renamed-already"},
+    ),
+    "a ruleset taken back and an adjustment on its ladder": Race(
+        [RULESET], line("event.voided", id="r-N"), ADJUSTED, {"still-needed", "unknown-ladder"},
+    ),
+    "an adjustment brought back and its ruleset taken back": Race(
+        [RULESET, {**ADJUSTED, "id": "p-N"}, line("event.voided", "v-N", id="p-N")], line("event.voided", id="v-N"),
+        line("event.voided", id="r-N"), {"still-needed", "unknown-ladder"},
+    ),
+    "an event taken back twice": Race(
+        [RULESET, {**ADJUSTED, "id": "p-N"}], line("event.voided", "1-N", id="p-N"),
+        line("event.voided", "2-N", id="p-N"), {"changed-meanwhile", "event-voided"},
+    ),
+    "a void and a correction of a game": Race(
+        KNOWN, line("game.voided", game_id="g-N-a"), correction("g-N-a", "bN", "x"), {"changed-meanwhile"},
+    ),
+    "a version of a ruleset published twice": Race(
+        [], RULESET, {**RULESET, "id": "other-N", "data": {**RULESET["data"], "params": {"k_per_pair": 9}}},
+        {"version-exists"},
+    ),
+}  # fmt: skip
+
+
+def take_in(url: str, name: str, events: Sequence[dict[str, Any]], number: int, met: Callable[[], object]) -> None:
+    """Import events of a round; between their check and the append, meet the other. Tells in a file how it went."""
+    texts = [json.dumps(event).replace("N", str(number)) for event in events]
+    items = [Item("-", at, json.loads(text), None) for at, text in enumerate(texts, 1)]
+    done = import_items(
+        open_ledger(url), items, by="test", clock=clock.now, ladders=Admission,
+        checked=lambda drafts: (list(drafts), met())[1],
+    )  # fmt: skip
+    if name:
+        Path(name).write_text(json.dumps([done.appended, *(rejection.code for rejection in done.rejected)]))
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("what", RACES)
+def test_of_two_lines_that_exclude_each_other_exactly_one_is_taken(
+    what: str, ledger_url: str, tmp_path: Path, at_length: bool, ratings: Callable[..., Any]
+) -> None:
+    race = RACES[what]
+    files = [str(tmp_path / name) for name in ("one", "other")]
+    for number in range(100 if at_length else 3):
+        take_in(ledger_url, "", race.before, number, lambda: None)
+        meet = barrier_for(2)
+        together(*(
+            partial(take_in, ledger_url, name, [event], number, partial(meet.wait, WAIT_SECONDS))
+            for name, event in zip(files, (race.one, race.other), strict=True)
+        ))  # fmt: skip
+        taken, refused = sorted((json.loads(Path(name).read_text()) for name in files), key=len)
+        assert (taken, refused[0], len(refused)) == ([1], 0, 2)
+        assert refused[1] in race.codes
+    assert ratings("verify", db=ledger_url) == (0, "", "")
+    assert ratings("ladders", db=ledger_url).exit_code == 0
+
+
+def test_a_rename_and_a_game_in_which_they_do_not_meet_are_both_taken(ledger_url: str, tmp_path: Path) -> None:
+    take_in(ledger_url, "", KNOWN, 1, lambda: None)
+    meet = barrier_for(2)
+    files = [str(tmp_path / name) for name in ("one", "other")]
+    together(*(
+        partial(take_in, ledger_url, name, [event], 1, partial(meet.wait, WAIT_SECONDS))
+        for name, event in zip(files, (A_IS_B, played("g-N", "aN", "y")), strict=True)
+    ))  # fmt: skip
+    assert [json.loads(Path(name).read_text()) for name in files] == [[1], [1]]
+    assert findings(ledger_url) == []
+
+
+def test_a_correction_whose_game_was_changed_meanwhile_is_refused_and_so_is_what_follows_it(ledger_url: str) -> None:
+    """Given --keep-going, when somebody voids one of the file's games meanwhile, then the rest of it goes in."""
+    take_in(ledger_url, "", [played("g-1", "anna", "ben"), played("g-2", "anna", "ben")], 0, lambda: None)
+    events = [
+        correction("g-1", "ben", "anna"), line("game.voided", game_id="g-1"), correction("g-2", "ben", "anna"),
+        played("g-3", "anna", "ben"), line("game.voided", game_id="g-3"),
+    ]  # fmt: skip
+
+    def somebody_else(drafts: Any) -> None:
+        list(drafts)
+        assert append_games(ledger_url, [decision("game.voided", game_id="g-1")]).appended == 1
+
+    done = import_items(
+        open_ledger(ledger_url), [Item("-", at, event, None) for at, event in enumerate(events, 1)],
+        by="test", clock=clock.now, keep_going=True, checked=somebody_else,
+    )  # fmt: skip
+    assert [(rejection.line, rejection.code) for rejection in done.rejected] == [
+        (1, "changed-meanwhile"), (2, "changed-meanwhile"),
+    ]  # fmt: skip
+    assert done.appended == 3
+    assert findings(ledger_url) == []
