@@ -52,7 +52,9 @@ def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[st
     settle(facts)
     after = Ladders(facts)
     new = _streams(after, touched, failed)
-    renamed = (data["player"], data["new_player"]) if draft.type == "player.renamed" else None
+    renamed = None
+    if draft.type == "player.renamed":
+        renamed = (data["player"], facts.players[facts.person[facts.player_numbers[data["new_player"]]]])
     found: list[Effect] = []
     for name in sorted(old.keys() | new.keys()):
         if _same(old.get(name), new.get(name)):
