@@ -48,7 +48,9 @@ def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[st
     apply(facts, facts.position + 1, event)
     settle(facts)
     after = _streams(facts, touched, failed)
-    renamed = (data["player"], data["new_player"]) if draft.type == "player.renamed" else None
+    renamed = None
+    if draft.type == "player.renamed":
+        renamed = (data["player"], facts.players[facts.person[facts.player_numbers[data["new_player"]]]])
     found: list[Effect] = []
     for name in sorted(before.keys() | after.keys()):
         try:
