@@ -11,10 +11,10 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from ledger.canonical import dump, format_instant, parse_object
-from ledger.lineage import SUPERSEDING
+from ledger.lineage import SUPERSEDING, superseded
 from ledger.records import ZERO, Row, chain_hash, columns, leaf_hash
 from ledger.rejections import Refused, shown
-from ledger.store import Ledger
+from ledger.store import Ledger, Log
 
 PAGE_EVENTS = 1_000
 _TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
@@ -193,19 +193,39 @@ def _last_position(connection: Connection) -> int:
     return 0
 
 
+def _lines(connection: Connection) -> Iterator[Finding]:
+    """Corrections, voids and reinstatements that do not stand in line with what was recorded before them."""
+    found = text(
+        f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) ORDER BY position"
+    )
+    try:
+        for position, type_name, record, supersedes in connection.execute(found).all():
+            try:
+                data = parse_object(record.encode())["data"]
+                expected, _ = superseded(Log(connection, until=position - 1), type_name, data)
+            except Refused as problem:
+                yield Finding("supersedes", position, problem.message)
+                continue
+            if supersedes != expected:
+                wrong = f"it supersedes {shown(supersedes)} where it can only supersede {shown(expected)}"
+                yield Finding("supersedes", position, wrong)
+    except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
+        # what cannot be read is a finding of its own
+        yield Finding("storage", None, f"the lines of corrections cannot be checked: {shown(str(error))}")
+
+
 def _links(connection: Connection) -> Iterator[Finding]:
     """Supersedes links and what must be unique, straight from the table (a dropped index protects nothing)."""
     queries = {
-        "supersedes": "SELECT e.position, e.event_id FROM events e LEFT JOIN events s ON s.event_id = e.supersedes "
-        "WHERE e.supersedes IS NOT NULL AND (s.position IS NULL OR s.position >= e.position "
-        f"OR e.type NOT IN ({_SUPERSEDING}) OR (e.type <> 'event.voided' AND e.subject <> s.subject)) "
-        f"UNION ALL SELECT position, event_id FROM events WHERE supersedes IS NULL AND type IN ({_SUPERSEDING})",
+        "supersedes": "SELECT position, event_id FROM events "
+        f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})",
         "twice": "SELECT max(position), event_id FROM events GROUP BY event_id HAVING count(*) > 1 "
         "UNION ALL SELECT max(position), subject FROM events WHERE type = 'game.recorded' GROUP BY subject "
         "HAVING count(*) > 1 "
         "UNION ALL SELECT max(position), supersedes FROM events WHERE supersedes IS NOT NULL GROUP BY supersedes "
         "HAVING count(*) > 1",
     }
+    yield from _lines(connection)
     for code, query in queries.items():
         try:
             for position, what in connection.execute(text(query)):

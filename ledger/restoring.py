@@ -11,7 +11,7 @@ from itertools import islice
 from ledger.appending import append_restored, require_empty
 from ledger.identities import Identities
 from ledger.importing import CHUNK_EVENTS, Imported
-from ledger.lineage import SUPERSEDING, superseded, voided_ids
+from ledger.lineage import SUPERSEDING, superseded
 from ledger.records import ZERO, Row, restored
 from ledger.rejections import Refused, shown
 from ledger.sources import read_lines
@@ -64,7 +64,9 @@ class _Renames:
 
     def __init__(self) -> None:
         self._renames: dict[str, tuple[str, str]] = {}
-        self._voids: list[tuple[str, str]] = []
+        self._live: set[str] = set()
+        self._voids: dict[str, str] = {}  # what takes back a rename, or its taking-back, and that rename
+        self._people = Identities()
 
     def check(self, row: Row) -> None:
         """Take a row in. Raises `Refused` if the renames that are live after it do not fit together."""
@@ -73,17 +75,23 @@ class _Renames:
         data = json.loads(row.record)["data"]
         if row.type == "player.renamed":
             self._renames[row.event_id] = (data["player"], data["new_player"])
+            self._turn(row, row.event_id)
+        elif (rename := self._voids.get(data["id"], data["id"])) in self._renames:
+            self._voids[row.event_id] = rename
+            self._turn(row, rename)
+
+    def _turn(self, row: Row, rename: str) -> None:
+        """Let a rename come into force, or out of it."""
+        player, new_player = self._renames[rename]
+        if rename in self._live:
+            self._people.remove(player)
         else:
-            self._voids.append((row.event_id, data["id"]))
-        gone = voided_ids(self._voids)
-        people = Identities()
-        for event_id, (player, new_player) in self._renames.items():
-            if event_id not in gone:
-                try:
-                    people.refuse_rename(player, new_player)
-                except Refused as problem:
-                    raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
-                people.add(player, new_player)
+            try:
+                self._people.refuse_rename(player, new_player)
+            except Refused as problem:
+                raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
+            self._people.add(player, new_player)
+        self._live ^= {rename}
 
 
 def _end_of_line(seen: Lines, row: Row) -> str | None:

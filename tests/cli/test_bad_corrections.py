@@ -128,11 +128,11 @@ def test_given_a_game_that_cannot_be_when_recorded_imported_or_made_of_another_t
     data, at, code = GAMES[case]
     if how == "correct":
         given = json.dumps({**data, "occurred_at": at})
-        assert refusal(ratings, db, "correct", data["game_id"], *WHY, input=given) == code
+        assert refusal(ratings, db, "correct", data["game_id"], *WHY, input=given, readable=False) == code
     else:
         new = {**data, "game_id": "new"}
         command = ["record"] if how == "record" else ["import", "-"]
-        assert refusal(ratings, db, *command, input=event("game.recorded", at, **new)) == code
+        assert refusal(ratings, db, *command, input=event("game.recorded", at, **new), readable=False) == code
 
 
 REFUSED = {

@@ -246,7 +246,7 @@ def test_of_two_lines_that_exclude_each_other_exactly_one_is_taken(
 ) -> None:
     race = RACES[what]
     files = [str(tmp_path / name) for name in ("one", "other")]
-    for number in range(100 if at_length else 3):
+    for number in range(100 if at_length else 2):
         take_in(ledger_url, "", race.before, number, lambda: None)
         meet = barrier_for(2)
         together(*(

@@ -263,9 +263,6 @@ def meanings(ledger: Ledger) -> list[dict[str, Any]]:
     return [{**json.loads(record), "recorded_at": None} for record in records(ledger)]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a rename to an id that is renamed on is told of the id between, not of the last"
-)
 def test_given_any_history_when_a_step_is_looked_at_first_then_it_changes_the_points_that_it_announced(
     template: Path, tmp_path_factory: pytest.TempPathFactory, at_length: bool
 ) -> None:

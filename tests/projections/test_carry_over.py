@@ -1,0 +1,82 @@
+"""Points that carry over: a season begins with what somebody had at the end of the last one that he was in."""
+
+from typing import Any
+
+import pytest
+from histories import facts_of, fill, ruleset
+
+from projections.replay import replay
+from projections.rulesets import read_toml, shipped
+from projections.standings import Standings, explain, row_of_game, standings, stream_of
+
+LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)
+CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
+
+
+def b5(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
+    """A game of three in the order of their places; the second gets the victory point."""
+    participants = [
+        {"player": player, "power": 20 - place, "influence": 5, "vp": int(place == 1)}
+        for place, player in enumerate(players)
+    ]
+    data = {"game_id": game_id, "game": "babylon5", "kind": "b5", "season": season, "participants": participants}
+    return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}
+
+
+GAMES = [b5("one", "2010-1", 2, "abc"), b5("two", "2010-2", 6, "abd"), b5("three", "2010-3", 10, "acd")]
+
+
+def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Standings:
+    """The standings of a season after these games."""
+    stream = stream_of(facts_of(fill(url, [ruleset(rules), *GAMES, *more])), f"b5-league/{season}")
+    return standings(stream, replay(stream)[0])
+
+
+@pytest.mark.parametrize(
+    ("season", "points", "started"),
+    [
+        ("2010-1", {"a": 105, "b": 100, "c": 96}, 300),
+        # a begins with 105 and antes 10 of it
+        ("2010-2", {"a": 110, "b": 100, "d": 96}, 305),
+        # c was not there in the second season, so he brings what he had after the first
+        ("2010-3", {"a": 113, "c": 96, "d": 92}, 302),
+    ],
+)
+def test_given_points_that_carry_over_when_a_season_begins_then_everybody_brings_his_last_ones(
+    ledger_url: str, season: str, points: dict[str, int], started: int
+) -> None:
+    table = found(ledger_url, CARRYING, season)
+
+    assert {row.player: row.points for row in table.rows} == points
+    assert table.started == started
+
+
+def test_given_points_that_do_not_when_a_season_begins_then_everybody_begins_anew(ledger_url: str) -> None:
+    table = found(ledger_url, LEAGUE, "2010-3")
+
+    assert {row.player: row.points for row in table.rows} == {"a": 105, "c": 100, "d": 96}
+    assert table.started == 300
+
+
+def test_given_a_late_game_of_the_first_season_when_replayed_then_all_later_seasons_move(ledger_url: str) -> None:
+    table = found(ledger_url, CARRYING, "2010-3", b5("late", "2010-1", 3, "cba"))
+
+    # the first season now ends with a 100, b 99, c 101, the second with a 104, b 99, d 95
+    assert {row.player: row.points for row in table.rows} == {"a": 108, "c": 100, "d": 91}
+
+
+def test_given_a_season_when_its_first_game_is_explained_then_the_points_before_it_are_those_brought_along(
+    ledger_url: str,
+) -> None:
+    ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES])
+    facts = facts_of(ledger)
+    with ledger.reading() as connection:
+        told = explain(facts, "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
+
+    assert {player["player"]: player["before"] for player in told["players"]} == {"a": "105", "b": "100", "d": "100"}
+
+
+def test_given_a_ruleset_without_seasons_when_it_would_carry_over_then_it_is_refused() -> None:
+    _, problems = read_toml(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
+
+    assert [problem.key for problem in problems] == ["params.carry_over"]
