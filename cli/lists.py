@@ -78,7 +78,12 @@ def statistics_(db: str, player: str, game: str | None, as_of: str | None, known
         facts = decode(connection, known_position(connection, known_at))
     ladders = Ladders(facts, played_instant(as_of, "UTC"))
     player = current_id(facts, player)
-    found = statistics(ladders, player, clock.now(), game)
+    try:
+        found = statistics(ladders, player, clock.now(), game)
+    except RuleFailure as problem:
+        raise click.ClickException(
+            f"{problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}"
+        ) from None
     if found is None:
         raise click.ClickException(f"{render.plain(player)} has not played; see: ratings games")
     if form == "json":

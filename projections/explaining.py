@@ -225,14 +225,14 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
     """
     stream = ladders.stream(ladder)
     player = current_id(ladders.facts, player)
-    if player not in stream.names:
-        return None
-    number = stream.names.index(player)
     found = ladders.of_stream(stream)
     results = ladders.results(stream, replay(stream)[0])
     row = next((row for row in found.rows if row.player == player), None)
-    lines = LISTS[stream.rule.ranking].explain(results, number)
-    changes = [] if stream.rule.ranking == "annual" else list(results.of(number))
+    annual = stream.rule.ranking == "annual"
+    if row is None and player not in stream.names:
+        return None
+    lines = LISTS[stream.rule.ranking].explain(results, player)
+    changes = [] if annual else list(results.of(stream.names.index(player)))
     positions = [ladders.facts.live_position[stream.row[game]] for game, _ in changes]
     events = read_records_at(connection, positions)
     games = []

@@ -113,6 +113,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
             problems.append(Problem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder"))
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
+    if found.ranking == "annual" and ("year" not in by or "month" in by or getattr(params, "of", "") == ruleset.id):
+        problems.append(Problem("partition.by", "an annual list is partitioned by year, and sums another's months"))
     if ruleset.freeze == "league-start" and "league" not in by:
         problems.append(Problem("freeze", "a league keeps the version that it began under, so partition by league"))
     if params.carry_over and "season" not in by:

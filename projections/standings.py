@@ -13,7 +13,7 @@ from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.rejections import shown
 from ledger.store import head, read_where
-from projections.facts import Facts
+from projections.facts import Facts, RuleFailure
 from projections.ladders import Stream, order, parse_name, refuse_name, streams
 from projections.lists import LISTS
 from projections.lists.contract import Results, Standing
@@ -113,8 +113,11 @@ class Ladders:
         version = newest(stream.versions) if last is None else stream.versions[last]
         results = self.results(stream, outcome)
         rows = LISTS[stream.rule.ranking].rank(results)
+        games = len(stream.row)
+        if stream.rule.ranking == "annual":
+            games = sum(month.games for month in self._months(stream, version).values())
         return Standings(
-            stream.ladder, version.ruleset.name, stream.rule.scale, rows, len(stream.row), sum(results.points),
+            stream.ladder, version.ruleset.name, stream.rule.scale, rows, games, sum(results.points),
             outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
         )  # fmt: skip
 
@@ -126,30 +129,38 @@ class Ladders:
         if period is not None:
             version = in_force(stream.versions, period.end) or version
         # everybody in a stream that was replayed to its end is on the ladder
-        months = self._months(stream, version) if stream.rule.ranking == "annual" else {}
+        annual = stream.rule.ranking == "annual"
+        months = self._months(stream, version) if annual else {}
         return Results(
             stream.names, outcome.points, outcome.games, stream.offsets, stream.players, outcome.changes,
-            stream.rule.scale, version.params, months,
-            self._excluded(stream, version, months) if months else {},
+            stream.rule.scale, version.params,
+            {month: {row.player: row for row in found.rows} for month, found in months.items()},
+            self._excluded(stream, version, months) if annual else {},
         )  # fmt: skip
 
-    def _months(self, stream: Stream, version: Version) -> dict[str, dict[str, int]]:
-        """The places of the monthly lists that an annual list sums, by month."""
+    def _months(self, stream: Stream, version: Version) -> dict[str, Standings]:
+        """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
         params: Any = version.params
-        values = dict(zip(version.ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
+        by = version.ruleset.partition.by
+        values = dict(zip(by, parse_name(stream.ladder).values, strict=True))
         versions = self.facts.rulesets.get(params.of)
-        if not versions or params.of in self.facts.unusable:
-            return {}
+        if params.of in self.facts.unusable:
+            raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
+        if not versions:
+            raise RuleFailure(stream.ladder, f"its months, {params.of}, are not published", position=version.position)
+        monthly = versions[0].ruleset.partition.by
+        if {*monthly} != {*by} - {"year"} | {"month"} or versions[0].rule.ranking != "period":
+            wrong = f"{params.of} has no list for each of its months: they are by {', '.join(monthly)}"
+            raise RuleFailure(stream.ladder, wrong, position=version.position)
         found = {}
         for month in range(1, 13):
             parts = values | {"month": f"{values['year']}-{month:02d}"}
-            name = "/".join([params.of, *(parts[part] for part in versions[0].ruleset.partition.by)])
+            name = "/".join([params.of, *(parts[part] for part in monthly)])
             if name in self.every(params.of):
-                rows = self.of_stream(self.every(params.of)[name]).rows
-                found[parts["month"]] = {row.player: row.rank for row in rows if row.rank is not None}
+                found[parts["month"]] = self.of_stream(self.every(params.of)[name])
         return found
 
-    def _excluded(self, stream: Stream, version: Version, months: dict[str, dict[str, int]]) -> dict[str, str]:
+    def _excluded(self, stream: Stream, version: Version, months: dict[str, Standings]) -> dict[str, str]:
         """Whose account keeps him off an annual list, and why."""
         params: Any = version.params
         values = parse_name(stream.ladder).values
@@ -159,7 +170,7 @@ class Ladders:
             return {}
         instant = period.end if self.as_of is None else min(period.end, self.as_of)
         found = {}
-        for name in {name for places in months.values() for name in places}:
+        for name in {row.player for month in months.values() for row in month.rows}:
             account = self.facts.account(self.facts.player_numbers[name], instant)
             if account != params.account:
                 found[name] = f"a {account} account at the end of the year, not a {params.account} one"

@@ -14,11 +14,11 @@ class RankingList(NamedTuple):
     """A kind of list.
 
     rank:    results -> rows in the order of the list
-    explain: (results, index of a player in them) -> how his value comes about, as (what, amount, detail), exact amounts
+    explain: (results, player) -> how his value comes about, as (what, amount, detail) with exact amounts
     """
 
     rank: Callable[[Results], list[Standing]]
-    explain: Callable[[Results, int], list[tuple[str, str, str]]]
+    explain: Callable[[Results, str], list[tuple[str, str, str]]]
 
 
 LISTS = {

@@ -35,7 +35,7 @@ class Results(NamedTuple):
     players:  indices of `names`
     changes:  what the game gave them, in units
     params:   those of the version that ranks the list
-    months:   for an annual list: the place of a player in each month that has a list of his city and group
+    months:   for an annual list: the rows by player of each month that has a list of its city and group
     excluded: why a player has no rank whatever his points are, for those who have none
     """
 
@@ -47,7 +47,7 @@ class Results(NamedTuple):
     changes: Sequence[int]
     scale: int
     params: Any
-    months: Mapping[str, Mapping[str, int]] = {}
+    months: Mapping[str, Mapping[str, Standing]] = {}
     excluded: Mapping[str, str] = {}
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:

@@ -34,8 +34,9 @@ def _gold(results: Results, place: int | None, tied: int) -> int:
     return int(gold[place - 1]) if place <= len(gold) else 0
 
 
-def explain(results: Results, player: int) -> list[tuple[str, str, str]]:
+def explain(results: Results, name: str) -> list[tuple[str, str, str]]:
     """The sum of the games' points, the score, and how many games are missing."""
+    player = results.names.index(name)
     params, games = results.params, results.games[player]
     total = Fraction(results.points[player], results.scale)
     lines = [("sum", str(total), f"the points of {games} games")]

@@ -13,6 +13,7 @@ def rank(results: Results) -> list[Standing]:
     return ranked(rows, key=lambda row: -row.points)
 
 
-def explain(results: Results, player: int) -> list[tuple[str, str, str]]:
+def explain(results: Results, name: str) -> list[tuple[str, str, str]]:
     """The points; what led to them is the player's history."""
+    player = results.names.index(name)
     return [("points", exact(results.points[player], results.scale), "after all games and adjustments")]

@@ -26,8 +26,9 @@ def rank(results: Results) -> list[Standing]:
     return ranked(rows, key=lambda row: (-row.points, -broken[row.player]))
 
 
-def explain(results: Results, player: int) -> list[tuple[str, str, str]]:
+def explain(results: Results, name: str) -> list[tuple[str, str, str]]:
     """The sum, what an adjustment added, and how many games of a best-of are left out."""
+    player = results.names.index(name)
     changes = sorted((change for _, change in results.of(player)), reverse=True)
     best = len(changes) if results.params.best_of == "all" else results.params.best_of
     told = "all games" if best >= len(changes) else f"the best {best} of {len(changes)} games"
@@ -57,8 +58,9 @@ def _broken(results: Results, rows: Sequence[Standing]) -> dict[str, int]:
         everybody = set(range(len(results.names)))
         return {name: _wins(results, player, everybody) for player, name in enumerate(results.names)}
     numbers = {name: player for player, name in enumerate(results.names)}
-    found: dict[str, int] = {}
-    by_points: Any = groupby(sorted(rows, key=lambda row: row.points), key=lambda row: row.points)
+    found = dict.fromkeys(results.names, 0)
+    qualified = sorted((row for row in rows if row.qualified), key=lambda row: row.points)
+    by_points: Any = groupby(qualified, key=lambda row: row.points)
     for _, tied in by_points:
         group = {numbers[row.player] for row in tied}
         found |= {results.names[player]: _met(results, player, group) for player in group}
