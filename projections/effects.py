@@ -33,16 +33,19 @@ class Effect(NamedTuple):
 
 
 def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[str]]:
-    """Whose points an event would change now, by ladder; and which ladders cannot be replayed, and why."""
+    """Whose points an event would change now, by ladder; and which ladders cannot be replayed, and why.
+
+    A game is in the log already: the event corrects, voids or reinstates it.
+    """
     facts = decode(connection)
     data = parse_object(draft.data.encode())
     event = {"type": draft.type, "id": draft.event_id, "schema_version": draft.schema_version, "data": data,
              "occurred_at": format_instant(draft.occurred_at)}  # fmt: skip
-    row = None
-    if draft.type in GAME_TYPES - {"game.recorded"}:
+    slugs: set[str] = set()
+    if draft.type in GAME_TYPES:
         row = facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
-    slugs = {None if row is None else facts.label("game", row), data.get("game", {}).get("game")}
-    touched = _touched(draft.type, data, slugs - {None})
+        slugs = {facts.texts[facts.labels["game"][row]]} | ({data["game"]["game"]} if "game" in data else set())
+    touched = _touched(draft.type, data, slugs)
     failed: list[str] = []
     before = _streams(facts, touched, failed)
     apply(facts, facts.position + 1, event)

@@ -166,3 +166,18 @@ def refusal(
         assert (shown.exit_code, f"{code}: " in shown.stderr, "Traceback" in shown.stderr) == (1, True, False), shown
     assert head(ratings, db) == before
     return code
+
+
+WHY = ("--reason", "wrong way round")
+NEXT_DAY = "2010-03-06T12:00:00Z"
+
+
+def small_ledger(ratings: Ratings, path: Path) -> str:
+    """Two rulesets at positions 1 and 2, games g-1 and c-1 of three at 3 and 4, and g-2 a day later at 5."""
+    name = new_ledger(ratings, path)
+    take_in(
+        ratings, name,
+        game("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
+        game("g-2", "ben", "anna", at=NEXT_DAY),
+    )  # fmt: skip
+    return name

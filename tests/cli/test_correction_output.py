@@ -6,32 +6,22 @@ from pathlib import Path
 import pytest
 from correction_helpers import (
     GALACTIC,
+    NEXT_DAY,
     NOON,
+    WHY,
     Ratings,
-    catan,
-    game,
     head,
-    new_ledger,
     position,
     read,
-    take_in,
+    small_ledger,
     told,
 )
-
-WHY = ("--reason", "wrong way round")
-NEXT_DAY = "2010-03-06T12:00:00Z"
 
 
 @pytest.fixture
 def db(tmp_path: Path, ratings: Ratings) -> str:
-    """Two rulesets at positions 1 and 2, games g-1 and c-1 of three at 3 and 4, and g-2 a day later at 5."""
-    name = new_ledger(ratings, tmp_path / "ratings.db")
-    take_in(
-        ratings, name,
-        game("g-1", "anna", "ben", "cleo"), catan("c-1", "anna", "ben", "cleo"),
-        game("g-2", "ben", "anna", at=NEXT_DAY),
-    )  # fmt: skip
-    return name
+    """A ledger with three games of two rulesets."""
+    return small_ledger(ratings, tmp_path / "ratings.db")
 
 
 USAGE = {
