@@ -81,6 +81,13 @@ def version_exists(ruleset: Ruleset) -> Rejection:
 
 def id_conflict(draft: Draft) -> Rejection:
     """The refusal of a draft whose id is taken by another content."""
+    if draft.type == "game.recorded" and draft.event_id == draft.subject:
+        game_id = shown(draft.subject.removeprefix("game:"))
+        return Rejection(
+            "id-conflict",
+            f"the game {game_id} is recorded already with another content: ratings correct puts it right; another game "
+            "needs another game_id",
+        )
     return Rejection(
         "id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already"
     )

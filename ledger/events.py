@@ -7,14 +7,14 @@ import hashlib
 import re
 from collections.abc import Callable
 from datetime import date
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
 from ledger.canonical import dump, format_instant, parse_instant
 from ledger.games import Status
 from ledger.kinds import KINDS
-from ledger.members import DecimalString, EventId, GameId, LadderName, Members, PlayerId, Slug, Text, refuse
+from ledger.members import DecimalString, EventId, GameId, Label, LadderName, Members, PlayerId, Slug, Text, refuse
 from ledger.rejections import CODES, Refused, shown
 from ledger.upcasting import upcast
 from ledger.zones import zone
@@ -74,6 +74,15 @@ class PointsAdjusted(Members):
     player: PlayerId
     points: DecimalString
     reason: Text
+
+
+class LeagueCreated(Members):
+    """A league begins, and with it the time whose version a ruleset with `freeze = "league-start"` keeps for it."""
+
+    league: Label
+    game: Slug
+    players_per_game: Annotated[int, Field(ge=2, le=8)]
+    version: Text | None = None  # of the game
 
 
 def _date(text: str) -> str:
@@ -175,6 +184,7 @@ TYPES = {
     "event.voided": EventType(1, EventVoided, lambda data: f"event:{data['id']}"),
     "points.adjusted": EventType(1, PointsAdjusted, _player),
     "ruleset.published": EventType(1, Ruleset, lambda data: f"ruleset:{data['id']}"),
+    "league.created": EventType(1, LeagueCreated, lambda data: f"league:{data['league']}"),
 }
 
 
@@ -241,9 +251,29 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     kind = KINDS.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
     if kind is None:
         raise Refused("unknown-kind", f"{shown(name)} is not a kind of game ({_listed(KINDS)})")
-    game = _validated(kind.model, data).model_dump(exclude_unset=True, exclude_none=True)
+    try:
+        game = _validated(kind.model, data).model_dump(exclude_unset=True, exclude_none=True)
+    except Refused as problem:
+        raise _of_another_kind(problem, str(name)) from None
     kind.check(game)
     return game
+
+
+def _of_another_kind(problem: Refused, kind: str) -> Refused:
+    """A refusal that says so if a member is unknown because it belongs to games of another kind."""
+    where = problem.message.partition(": ")[0]
+    member = where.rpartition(".")[2]
+    others = [other for other in KINDS if member in _members(KINDS[other].model)]
+    if problem.code != "unknown-member" or not others:
+        return problem
+    kinds = " and ".join(others)
+    return Refused(problem.code, f"{where}: a member of games of kind {kinds}, and this one is of kind {kind}")
+
+
+def _members(model: type[Members]) -> set[str]:
+    """The members of a game of some kind, and of its participants."""
+    (participant,) = get_args(model.model_fields["participants"].annotation)
+    return {*model.model_fields, *participant.model_fields}
 
 
 def _undated(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 from ledger.canonical import parse_object
 from ledger.events import Draft, corrected_game
 from ledger.identities import identities, meeting, players_of
-from ledger.lineage import Batch, Both, Events, Known, refuse_stale, superseded, taken_back
+from ledger.lineage import Batch, Both, Events, Known, is_live, refuse_stale, superseded, taken_back
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store import Head, Log, changes_behind, head, read_naming
 
 # other people's events that can change what is said of one's own
-WATCHED = ("player.renamed", "event.voided", "ruleset.published")
+WATCHED = ("player.renamed", "event.voided", "ruleset.published", "league.created")
 
 
 class Ladders(Protocol):
@@ -101,6 +101,8 @@ class Judge:
             self._identities.refuse_game(data)
         if type_name == "player.renamed":
             self._rename(data["player"], data["new_player"])
+        if type_name == "league.created":
+            self._refuse_league(data["league"])
         self._ladders.admit(type_name, occurred_at, data)
 
     def _void(self, event_id: str) -> None:
@@ -111,6 +113,11 @@ class Judge:
         self._ladders.release(root.type, root.data)
         if root.type == "player.renamed":
             self._identities.remove(root.data["player"])
+
+    def _refuse_league(self, league: str) -> None:
+        for event in self._events.about(f"league:{league}"):
+            if is_live(self._events, event.event_id):
+                raise Refused("league-exists", f"the league {shown(league)} is created already, by {event.event_id}")
 
     def _rename(self, player: str, new_player: str) -> None:
         self._identities.refuse_rename(player, new_player)

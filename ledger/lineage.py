@@ -128,10 +128,15 @@ def taken_back(events: Events, event_id: str) -> tuple[Known, bool]:
     while root is not None and root.type == "event.voided":
         root = events.event(root.data["id"])
     assert root is not None
-    live, last = True, root
-    while (successor := events.successor(last.event_id)) is not None:
-        live, last = not live, successor
-    return root, live
+    return root, is_live(events, root.event_id)
+
+
+def is_live(events: Events, event_id: str) -> bool:
+    """Whether an event that is not a game's and no `event.voided` stands, and is not taken back."""
+    live, last = True, event_id
+    while (successor := events.successor(last)) is not None:
+        live, last = not live, successor.event_id
+    return live
 
 
 def refuse_stale(events: Events, draft: Draft) -> None:

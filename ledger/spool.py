@@ -17,6 +17,8 @@ from ledger.records import Row
 from ledger.store import known_event
 
 _COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by, supersedes"
+# games are found by their ids, which saves an index of all of them
+_FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type = 'league.created')"
 
 
 class Waiting(NamedTuple):
@@ -54,7 +56,7 @@ class Spool:
             f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, rows);"
             "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
             "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
-            "CREATE INDEX waiting_line ON waiting (subject) WHERE supersedes IS NOT NULL;"
+            f"CREATE INDEX waiting_line ON waiting (subject) WHERE {_FOUND_BY_SUBJECT};"
             "CREATE INDEX waiting_successor ON waiting (supersedes) WHERE supersedes IS NOT NULL;"
         )
         self.count = 0
@@ -86,10 +88,10 @@ class Spool:
         return found or self._one("event_id = ? AND subject = event_id AND type = 'game.recorded'", subject)
 
     def about(self, subject: str) -> list[Known]:
-        """The waiting events of a game, in order (of `lineage.Events`)."""
+        """The waiting events of a game or league, in order (of `lineage.Events`)."""
         recorded = self._recorded(subject)
         later = self._database.execute(
-            f"SELECT {_COLUMNS} FROM waiting WHERE supersedes IS NOT NULL AND subject = ? ORDER BY number", (subject,)
+            f"SELECT {_COLUMNS} FROM waiting WHERE {_FOUND_BY_SUBJECT} AND subject = ? ORDER BY number", (subject,)
         )
         return [known(draft) for draft in [*([recorded.draft] if recorded else []), *(Draft(*row) for row in later)]]
 

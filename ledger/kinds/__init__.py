@@ -1,10 +1,10 @@
 """The kinds of games. A new one is a module with its models, `check` and `places`, and a line in `KINDS`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ledger.games import Game
-from ledger.kinds import b5, placing
+from ledger.kinds import b5, battle, diplomacy, placing
 
 
 class Kind(NamedTuple):
@@ -12,20 +12,32 @@ class Kind(NamedTuple):
 
     model:  the members of such a game
     check:  whether they fit together; raises `Refused`
-    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants
+    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 where a kind has none
+    columns: the names of the numbers that its participants have beside those of every kind
+    numbers: these numbers of a checked game: for each column a list in the order of the participants
     """
 
     model: type[Game]
     check: Callable[[dict[str, Any]], None]
     places: Callable[[dict[str, Any]], list[int]]
+    columns: tuple[str, ...] = ()
+    numbers: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
 
 
 KINDS = {
     "placing": Kind(placing.PlacingGame, placing.check, placing.places),
-    "b5": Kind(b5.B5Game, b5.check, b5.places),
+    "b5": Kind(b5.B5Game, b5.check, b5.places, b5.COLUMNS, b5.numbers),
+    "battle": Kind(battle.BattleGame, battle.check, battle.places, battle.COLUMNS, battle.numbers),
+    "diplomacy": Kind(diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.COLUMNS, diplomacy.numbers),
 }
 
 
 def places(game: dict[str, Any]) -> list[int]:
     """The competition places of a checked game of any kind, in the order of its participants."""
     return KINDS[game.get("kind", "placing")].places(game)
+
+
+def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
+    """The numbers of a checked game's participants that only its kind has, by column."""
+    kind = KINDS[game.get("kind", "placing")]
+    return dict(zip(kind.columns, kind.numbers(game), strict=True))

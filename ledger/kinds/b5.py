@@ -15,6 +15,7 @@ from ledger.members import Label, PlayerId
 from ledger.rejections import Refused, shown
 
 PLAYERS_MIN = 3
+COLUMNS = ("vp",)
 # None: no victory
 VICTORIES = ("major", "standard", None)
 
@@ -60,6 +61,11 @@ def check(game: dict[str, Any]) -> None:
 def places(game: dict[str, Any]) -> list[int]:
     """Competition places (1, 2, 2, 4) in the order of the participants; the two players of a seat share its place."""
     return competition_places(game, seat_values(game, _merit))
+
+
+def numbers(game: dict[str, Any]) -> list[list[int]]:
+    """The victory points of the participants."""
+    return [_victory_points(game)]
 
 
 def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:

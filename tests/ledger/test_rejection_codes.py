@@ -48,6 +48,25 @@ def b5(*vps: int, **members: Any) -> bytes:
     return game(*seats, kind="b5", **members)
 
 
+def battle(*players: str) -> bytes:
+    """A game of kind battle as one line, each player with side, units, losses and kills: `battle("anna red 1 0 1")`."""
+    seats = []
+    for player in players:
+        name, side, *counts = player.split()
+        seats.append(
+            seat(name, side=side, **dict(zip(("units", "units_lost", "kills"), map(int, counts), strict=False)))
+        )
+    return game(*seats, kind="battle")
+
+
+def diplomacy(*powers: str, **held: dict[str, int]) -> bytes:
+    """A game of kind diplomacy as one line: the players of these powers, and centres: `y1901={"Italy": 5}`."""
+    centres = {year.removeprefix("y"): centres for year, centres in held.items()}
+    return game(
+        *(seat(f"p{number}", power=power) for number, power in enumerate(powers)), kind="diplomacy", centres=centres
+    )
+
+
 def ruleset(**members: Any) -> bytes:
     """A published ruleset as one line."""
     given = {
@@ -64,6 +83,11 @@ def adjusted(ladder: str, points: str) -> bytes:
     """An adjustment as one line."""
     data = {"ladder": ladder, "player": "anna", "points": points, "reason": "late arrival"}
     return line(type="points.adjusted", data=data)
+
+
+def created(**members: Any) -> bytes:
+    """A created league as one line."""
+    return line(type="league.created", data={"league": "L1", "game": "chess", "players_per_game": 2, **members})
 
 
 def lines(*events: bytes) -> bytes:
@@ -100,6 +124,7 @@ def table(*rows: str, header: str = "game_id,occurred_at,game,player,place") -> 
 RECORDED = game(game_id="g-1") + b"\n"  # is in the ledger before every case
 ANNA, BEN = "g-2,2024-01-01T12:00:00Z,catan,anna,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2"
 BERLIN = ("--zone", "Europe/Berlin")
+POWERS = ("Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey")
 
 CASES = {
     "is-a-directory": Case(None),
@@ -154,6 +179,13 @@ CASES = {
     "referee-plays": Case(b5(0, 1, 0, referee="cleo")),
     "victory-points-total": Case(b5(0, 1, 0, within_time=True)),
     "victory-points-all-kept": Case(b5(1, 0, 0)),
+    "battle-sides": Case(battle("anna red", "ben blue", "cleo green")),
+    "units-lost-exceed": Case(battle("anna red 1 2", "ben blue")),
+    "kills-without-losses": Case(battle("anna red 1 0 1", "ben blue")),
+    "power-twice": Case(diplomacy(*POWERS, "Italy", y1901={"Italy": 5})),
+    "power-missing": Case(diplomacy(*POWERS[:6], y1901={"Italy": 5})),
+    "years-not-gapless": Case(diplomacy(*POWERS, y1901={"Italy": 5}, y1903={"Italy": 5})),
+    "too-many-centres": Case(diplomacy(*POWERS, y1901={"Italy": 18, "France": 17})),
     "id-conflict": Case(game(game_id="g-1", rated=False)),
     "game-exists": Case(game(game_id="g-1").replace(b'{"type"', b'{"id":"other","type"')),
     "uncounted": Case(ruleset(rule="picky/1", effective_from="2000-01-01") + b"\n" + game(game="chess")),
@@ -162,6 +194,8 @@ CASES = {
     "bad-ruleset": Case(ruleset(rule="pairwise-elo/99")),
     "version-exists": Case(ruleset() + b"\n" + ruleset(params={"k_total": 9})),
     "partition-changed": Case(ruleset() + b"\n" + ruleset(version="2", partition={"by": ["city"]})),
+    "ladder-not-adjustable": Case(adjusted("catan-monthly/7/basic/2010-03", "5")),
+    "league-exists": Case(lines(created(), created(players_per_game=4))),
     "game-unknown": Case(corrected("g-9")),
     "game-voided": Case(lines(about("game.voided", "g-1"), corrected("g-1"))),
     "game-live": Case(about("game.reinstated", "g-1")),
@@ -230,7 +264,7 @@ LINES = {
     **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip")),
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
-    "renamed-already": 2, "rename-loop": 2,
+    "renamed-already": 2, "rename-loop": 2, "league-exists": 2,
 }  # fmt: skip
 
 

@@ -1,0 +1,289 @@
+"""Games of kind battle: what is refused, with which words, and which numbers rules get."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ledger.canonical import dump
+from ledger.events import meaning, read_event
+from ledger.kinds import KINDS, numbers, places
+from ledger.rejections import Refused
+
+
+def fighter(text: str, **members: Any) -> dict[str, Any]:
+    """A participant from text: `fighter("anna red 2 1 3 60")` has 2 units, lost 1, destroyed 3 and scored 60."""
+    player, side, *counts = text.split()
+    named = zip(("units", "units_lost", "kills", "score"), map(int, counts), strict=False)
+    return {"player": player, "side": side, **dict(named), **members}
+
+
+def event(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """A game of kind battle with these participants."""
+    data = {"game_id": "g", "game": "blue-max", "kind": "battle", "participants": list(participants), **members}
+    return {"type": "game.recorded", "occurred_at": "2010-02-01T20:00:00Z", "data": data}
+
+
+def read(*participants: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """The normalised data of the game. Raises `Refused`."""
+    return read_event(event(*participants, **members))[1]
+
+
+def refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
+    """(code, message) of a game that must be refused."""
+    with pytest.raises(Refused) as caught:
+        read(*participants, **members)
+    return caught.value.code, caught.value.message
+
+
+ANNA, BEN, CLEO = fighter("anna red 1 0 1 60"), fighter("ben blue 1 1 0 20"), fighter("cleo blue")
+
+
+def test_given_everything_of_a_battle_when_read_then_it_is_kept_as_given() -> None:
+    found = read(ANNA, {**BEN, "status": "surrendered", "seat": 2}, CLEO, ended="draw", league="L1")
+
+    assert found["participants"] == [
+        {"player": "anna", "side": "red", "units": 1, "units_lost": 0, "kills": 1, "score": 60},
+        {"player": "ben", "side": "blue", "units": 1, "units_lost": 1, "kills": 0, "score": 20,
+         "status": "surrendered", "seat": 2},
+        {"player": "cleo", "side": "blue"},
+    ]  # fmt: skip
+    assert (found["ended"], found["league"]) == ("draw", "L1")
+
+
+def test_given_defaults_spelled_out_or_left_out_when_compared_then_the_game_means_the_same() -> None:
+    short = read(ANNA, BEN, CLEO)
+    full = read(ANNA, {**BEN, "status": "finished"}, fighter("cleo blue 1 0 0 0"), ended="natural", rated=True)
+
+    assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
+
+
+def test_given_a_battle_when_placed_then_nobody_has_a_place() -> None:
+    assert places(read(ANNA, BEN, CLEO)) == [0, 0, 0]
+
+
+MEMBERS = {
+    "no side": ([ANNA, {"player": "ben"}], "missing-member", "'ben' has no side"),
+    "a side that is null": ([ANNA, {**BEN, "side": None}], "missing-member", "'ben' has no side"),
+    "a leaver without side and without substitute": (
+        [ANNA, BEN, {"player": "cleo", "status": "abandoned"}], "missing-member", "'cleo' has no side",
+    ),
+    "a side as number": ([ANNA, {**BEN, "side": 2}], "wrong-type", "participants.2.side"),
+    "a side with a slash": ([ANNA, {**BEN, "side": "a/b"}], "bad-identifier", "participants.2.side"),
+    "an empty side": ([ANNA, {**BEN, "side": ""}], "bad-identifier", "participants.2.side"),
+    "units as text": ([ANNA, {**BEN, "units": "1"}], "not-an-integer", "participants.2.units"),
+    "fewer units than none": ([ANNA, {**BEN, "units": -1}], "out-of-range", "participants.2.units"),
+    "10,001 units": ([ANNA, {**BEN, "units": 10_001}], "out-of-range", "participants.2.units"),
+    "a negative loss": ([ANNA, {**BEN, "units_lost": -1}], "out-of-range", "participants.2.units_lost"),
+    "a negative kill": ([ANNA, {**BEN, "kills": -1}], "out-of-range", "participants.2.kills"),
+    "half a kill": ([ANNA, {**BEN, "kills": "0.5"}], "not-an-integer", "participants.2.kills"),
+    "a score below zero": ([ANNA, {**BEN, "score": -1}], "out-of-range", "participants.2.score"),
+    "a fractional score": ([ANNA, {**BEN, "score": "7.5"}], "not-an-integer", "participants.2.score"),
+    "a score beyond all bounds": ([ANNA, {**BEN, "score": 1_000_001}], "out-of-range", "participants.2.score"),
+    "a place": ([{**ANNA, "place": 1}, BEN], "unknown-member", "participants.1.place"),
+    "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
+    "one player": ([ANNA], "too-few-participants", "at least two seats"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("participants", "code", "words"), MEMBERS.values(), ids=MEMBERS)
+def test_given_participants_that_are_none_when_read_then_code_and_words_say_so(
+    participants: list[dict[str, Any]], code: str, words: str
+) -> None:
+    found = refusal(*participants)
+
+    assert found[0] == code
+    assert words in found[1]
+
+
+@pytest.mark.parametrize("ended", ["agreed", "", True])
+def test_given_an_end_that_is_neither_natural_nor_a_draw_when_read_then_it_is_refused(ended: object) -> None:
+    assert refusal(ANNA, BEN, ended=ended)[0] == "bad-value"
+
+
+SIDES = {
+    "one side": (["anna red", "ben red"], "battle-sides", "exactly two sides, this one 1: red"),
+    "three sides": (["anna red", "ben blue", "cleo green"], "battle-sides", "this one 3: blue, green, red"),
+    "another case is another side": (["anna red", "ben Red", "cleo blue"], "battle-sides", "this one 3"),
+    "a side without units": (
+        ["anna red 1", "ben blue 0", "cleo blue 0"],
+        "battle-sides",
+        "the side 'blue' has no units",
+    ),
+    "a player without units": (["anna red 1", "ben blue 0", "cleo blue 1"], None, ""),
+    "one against five": (["anna red 1", "b blue", "c blue", "d blue", "e blue", "f blue"], None, ""),
+}
+
+
+@pytest.mark.parametrize(("texts", "code", "words"), SIDES.values(), ids=SIDES)
+def test_given_sides_when_read_then_there_must_be_two_with_units(
+    texts: list[str], code: str | None, words: str
+) -> None:
+    if code is None:
+        assert read(*map(fighter, texts))
+    else:
+        found = refusal(*map(fighter, texts))
+        assert found[0] == code
+        assert words in found[1]
+
+
+def test_given_one_side_written_composed_and_decomposed_when_read_then_it_is_one() -> None:
+    assert (
+        read(fighter("anna bl\u00e5"), fighter("ben bla\u030a"), fighter("cleo red"))["participants"][1]["side"]
+        == "blå"
+    )
+
+
+LOSSES = {
+    "all units lost": (["anna red 2 2", "ben blue"], None),
+    "more than all": (["anna red 2 3", "ben blue"], "units-lost-exceed"),
+    "one of the default": (["anna red 1 1", "ben blue"], None),
+    "two of the default": (["anna red 1 2", "ben blue"], "units-lost-exceed"),
+    "one of none": (["anna red 0 1", "ben red", "cleo blue"], "units-lost-exceed"),
+    "everything lost on both sides": (["anna red 2 2", "ben blue 3 3"], None),
+    "a kill without a loss": (["anna red 1 0 1", "ben blue 1 0"], "kills-without-losses"),
+    "a kill where only the own side lost": (["anna red 1 0 1", "ben red 1 1", "cleo blue"], "kills-without-losses"),
+    "a loss without a kill": (["anna red 1 0 0", "ben blue 1 1"], None),
+    "a kill shared by three": (["anna red 1 0 1", "b red 1 0 1", "c red 1 0 1", "d blue 2 1"], None),
+    "they destroyed each other": (["anna red 1 1 1", "ben blue 1 1 1"], None),
+}
+
+
+@pytest.mark.parametrize(("texts", "code"), LOSSES.values(), ids=LOSSES)
+def test_given_losses_and_kills_when_read_then_they_must_be_possible(texts: list[str], code: str | None) -> None:
+    if code is None:
+        assert read(*map(fighter, texts))
+    else:
+        assert refusal(*map(fighter, texts))[0] == code
+
+
+def test_given_impossible_losses_and_kills_when_refused_then_who_and_how_many_are_told() -> None:
+    assert refusal(fighter("anna red 2 3"), BEN)[1] == "'anna': units lost 3, units 2"
+    assert refusal(ANNA, fighter("ben blue 1 0"))[1] == "'anna': kills 1, units that the enemy lost 0"
+
+
+LEAVER = {"player": "cleo", "status": "abandoned"}
+SUBSTITUTE = fighter("dora blue 3 1 0 10", status="substitute", replaces="cleo")
+SAID = {
+    "nothing": ({}, None),
+    "the side": ({"side": "blue"}, None),
+    "the units": ({"units": 3}, None),
+    "the default, which says nothing": ({"units": 1}, None),
+    "what he lost and scored himself": ({"units_lost": 2, "score": 99}, None),
+    "another side": ({"side": "red"}, "seat-disagrees"),
+    "other units": ({"units": 2}, "seat-disagrees"),
+    "another seat": ({"seat": 4}, "seat-disagrees"),
+    "more losses than were left to both": ({"units_lost": 3}, "units-lost-exceed"),
+}
+
+
+@pytest.mark.parametrize(("said", "code"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_given_a_substitute_when_read_then_the_seat_has_one_side_and_one_number_of_units(
+    said: dict[str, Any], code: str | None, swapped: bool
+) -> None:
+    pair = [{**LEAVER, **said}, SUBSTITUTE]
+    given = [ANNA, BEN, *(pair[::-1] if swapped else pair)]
+    if code is None:
+        assert read(*given)
+    else:
+        assert refusal(*given)[0] == code
+
+
+def test_given_a_leaver_who_lost_most_units_when_refused_then_the_substitutes_rest_is_told() -> None:
+    found = refusal(ANNA, BEN, {**LEAVER, "units_lost": 3}, SUBSTITUTE)
+
+    assert found == ("units-lost-exceed", "'dora': units lost 1, units 0 left on the seat")
+
+
+def columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, list[int]]:
+    """The columns of a battle, participants as text or given."""
+    return {
+        name: list(values)
+        for name, values in numbers(
+            read(*(fighter(text) if isinstance(text, str) else text for text in texts), **members)
+        ).items()
+    }  # fmt: skip
+
+
+def test_given_a_battle_when_asked_for_numbers_then_each_has_his_own_those_of_his_side_and_of_the_enemy() -> None:
+    found = columns("anna red 2 1 3 60", "ben blue 1 1 0 20", "cleo red 3 0 0 7", "dora blue 2 1 1 25", "emil blue")
+
+    assert found == {
+        "side": [1, 0, 1, 0, 0],
+        "units": [2, 1, 3, 2, 1],
+        "units_lost": [1, 1, 0, 1, 0],
+        "kills": [3, 0, 0, 1, 0],
+        "game_points": [60, 20, 7, 25, 0],
+        "side_units": [5, 4, 5, 4, 4],
+        "side_units_lost": [1, 2, 1, 2, 2],
+        "side_points": [67, 45, 67, 45, 45],
+        "enemy_units": [4, 5, 4, 5, 5],
+        "enemy_units_lost": [2, 1, 2, 1, 1],
+        "enemy_points": [45, 67, 45, 67, 67],
+        "side_seats": [2, 3, 2, 3, 3],
+        "mates_best": [7, 25, 60, 20, 25],
+        "enemies_best": [25, 60, 25, 60, 60],
+        "agreed_draw": [0, 0, 0, 0, 0],
+    }
+
+
+def test_given_a_draw_and_a_player_alone_on_his_side_when_asked_for_numbers_then_he_has_no_mates() -> None:
+    found = columns("anna red 1 0 0 5", "ben blue 1 0 0 7", "cleo blue 1 0 0 7", ended="draw")
+
+    assert found["mates_best"] == [-1, 7, 7]
+    assert found["agreed_draw"] == [1, 1, 1]
+
+
+def test_given_a_seat_that_changed_hands_when_asked_for_numbers_then_those_left_on_it_are_of_both() -> None:
+    found = columns("anna red 1 0 2 60", {**LEAVER, "units_lost": 1, "score": 30}, SUBSTITUTE)
+
+    assert found["side"] == [1, 0, 0]
+    assert found["units"] == [1, 2, 2]
+    assert found["units_lost"] == [0, 1, 1]
+    assert found["game_points"] == [60, 30, 10]
+    assert (found["side_units"], found["side_units_lost"], found["side_points"]) == ([1, 3, 3], [0, 2, 2], [60, 40, 40])
+    assert found["side_seats"] == [1, 1, 1]
+    assert found["mates_best"] == [-1, 10, 30]
+
+
+def test_given_all_kinds_when_compared_then_no_two_have_a_column_of_one_name() -> None:
+    names = [column for kind in KINDS.values() for column in kind.columns]
+
+    assert len(set(names)) == len(names)
+
+
+def test_given_random_battles_when_asked_for_numbers_then_they_are_what_a_naive_count_finds() -> None:
+    chance, seen = random.Random(21), Counter[str]()
+    for _ in range(2_000):
+        texts = [
+            f"p{number} {chance.choice('ab')} {units} {chance.randint(0, units)} 0 {chance.choice([0, 5, 5, 9])}"
+            for number in range(chance.randint(2, 8))
+            for units in [chance.randint(0, 3)]
+        ]
+        given = [fighter(text) for text in texts]
+        by_side = {side: [p for p in given if p["side"] == side] for side in "ab"}
+        if not all(sum(p["units"] for p in mine) for mine in by_side.values()):
+            seen["no battle"] += 1
+            continue
+        found = columns(*given)
+        for index, mine in enumerate(given):
+            enemies = by_side["b" if mine["side"] == "a" else "a"]
+            mates = [p["score"] for p in by_side[mine["side"]] if p is not mine]
+            assert found["side"][index] == "ab".index(mine["side"])
+            assert found["side_units"][index] == sum(p["units"] for p in by_side[mine["side"]])
+            assert found["enemy_units_lost"][index] == sum(p["units_lost"] for p in enemies)
+            assert found["enemy_points"][index] == sum(p["score"] for p in enemies)
+            assert found["mates_best"][index] == max(mates, default=-1)
+            assert found["enemies_best"][index] == max(p["score"] for p in enemies)
+            seen["alone"] += not mates
+            seen["tied with the best mate"] += mine["score"] in mates
+    assert min(seen.values()) > 100, seen
+
+
+def test_given_the_most_players_that_a_record_can_hold_when_their_points_are_added_then_32_bits_are_enough() -> None:
+    """Columns of ladders hold 32 bits; no two players have the same id, so one letter is not enough."""
+    shortest = dump({"player": "aa", "score": 1_000_000, "side": "a"})
+
+    assert 65_535 // len(f"{shortest},") * 1_000_000 < 2**31

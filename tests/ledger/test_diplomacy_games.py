@@ -1,0 +1,240 @@
+"""Games of kind diplomacy: what is refused, with which words, and who is placed where."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from ledger.canonical import dump
+from ledger.events import meaning, read_event
+from ledger.kinds import numbers, places
+from ledger.rejections import Refused
+
+POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
+START = {"Austria": 3, "England": 3, "France": 3, "Germany": 3, "Italy": 3, "Russia": 4, "Turkey": 3}
+
+
+def seat(power: str, **members: Any) -> dict[str, Any]:
+    """A participant, called like his power."""
+    return {"player": power.lower(), "power": power, **members}
+
+
+SEVEN = [seat(power) for power in POWERS]
+
+
+def event(participants: list[dict[str, Any]] = SEVEN, **members: Any) -> dict[str, Any]:
+    """A game of kind diplomacy; without centres that of a first year in which nothing happened."""
+    data = {"game_id": "g", "game": "diplomacy", "kind": "diplomacy", "centres": {"1901": START},
+            "participants": participants, **members}  # fmt: skip
+    return {"type": "game.recorded", "occurred_at": "2010-02-01T20:00:00Z", "data": data}
+
+
+def read(participants: list[dict[str, Any]] = SEVEN, **members: Any) -> dict[str, Any]:
+    """The normalised data of the game. Raises `Refused`."""
+    return read_event(event(participants, **members))[1]
+
+
+def refusal(participants: list[dict[str, Any]] = SEVEN, **members: Any) -> tuple[str, str]:
+    """(code, message) of a game that must be refused."""
+    with pytest.raises(Refused) as caught:
+        read(participants, **members)
+    return caught.value.code, caught.value.message
+
+
+def years(*texts: str) -> dict[str, dict[str, int]]:
+    """Centres from text, a year each: `years("5 4 4 5 4 6 5")`, the powers in the order of POWERS."""
+    return {
+        str(1901 + index): dict(zip(POWERS, map(int, text.split()), strict=True)) for index, text in enumerate(texts)
+    }  # fmt: skip
+
+
+def test_given_a_game_when_read_then_it_is_kept_as_given_and_its_keys_are_ascii() -> None:
+    found = read(centres={"1901": START, "1902": {"Turkey": 0, "Russia": 6}}, league="L1")
+
+    assert found["centres"] == {"1901": START, "1902": {"Turkey": 0, "Russia": 6}}
+    assert dump(found).isascii()
+
+
+def test_given_a_power_without_centres_when_left_out_or_spelled_out_then_the_game_means_the_same() -> None:
+    short = read(centres={"1901": START, "1902": {"Russia": 6}})
+    full = read(centres={"1901": START, "1902": {"Russia": 6, "Turkey": 0, "France": 0}})
+    other = read(centres={"1901": START, "1902": {"Russia": 6, "Turkey": 1}})
+
+    assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
+    assert meaning("game.recorded", 0, short) != meaning("game.recorded", 0, other)
+    assert (places(short), numbers(short)) == (places(full), numbers(full))
+
+
+PEOPLE = {
+    "six powers": (SEVEN[:6], "power-missing", "nobody plays France; a game has all seven powers"),
+    "five powers": (SEVEN[2:], "power-missing", "nobody plays Austria, Germany;"),
+    "an eighth player": (
+        [*SEVEN, {"player": "zoe", "power": "Italy"}],
+        "power-twice",
+        "'italy' and 'zoe' both play Italy",
+    ),
+    "one power twice, another not at all": (
+        [*SEVEN[:6], seat("Italy", player="zoe")],
+        "power-twice",
+        "both play Italy",
+    ),
+    "no power": ([*SEVEN[:6], {"player": "france"}], "missing-member", "'france' has no power"),
+    "an unknown power": ([*SEVEN[:6], seat("Utopia")], "bad-value", "participants.7.power"),
+    "a power in lower case": ([*SEVEN[:6], seat("france")], "bad-value", "participants.7.power"),
+    "a power that is a number": ([*SEVEN[:6], {"player": "x", "power": 7}], "bad-value", "participants.7.power"),
+    "a place": ([*SEVEN[:6], seat("France", place=1)], "unknown-member", "participants.7.place"),
+    "the same player twice": ([*SEVEN[:6], seat("France", player="italy")], "player-twice", "'italy' takes part twice"),
+}
+
+
+@pytest.mark.parametrize(("participants", "code", "words"), PEOPLE.values(), ids=PEOPLE)
+def test_given_participants_when_read_then_all_seven_powers_are_played_once(
+    participants: list[dict[str, Any]], code: str, words: str
+) -> None:
+    found = refusal(participants)
+
+    assert found[0] == code
+    assert words in found[1]
+
+
+CENTRES = {
+    "one year": ({"1901": START}, None, ""),
+    "an empty year": ({"1901": {}}, None, ""),
+    "years out of order": ({"1902": START, "1901": START}, None, ""),
+    "all 34": ({"1901": {"Austria": 17, "France": 17}}, None, ""),
+    "no year": ({}, "years-not-gapless", "the years run from 1901 without gaps; 1901 is missing"),
+    "no centres": (None, "wrong-type", "centres"),
+    "a later start": ({"1902": START}, "years-not-gapless", "1901 is missing, but there is '1902'"),
+    "a gap": ({"1901": START, "1903": START}, "years-not-gapless", "1902 is missing, but there is '1903'"),
+    "the year before": ({"1900": START, "1901": START}, "years-not-gapless", "1902 is missing, but there is '1900'"),
+    "no number": ({"1901": START, "spring": START}, "years-not-gapless", "but there is 'spring'"),
+    "digits of another script": ({"١٩٠١": START}, "years-not-gapless", "1901 is missing"),
+    "a space": ({"1901 ": START}, "years-not-gapless", "1901 is missing, but there is '1901 '"),
+    "an unknown power": ({"1901": {"Utopia": 3}}, "bad-value", "centres.1901.Utopia"),
+    "a number for a year": ({"1901": 34}, "wrong-type", "centres.1901"),
+    "35 of one": ({"1901": {"France": 35}}, "out-of-range", "centres.1901.France"),
+    "fewer than none": ({"1901": {"France": -1}}, "out-of-range", "centres.1901.France"),
+    "a text": ({"1901": {"France": "3"}}, "not-an-integer", "centres.1901.France"),
+    "true": ({"1901": {"France": True}}, "not-an-integer", "centres.1901.France"),
+    "null": ({"1901": {"France": None}}, "not-an-integer", "centres.1901.France"),
+    "35 together": (
+        {"1901": START, "1902": {"Austria": 18, "France": 17}}, "too-many-centres",
+        "the map has 34 centres; at the end of 1902 35 are held",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("centres", "code", "words"), CENTRES.values(), ids=CENTRES)
+def test_given_centres_when_read_then_each_year_from_1901_has_at_most_34(
+    centres: Any, code: str | None, words: str
+) -> None:
+    if code is None:
+        assert read(centres=centres)["centres"] == centres
+    else:
+        found = refusal(centres=centres)
+        assert found[0] == code
+        assert words in found[1]
+
+
+def test_given_a_game_without_centres_when_read_then_it_is_refused() -> None:
+    without = event()
+    del without["data"]["centres"]
+    with pytest.raises(Refused) as caught:
+        read_event(without)
+
+    assert caught.value.code == "missing-member"
+
+
+# the powers in the order of POWERS, in which they are placed if nothing else tells them apart
+PLACES = {
+    "by the last year": (["5 5 5 5 5 5 4", "1 2 3 4 5 6 7"], [7, 6, 5, 4, 3, 2, 1]),
+    "two equal, one year earlier": (["5 4 4 5 4 5 4", "9 9 5 4 3 2 1"], [1, 2, 3, 4, 5, 6, 7]),
+    "two equal, the second had more": (["4 5 4 5 4 5 4", "9 9 5 4 3 2 1"], [2, 1, 3, 4, 5, 6, 7]),
+    "two equal, two years earlier": (["4 5 4 5 4 5 4", "8 8 5 4 3 2 1", "9 9 5 4 3 2 1"], [2, 1, 3, 4, 5, 6, 7]),
+    "the latest difference decides": (["6 1 5 5 5 5 5", "7 8 5 5 4 3 2", "9 9 5 4 3 2 1"], [2, 1, 3, 4, 5, 6, 7]),
+    "equal in every year": (["3 3 3 3 3 3 3"], [1, 2, 3, 4, 5, 6, 7]),
+    "all equal, many years": (["3 3 3 3 3 3 3", "4 4 4 4 4 4 4"], [1, 2, 3, 4, 5, 6, 7]),
+    "nobody has any": (["0 0 0 0 0 0 0"], [1, 2, 3, 4, 5, 6, 7]),
+    "the eliminated, too, by what they had": (["5 5 5 5 5 4 5", "17 17 0 0 0 0 0"], [1, 2, 3, 4, 5, 7, 6]),
+}
+
+
+@pytest.mark.parametrize(("texts", "expected"), PLACES.values(), ids=PLACES)
+def test_given_centres_when_placed_then_later_years_decide_before_earlier_ones_and_powers_last(
+    texts: list[str], expected: list[int]
+) -> None:
+    assert places(read(centres=years(*texts))) == expected
+
+
+def test_given_9_and_9_centres_in_1907_when_a_had_9_and_b_8_in_1906_then_a_wins() -> None:
+    """The page's example: B is second, although his power stands before in the order of powers."""
+    texts = ["5 5 5 5 5 5 4"] * 5 + ["8 9 5 4 4 2 2", "9 9 5 4 4 2 1"]
+
+    assert places(read(centres=years(*texts)))[:2] == [2, 1]
+
+
+def test_given_france_and_italy_even_since_1901_when_placed_then_italy_has_precedence() -> None:
+    found = places(read(centres=years("4 4 7 4 4 4 7", "3 3 9 3 3 3 9")))
+
+    assert found[POWERS.index("Italy")] == 1
+    assert found[POWERS.index("France")] == 2
+
+
+@pytest.mark.parametrize("order", [[6, 5, 4, 3, 2, 1, 0], [2, 0, 6, 1, 5, 3, 4]])
+def test_given_each_order_of_participants_when_placed_then_each_has_the_same_place(order: list[int]) -> None:
+    straight = places(read(centres=years("3 3 9 3 3 3 9")))
+
+    assert places(read([SEVEN[i] for i in order], centres=years("3 3 9 3 3 3 9"))) == [straight[i] for i in order]
+
+
+LEAVER = {"player": "tom", "status": "abandoned"}
+SUBSTITUTE = seat("Turkey", status="substitute", replaces="tom")
+OTHERS = [player for player in SEVEN if player["power"] != "Turkey"]
+
+
+@pytest.mark.parametrize("said", [{}, {"power": "Turkey"}])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_given_a_substitute_when_placed_then_both_have_the_place_and_the_centres_of_their_power(
+    said: dict[str, Any], swapped: bool
+) -> None:
+    pair = [{**LEAVER, **said}, SUBSTITUTE]
+    game = read([*OTHERS, *(pair[::-1] if swapped else pair)], centres=years("5 4 4 9 4 4 4"))
+
+    assert places(game)[-2:] == [1, 1]
+    assert sorted(places(game)) == [1, 1, 2, 3, 4, 5, 6, 7]
+    assert numbers(game)["centres"][-2:] == [9, 9]
+
+
+def test_given_a_leaver_of_another_power_when_read_then_it_is_refused() -> None:
+    assert refusal([*OTHERS, {**LEAVER, "power": "Italy"}, SUBSTITUTE])[0] == "seat-disagrees"
+    assert refusal([*OTHERS, LEAVER, {**SUBSTITUTE, "power": None}]) == ("missing-member", "'tom' has no power")
+
+
+def test_given_a_game_when_asked_for_numbers_then_they_are_those_of_the_last_year_by_place() -> None:
+    found = numbers(read(centres={**years("5 5 5 5 5 5 4"), "1902": {"Russia": 12, "Italy": 9, "Turkey": 9}}))
+
+    assert found["centres"] == [0, 0, 9, 9, 0, 12, 0]
+    assert [found[f"centres_{place}"] for place in range(1, 8)] == [[c] * 7 for c in (12, 9, 9, 0, 0, 0, 0)]
+
+
+def test_given_random_histories_when_placed_then_the_order_is_strict_and_each_is_behind_who_beat_him() -> None:
+    chance, seen = random.Random(22), Counter[str]()
+    for _ in range(2_000):
+        most = chance.choice([1, 2, 4])
+        texts = [" ".join(str(chance.randint(0, most)) for _ in POWERS) for _ in range(chance.randint(1, 4))]
+        centres = years(*texts)
+        found = places(read(centres=centres))
+        assert sorted(found) == [1, 2, 3, 4, 5, 6, 7]
+        placed = dict(zip(POWERS, found, strict=True))
+        for one in POWERS:
+            for other in POWERS[: POWERS.index(one)]:
+                differing = [year for year in sorted(centres) if centres[year][one] != centres[year][other]]
+                if not differing:
+                    assert placed[other] < placed[one]
+                    seen["by the power"] += 1
+                else:
+                    more = one if centres[differing[-1]][one] > centres[differing[-1]][other] else other
+                    assert (placed[one] < placed[other]) == (more == one)
+                    seen["by the last year" if differing[-1] == max(centres) else "by an earlier year"] += 1
+    assert min(seen.values()) > 1_000, seen
