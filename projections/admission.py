@@ -6,6 +6,7 @@ ladder. Rulesets published earlier in the same import count.
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -16,18 +17,27 @@ from ledger.canonical import format_instant
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_live
-from projections.facts import Facts, RuleFailure, apply
-from projections.ladders import counted, parse_name, partition_values, refuse_name, why_not_scored, why_out_of_scope
-from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_sequel
+from projections.decoding import apply
+from projections.facts import LABELS, Facts, RuleFailure
+from projections.ladders import parse_name, partition_values, refuse_name
+from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
+from projections.scope import counted, why_not_scored, why_out_of_scope
 
 
 class Admission:
     """The live rulesets, asked about one new event after the other (`ledger.judging.Ladders`)."""
 
-    def __init__(self, connection: Connection, allow_uncounted: bool = False) -> None:
+    def __init__(
+        self, connection: Connection, allow_uncounted: bool = False, homeless: dict[str, str] | None = None
+    ) -> None:
+        """`homeless` is filled with a game for each reason why games are on no ladder."""
         self.allow_uncounted = allow_uncounted
+        self._homeless = homeless
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
+        # the rulesets that games of a name are judged by
+        self._scoring: dict[str, list[list[Version]]] = {}
+        self._homes: dict[tuple[str, str, frozenset[str]], str | None] = {}
         self._connection = connection
         self._until = head(connection).position
         # how often each ruleset's ladders are adjusted by what waits
@@ -42,8 +52,11 @@ class Admission:
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Raises `Refused` if the ladders cannot take the event; else it counts for what comes behind it."""
-        if type_name == "game.recorded" and not self.allow_uncounted:
-            self._game(occurred_at, data)
+        if type_name == "game.recorded":
+            if not self.allow_uncounted:
+                self._game(occurred_at, data)
+            if self._homeless is not None and (reason := self._why_homeless(data)):
+                self._homeless.setdefault(reason, data["game_id"])
         elif type_name == "points.adjusted":
             self._adjustment(data)
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
@@ -57,13 +70,24 @@ class Admission:
         if type_name != "ruleset.published":
             return
         left = [v for v in self.versions.get(data["id"], ()) if v.ruleset.version != data["version"]]
+        years = sorted(
+            ruleset_id for ruleset_id, versions in self.versions.items()
+            if any(getattr(version.params, "of", None) == data["id"] for version in versions)
+        )  # fmt: skip
+        if not left and years:
+            raise Refused(
+                "still-needed",
+                f"{data['id']}@{data['version']} is the only version of its ruleset, whose places the lists of "
+                f"{', '.join(years)} sum; void those rulesets first",
+            )
         if not left and (count := self._adjustments_of(data["id"])):
             raise Refused(
                 "still-needed",
                 f"{data['id']}@{data['version']} is the only version of its ruleset, whose ladders have {count} "
-                "adjustments; void those first",
+                f"adjustment{'s' * (count > 1)}; void {'those' if count > 1 else 'that'} first",
             )
         self.versions[data["id"]] = left
+        self._forget()
         if not left:
             del self.versions[data["id"]]
 
@@ -74,29 +98,33 @@ class Admission:
 
     def _add(self, version: Version) -> None:
         self.versions.setdefault(version.ruleset.id, []).append(version)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._scoring.clear()
+        self._homes.clear()
 
     def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
         facts: Facts | None = None
-        for versions in self.versions.values():
-            version = in_force(versions, occurred_at)
-            if version is None or data["game"] not in version.ruleset.scope.game:
-                continue
-            if version.rule.check is None and "season" not in version.ruleset.partition.by:
-                continue
+        if data["game"] not in self._scoring:
+            self._scoring[data["game"]] = [v for v in self.versions.values() if _may_refuse(v, data["game"])]
+        for versions in self._scoring[data["game"]]:
             facts = facts or one_game(occurred_at, data)
-            if why_out_of_scope(facts, 0, version.ruleset) is not None:
-                continue
-            participants = counted(facts, 0, version)
-            # too few counted players is no fault of the game
-            try:
-                reason = why_not_scored(facts, 0, version, participants) if len(participants) > 1 else None
-            except RuleFailure as problem:
-                reason = f"its rule {version.rule.id} fails: {problem}"
-            ladders = ["/".join((version.ruleset.id, *v)) for v in partition_values(facts, 0, version.ruleset)]
-            if reason is not None and ladders:
+            candidates = _candidates(versions, occurred_at)
+            reasons = [_why_uncountable(facts, version) for version in candidates]
+            if reasons and all(reasons) and (ladders := list(partition_values(facts, 0, versions[0].ruleset))):
+                name = "/".join([versions[0].ruleset.id, *ladders[0]])
                 raise Refused(
-                    "uncounted", f"{ladders[0]} cannot count this game: {reason} (--allow-uncounted records it)"
+                    "uncounted", f"{name} cannot count this game: {reasons[-1]} (--allow-uncounted records it)"
                 )
+
+    def _why_homeless(self, data: dict[str, Any]) -> str | None:
+        """Why a game is on no ladder, as far as its name, kind and labels tell; else None."""
+        kind, labels = data.get("kind", "placing"), frozenset(LABELS).intersection(data)
+        seen = (data["game"], kind, labels)
+        if seen not in self._homes:
+            self._homes[seen] = _why_homeless(self.versions, *seen)
+        return self._homes[seen]
 
     def _adjustment(self, data: dict[str, Any]) -> None:
         name = parse_name(data["ladder"])
@@ -109,13 +137,17 @@ class Admission:
             )
         if reason := refuse_name(name, versions[0].ruleset):
             raise Refused("unknown-ladder", f"{shown(data['ladder'])} is no ladder: {reason}")
+        if versions[0].rule.ranking in ("period", "annual"):
+            raise Refused(
+                "ladder-not-adjustable", f"{data['ladder']} ranks what its games gave; such points are not adjusted"
+            )
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
         if points * scale != int(points * scale):
             step = "whole points" if scale == 1 else f"steps of 1/{scale} point"
-            raise Refused("finer-than-scale", f"{data['ladder']} counts in {step}; {points} is finer")
+            raise Refused("finer-than-scale", f"{data['ladder']} counts in {step}; {points:f} is finer")
         if abs(points) > 1_000_000_000:
-            raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points}")
+            raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
 
     def _ruleset(self, data: dict[str, Any]) -> Version:
         ruleset, problems = read_ruleset(data)
@@ -129,7 +161,57 @@ class Admission:
                 raise Refused(rejection.code, rejection.message)
             if problem := refuse_sequel(version, published):
                 raise Refused("partition-changed", f"{problem.key}: {problem.message}")
+        if version.rule.ranking == "annual":
+            of = getattr(version.params, "of", "")
+            if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
+                raise Refused("bad-ruleset", f"params.of: {reason}")
         return version
+
+
+def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
+    """The versions that may score a game that ended then; when its league began is not looked up."""
+    if versions[0].ruleset.freeze != "none":
+        return [version for version in versions if version.effective_from is not None]
+    version = in_force(versions, occurred_at)
+    return [] if version is None else [version]
+
+
+def _why_uncountable(facts: Facts, version: Version) -> str | None:
+    """Why a version admits the one game of these facts, but cannot score it; None if it can, or does not admit it."""
+    if why_out_of_scope(facts, 0, version.ruleset) is not None:
+        return None
+    participants = counted(facts, 0, version)
+    if len(participants) < version.rule.counted_min:
+        return None  # too few counted players is no fault of the game
+    try:
+        return why_not_scored(facts, 0, version, participants)
+    except RuleFailure as problem:
+        return f"its rule {version.rule.id} fails: {problem}"
+
+
+def _why_homeless(
+    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str]
+) -> str | None:  # fmt: skip
+    scoring = [v.ruleset for known in versions.values() for v in known if game in v.ruleset.scope.game]
+    if not versions:
+        return None
+    if not scoring:
+        return f"no ruleset scores games of {game}"
+    if not (of_kind := [ruleset for ruleset in scoring if kind in ruleset.scope.kind]):
+        kinds = sorted({known for ruleset in scoring for known in ruleset.scope.kind})
+        return f"{scoring[0].id} scores games of kind {', '.join(kinds)}, not {kind}"
+    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in of_kind}
+    if all(missing.values()):
+        return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+    return None
+
+
+def _may_refuse(versions: Sequence[Version], game: str) -> bool:
+    """Whether a ruleset scores games of this name, and there are some that it cannot score."""
+    return any(
+        game in version.ruleset.scope.game and (version.rule.check or "season" in version.ruleset.partition.by)
+        for version in versions
+    )
 
 
 def one_game(occurred_at: int, data: dict[str, Any]) -> Facts:

@@ -12,7 +12,7 @@ from collections.abc import Callable, MutableSequence, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -22,9 +22,15 @@ from ledger.rejections import shown
 INT64_MAX = 2**63 - 1
 # the most points, in units, to which replay lets an adjustment lead; beyond, products of a rule might not fit 64 bits
 UNITS_MAX = 10**16
+# numbers that participants of every kind of game may have; -1 where there is none
+OPTIONAL_COLUMNS = ("seconds_played", "seat")
+# all that a rule may ask for whatever the kind of game; `tied` is the number of seats at the participant's place
+COMMON_COLUMNS = ("place", "status", "seats", "tied", *OPTIONAL_COLUMNS)
 # more participants than a record of 65,535 bytes can hold
 PLAYERS_MAX = 4_096
 # what the column `status` holds
+FINISHED = STATUSES.index("finished")
+SURRENDERED = STATUSES.index("surrendered")
 SUBSTITUTE = STATUSES.index("substitute")
 LEAVERS = tuple(STATUSES.index(status) for status in LEAVER_STATUSES)
 
@@ -33,7 +39,8 @@ class Params(BaseModel):
     """The constants of a rule: frozen, nothing unknown, nothing converted.
 
     `start` is in whole points; who has fewer than `min_games` counted games has no rank yet (not qualified). With
-    `carry_over` a season begins with the points that somebody had at the end of his last one instead.
+    `carry_over` a season begins with the points that somebody had at the end of his last one instead. Of a seat that
+    changed hands those count whom `substitution` names.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -41,6 +48,27 @@ class Params(BaseModel):
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     min_games: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     carry_over: bool = False
+    substitution: Literal["both", "leaver", "substitute", "none"] = "both"
+
+
+class TableParams(Params):
+    """What a league table needs to know: the sum of all results or of the `best_of` best, and what decides ties."""
+
+    best_of: Literal["all"] | Annotated[int, Field(ge=1, le=1_000)] = "all"
+    tie_break: Literal["none", "more wins", "head-to-head"] = "none"
+
+
+class PeriodParams(Params):
+    """What the list of a month needs to know: the score, and the gold of the first places; with `gold_ties = pool` who
+    is tied shares the gold of the tied places, and what does not divide is not paid.
+    """
+
+    # the points are those of games alone
+    start: Annotated[int, Field(ge=0, le=0)] = 0
+    score: Literal["mean", "sum"] = "mean"
+    gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
+    gold_ties: Literal["by_place", "pool"] = "by_place"
+    substitution: Literal["both", "leaver", "substitute", "none"] = "none"
 
 
 def _fraction(text: int | str) -> int | str:
@@ -57,8 +85,8 @@ def _fraction(text: int | str) -> int | str:
 # a positive number, exact: an integer, or a string such as "7.5" or "64/3"
 PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
 
-# whole percentages by place: the row of n players has the key "n" and n entries
-Percentages = dict[str, list[int]]
+# whole numbers by place: the row of n players has the key "n" and n entries
+Rows = dict[str, list[int]]
 
 
 class Term(NamedTuple):
@@ -90,6 +118,9 @@ class Rule(NamedTuple):
              What was burned is minted minus the sum of changes, and never negative. It may call plain functions of its
              own module.
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to his change
+    ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
+    counted_min: with fewer counted players a game is not scored
+    remark:  (n, names, columns, params) -> what is to be said of the game as a whole, such as who won it; or None
     """
 
     name: str
@@ -103,6 +134,9 @@ class Rule(NamedTuple):
     check: Callable[[int, Columns, Any], str | None] | None
     score: Score
     explain: Callable[[int, Sequence[str], Numbers, Columns, Any, Numbers], list[list[Term]]]
+    ranking: str = "points"
+    counted_min: int = 2
+    remark: Callable[[int, Sequence[str], Columns, Any], str] | None = None
 
     @property
     def id(self) -> str:
@@ -132,33 +166,62 @@ def decimal(units: int, scale: int, places: int = 6) -> str:
     return f"-{text}" if units < 0 and whole else text
 
 
+def joined(names: Sequence[str]) -> str:
+    """Names as a sentence lists them.
+
+    >>> joined(["anna"]), joined(["anna", "ben", "cleo"])
+    ('anna', 'anna, ben and cleo')
+    """
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def no_table() -> Numbers:
     """The table of a rule that needs none."""
     return ()
 
 
-def refuse_percentages(key: str, rows: Percentages) -> str | None:
-    """Why these rows, given under `key`, cannot be used, or None."""
+def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str | None:
+    """Why these rows of `what`, given under `key` for up to so many players, cannot be used, or None."""
     if not rows:
         return f"{key}: a row for at least one number of players is needed"
     for name, row in rows.items():
-        if not re.fullmatch(r"[2-9]|[1-9][0-9]", name):
-            return f"{key}: {shown(name)} is not a number of players from 2 to 99"
+        if not re.fullmatch(r"[2-9]|[1-9][0-9]", name) or int(name) > players_max:
+            return f"{key}: {shown(name)} is not a number of players from 2 to {players_max}"
         if len(row) != int(name):
-            return f"{key}.{name}: {name} players need {name} percentages, one for each place; here are {len(row)}"
+            return f"{key}.{name}: {name} players need {name} {what}, one for each place; here are {len(row)}"
+    return None
+
+
+def refuse_percentages(key: str, rows: Rows) -> str | None:
+    """Why these rows of percentages, given under `key`, cannot be used, or None."""
+    if reason := refuse_rows(key, rows, "percentages"):
+        return reason
+    for name, row in rows.items():
         if wrong := [percentage for percentage in row if not 0 <= percentage <= 100]:
             return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {shown(wrong[0])}"
     return None
 
 
-def flat_percentages(rows: Percentages) -> tuple[int, ...]:
+def flat_rows(rows: Rows) -> tuple[int, ...]:
     """The rows from 2 players on, one behind the other, missing ones as zeros; that of n begins at n(n - 1)/2 - 1.
 
-    >>> flat_percentages({"2": [0, 16], "3": [0, 13, 20]})
+    >>> flat_rows({"2": [0, 16], "3": [0, 13, 20]})
     (0, 16, 0, 13, 20)
     """
     largest = max(map(int, rows))
     return tuple(value for n in range(2, largest + 1) for value in rows.get(str(n), [0] * n))
+
+
+def told_sizes(rows: Rows) -> str:
+    """For which numbers of players there are rows, in words.
+
+    >>> told_sizes({"2": [0, 16], "5": [0, 10, 16, 22, 28]})
+    '2 or 5'
+    """
+    sizes = sorted(map(int, rows))
+    gapless = len(sizes) > 2 and sizes[-1] - sizes[0] == len(sizes) - 1
+    return f"{sizes[0]} to {sizes[-1]}" if gapless else " or ".join(map(str, sizes))
 
 
 def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:

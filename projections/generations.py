@@ -15,11 +15,11 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, text, tupl
 from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.store import Ledger
-from projections.facts import Facts, RuleFailure, decode
-from projections.ladders import order, streams
-from projections.replay import replay
+from projections.decoding import decode
+from projections.facts import Facts, RuleFailure
+from projections.lists.contract import Standing
 from projections.schema import generation_ladders, generation_standings, generations, live_generation
-from projections.standings import Standings, standings
+from projections.standings import Ladders, Standings
 
 TRANSACTION_ROWS = 5_000
 POSTGRES_REBUILD_LOCK = 7_236_836_022
@@ -82,22 +82,20 @@ def _build(ledger: Ledger, facts: Facts, generation: int) -> tuple[list[Standing
 
 def compute(facts: Facts) -> Iterator[Standings | Failure]:
     """The standings of every ladder that has games or adjustments, by replay, ruleset by ruleset."""
-    ordered = order(facts)
+    ladders = Ladders(facts)
     for ruleset_id, unusable in sorted(facts.unusable.items()):
         yield Failure(ruleset_id, unusable.position, unusable.reason)
     for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
         try:
-            found = streams(facts, facts.rulesets[ruleset_id], ordered=ordered)
+            found = ladders.every(ruleset_id)
         except RuleFailure as error:
             yield Failure(ruleset_id, error.place(facts), str(error))
             continue
-        for ladder in sorted(found):
+        for ladder, stream in sorted(found.items()):
             try:
-                outcome, _ = replay(found[ladder])
+                yield ladders.of_stream(stream)
             except RuleFailure as error:
                 yield Failure(ladder, error.place(facts), str(error))
-            else:
-                yield standings(found[ladder], outcome)
 
 
 def _begin(ledger: Ledger) -> int:
@@ -111,10 +109,11 @@ def _begin(ledger: Ledger) -> int:
 def _write(ledger: Ledger, facts: Facts, generation: int, built: list[Standings]) -> None:
     """Write standings, at most `TRANSACTION_ROWS` rows a transaction."""
     rows = [
-        {"build": generation, "ladder": s.ladder, "ordinal": ordinal, **row._asdict()}
+        {"build": generation, "ladder": s.ladder, "ordinal": ordinal, **row._asdict(),
+         "places": None if row.places is None else ",".join(map(str, row.places))}
         for s in built
         for ordinal, row in enumerate(s.rows, 1)
-    ]
+    ]  # fmt: skip
     for start in range(0, len(rows), TRANSACTION_ROWS):
         with ledger.writing() as connection:
             connection.execute(insert(generation_standings), rows[start : start + TRANSACTION_ROWS])
@@ -182,12 +181,15 @@ def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
 
-def stored_rows(connection: Connection, build: int, ladder: str) -> list[tuple[int | None, str, int, int, bool]]:
-    """A ladder's stored standings in order: (rank, player, points in units, games, qualified)."""
+def stored_rows(connection: Connection, build: int, ladder: str) -> list[Standing]:
+    """A ladder's stored standings in order."""
     table = generation_standings
-    columns = (table.c.rank, table.c.player, table.c.points, table.c.games, table.c.qualified)
+    columns = [table.c[name] for name in Standing._fields]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
-    return [(row.rank, row.player, row.points, row.games, row.qualified) for row in connection.execute(query)]
+    found = [Standing(*row) for row in connection.execute(query)]
+    return [
+        row if row.places is None else row._replace(places=tuple(map(int, str(row.places).split(",")))) for row in found
+    ]
 
 
 @contextmanager

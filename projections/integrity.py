@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from ledger.integrity import Finding
 from ledger.store import chain_hash_at
-from projections.facts import decode
+from projections.decoding import decode
 from projections.generations import compute, ladders_of, live, stored_rows
 from projections.standings import Standings
 
@@ -34,7 +34,5 @@ def verify_standings(connection: Connection) -> Iterator[Finding]:
             yield Finding("standings", None, f"{ladder} is missing in {where}")
         elif stored[ladder].build == generation.generation:
             rows = stored_rows(connection, stored[ladder].build, ladder)
-            if stored[ladder].digest != replayed[ladder].digest or rows != [
-                tuple(row) for row in replayed[ladder].rows
-            ]:
+            if stored[ladder].digest != replayed[ladder].digest or rows != replayed[ladder].rows:
                 yield Finding("standings", None, f"{ladder}: the stored standings differ from a replay")

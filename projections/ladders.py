@@ -10,19 +10,17 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import product
 from typing import NamedTuple
 
-from ledger.canonical import EPOCH
 from ledger.events import Ruleset
-from ledger.games import STATUSES
 from ledger.rejections import shown
-from ledger.zones import zone
 from projections.contract import Rule
-from projections.facts import ABORTED, LABELS, NONE, UNRATED, VOIDED, Adjustment, Facts, RuleFailure
+from projections.facts import LABELS, NONE, Adjustment, Facts
+from projections.periods import local_time
 from projections.rulesets import Version, band_range, in_force
+from projections.scope import counted, league_starts, why_not_scored, why_out_of_scope
 
 
 class Inserted(NamedTuple):
@@ -89,7 +87,7 @@ _VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": 
 def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
     """Why a ladder name does not fit the partition of its ruleset, or None."""
     by, bands = ruleset.partition.by, ruleset.partition.bands
-    form = "/".join([ruleset.id, *(part.upper() for part in by)])
+    form = "/".join([ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(part, part.upper()) for part in by)])
     if len(name.values) != len(by) or not all(name.values):
         return f"the ladders of {ruleset.id} are named {form}" + (
             f", {by[-1].upper()} one of {', '.join(bands)}" if bands else ""
@@ -113,112 +111,12 @@ def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> Iterator[tuple
                 [b for b in bands if band_range(b)[0] <= seats <= band_range(b)[1]] if bands else [str(seats)]
             )
         elif part in ("month", "year"):
-            local = _local(facts.occurred_at[row], ruleset.time_zone)
+            local = local_time(facts.occurred_at[row], ruleset.time_zone)
             choices.append([f"{local.year:04d}-{local.month:02d}" if part == "month" else f"{local.year:04d}"])
         else:
             label = facts.label(part, row)
             choices.append([] if label is None else [label])
     return product(*choices)
-
-
-_B5_SEASON = re.compile(r"(\d{4})-([123])", re.ASCII)
-
-
-def why_out_of_season(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
-    """Why a game is dated outside its Babylon 5 season, or None: 2010-1, -2, -3 begin in January, May, September."""
-    season = _B5_SEASON.fullmatch(facts.label("season", row) or "")
-    if season is None or "season" not in ruleset.partition.by or facts.label("kind", row) != "b5":
-        return None
-    local = _local(facts.occurred_at[row], ruleset.time_zone)
-    year, first = int(season[1]), 4 * int(season[2]) - 3
-    if local.year == year and first <= local.month < first + 4:
-        return None
-    months = f"{year}-{first:02d} to {year}-{first + 3:02d}"
-    return f"{local.date()} is not in the season {season[0]}, which runs from {months} ({ruleset.time_zone})"
-
-
-def _local(instant: int, time_zone: str) -> datetime:
-    moment = EPOCH + timedelta(microseconds=instant)
-    try:
-        return moment.astimezone(zone(time_zone))
-    except OverflowError:
-        return moment  # on the first and the last day of all, where the zone's own date has no year
-
-
-def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
-    """Why the ruleset does not score the game at all, or None."""
-    scope = ruleset.scope
-    game, kind = facts.label("game", row), facts.label("kind", row)
-    if facts.flags[row] & VOIDED:
-        return "the game is voided"
-    if game not in scope.game:
-        return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
-    if kind not in scope.kind:
-        return f"{ruleset.name} scores games of kind {', '.join(scope.kind)}, this is of kind {kind}"
-    if facts.flags[row] & ABORTED:
-        return "the game was ended by agreement (aborted)"
-    if facts.flags[row] & UNRATED:
-        return "the game was not rated"
-    if facts.label("group", row) in scope.exclude_group:
-        return f"{ruleset.name} leaves out the group {facts.label('group', row)}"
-    seats = facts.seats[row]
-    if seats < scope.players_min or (scope.players_max is not None and seats > scope.players_max):
-        most = "" if scope.players_max is None else f" to {scope.players_max}"
-        return f"{ruleset.name} scores games of {scope.players_min}{most or ' or more'} players, this has {seats}"
-    return None
-
-
-def why_left_out(facts: Facts, row: int, participant: int, ruleset: Ruleset) -> str | None:
-    """Why a participant (an index of the participants' arrays) does not count although his game may, or None."""
-    status = STATUSES[facts.status[participant]]
-    if status in ruleset.scope.exclude_status:
-        return f"{ruleset.name} leaves out players with the status {status}"
-    if ruleset.scope.exclude_accounts:
-        account = facts.account(facts.person_of(participant), facts.occurred_at[row])
-        if account in ruleset.scope.exclude_accounts:
-            return f"{ruleset.name} leaves out players with a {account} account"
-    return None
-
-
-def counted(facts: Facts, row: int, version: Version) -> list[int]:
-    """The counted participants of a game in the order of their ids, as indices of the participants' arrays."""
-    participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
-    scope = version.ruleset.scope
-    if not (scope.exclude_status or scope.exclude_accounts):
-        return participants
-    return [p for p in participants if why_left_out(facts, row, p, version.ruleset) is None]
-
-
-def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Why the rule does not score a game in scope with these counted participants, or None."""
-    if len(participants) < 2:
-        return "fewer than two counted players"
-    if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
-        return "one person takes part under two ids"
-    if reason := why_out_of_season(facts, row, version.ruleset):
-        return reason
-    if version.rule.check is None:
-        return None
-    columns = [facts.column(name, row, participants) for name in version.rule.columns]
-    try:
-        return version.rule.check(len(participants), columns, version.params)
-    except Exception as error:
-        raise RuleFailure(version.ruleset.id, f"{type(error).__name__}: {error}", row) from error
-
-
-def why_not_counted(
-    facts: Facts, row: int, versions: Sequence[Version]
-) -> tuple[Version | None, list[int], str | None]:
-    """The version that scores a game, its counted participants, and why the game does not count after all, or None."""
-    version = in_force(versions, facts.occurred_at[row])
-    if version is None:
-        first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
-        since = f" (the first from {first})" if first else ""
-        return None, [], f"no version of {versions[0].ruleset.id} was in force then{since}"
-    if reason := why_out_of_scope(facts, row, version.ruleset):
-        return version, [], reason
-    participants = counted(facts, row, version)
-    return version, participants, why_not_scored(facts, row, version, participants)
 
 
 def order(facts: Facts, as_of: int | None = None) -> list[int]:
@@ -245,6 +143,7 @@ def streams(
         return {name: stream for name, stream in every.items() if parse_name(name).values == only}
     found: dict[tuple[str, ...], Stream] = {}
     since, version_since = _timeline(versions)
+    starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
     slug, partition_labels = (
         facts.labels["game"],
@@ -263,7 +162,10 @@ def streams(
         return found[values]
 
     for row in order(facts, as_of) if ordered is None else ordered:
-        index = version_since[bisect_right(since, facts.occurred_at[row]) - 1] if slug[row] in slugs else NONE
+        if slug[row] not in slugs:
+            continue
+        instant = starts.get(facts.labels["league"][row], facts.occurred_at[row])
+        index = version_since[bisect_right(since, instant) - 1]
         if index == NONE:
             continue
         version, seats = versions[index], facts.seats[row]
@@ -285,7 +187,9 @@ def streams(
         name = parse_name(adjustment.ladder)
         late = as_of is not None and adjustment.occurred_at > as_of
         if name.ruleset_id == ruleset.id and not late and only in (None, name.values):
-            _add_adjustment(stream(name.values), facts, adjustment)
+            league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
+            instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
+            _add_adjustment(stream(name.values), facts, adjustment, instant)
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
     return {stream.ladder: stream for stream in found.values()}
@@ -325,10 +229,11 @@ def games_before(stream: Stream, facts: Facts, moment: tuple[int, int]) -> int:
     return bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
 
 
-def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment) -> None:
+def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
+    """Put an adjustment in its place; the version in force at `instant` says what somebody new begins with."""
     game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
-    version = in_force(stream.versions, adjustment.occurred_at) or stream.versions[0]
+    version = in_force(stream.versions, instant) or stream.versions[0]
     index = next(index for index, other in enumerate(stream.versions) if other is version)
     number = stream.number(facts, adjustment.player)
     stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))

@@ -12,9 +12,15 @@ from projections.contract import Rule
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 
 BUILT_IN = {
+    "annual-places/1": "projections.rules.annual_places",
     "ante-pool/1": "projections.rules.ante_pool",
+    "blue-max/1": "projections.rules.blue_max",
+    "catan-points/1": "projections.rules.catan_points",
     "contribution-pool/1": "projections.rules.contribution_pool",
+    "italia/1": "projections.rules.italia",
     "pairwise-elo/1": "projections.rules.pairwise_elo",
+    "placement-points/1": "projections.rules.placement_points",
+    "wooden-ships/1": "projections.rules.wooden_ships",
 }
 
 

@@ -29,13 +29,15 @@ class Outcome:
     """Points after a replay, by the stream's player numbers; a player with `seen` 0 is not on the ladder yet.
 
     `carried` are the points by player id with which somebody would begin who was on the ladder of an earlier season;
-    `started` is the sum of what everybody on the ladder began with.
+    `started` is the sum of what everybody on the ladder began with. `changes` are those of every participant of every
+    game, in the order of the stream.
     """
 
     points: array[int]
     games: array[int]
     seen: array[int]
     carried: dict[str, int]
+    changes: array[int]
     started: int = 0
     minted: int = 0
     burned: int = 0
@@ -73,7 +75,7 @@ def replay(
     players = len(stream.names)
     zeros = bytes(8 * players)
     carried = _carried(stream) if carried is None else carried
-    outcome = Outcome(array("q", zeros), array("q", zeros), array("b", bytes(players)), carried)
+    outcome = Outcome(array("q", zeros), array("q", zeros), array("b", bytes(players)), carried, array("q"))
     points, games, seen = outcome.points, outcome.games, outcome.seen
     steps: list[Step] = []
     scoring = [(v.rule.score, v.constants, v.rule.table(), v) for v in stream.versions]
@@ -123,6 +125,7 @@ def replay(
             total += change[i]
             if player == watch:
                 steps.append(Step(game, before[i], change[i]))
+        outcome.changes.extend(change[:n])
         if minted < total:
             raise RuleFailure(stream.ladder, "the books do not balance", stream.row[game])
         outcome.minted += minted

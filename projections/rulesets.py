@@ -6,7 +6,7 @@ Problems name the key and, in a file, the line.
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from importlib import resources
 from typing import Any, NamedTuple
@@ -18,11 +18,16 @@ from ledger.events import Ruleset
 from ledger.kinds import KINDS
 from ledger.rejections import shown
 from ledger.zones import start_of
-from projections.contract import PLAYERS_MAX, Params, Rule
+from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, Params, Rule
 from projections.registry import rule, rule_names
 
 # in the order in which `init` publishes them
-SHIPPED = ("galactic-points-1", "b5-league-1", "club-catan-elo-1", "catan-elo-2009-01")
+SHIPPED = (
+    "galactic-points-1", "b5-league-1", "youplay-league-1", "youplay-bluemax-1", "italia-2010-1", "club-catan-elo-1",
+    "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03", "catan-open-pre-2008-03",
+    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
+    "youplay-wsim-v1", "youplay-wsim-v2",
+)  # fmt: skip
 # the same in every ledger, so that the export of one can be imported into another
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
@@ -94,6 +99,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     problems = [
         *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
           for kind in ruleset.scope.kind if kind not in KINDS),
+        *(Problem("scope.kind", f"{found.id} scores games of kind {' or '.join(_kinds_of(found))}, not {kind}")
+          for kind in ruleset.scope.kind if kind in KINDS and kind not in _kinds_of(found)),
         *(Problem("partition.bands", f"the band {band} ends before it begins")
           for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
@@ -105,8 +112,10 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
             problems.append(Problem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder"))
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
-    if ruleset.freeze != "none":
-        problems.append(Problem("freeze", f"{ruleset.freeze} is not available; versions change with the date (none)"))
+    if found.ranking == "annual" and ("year" not in by or "month" in by or getattr(params, "of", "") == ruleset.id):
+        problems.append(Problem("partition.by", "an annual list is partitioned by year, and sums another's months"))
+    if ruleset.freeze == "league-start" and "league" not in by:
+        problems.append(Problem("freeze", "a league keeps the version that it began under, so partition by league"))
     if params.carry_over and "season" not in by:
         problems.append(Problem("params.carry_over", "points carry over from season to season, so partition by season"))
     if bands and "players" not in by:
@@ -121,15 +130,34 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     return Version(ruleset, found, params, found.prepare(params), since, position), []
 
 
+def _kinds_of(found: Rule) -> list[str]:
+    """The kinds of games whose participants have all that a rule looks at."""
+    return [name for name, kind in KINDS.items() if {*found.columns} <= {*COMMON_COLUMNS, *kind.columns}]
+
+
 def refuse_sequel(new: Version, old: Version) -> Problem | None:
     """Why `new` cannot be a version of the ruleset that `old` is a version of, or None."""
     for member in ("partition", "time_zone", "freeze"):
         before = getattr(old.ruleset, member)
         if getattr(new.ruleset, member) != before:
-            what = before.model_dump(exclude_defaults=True) if member == "partition" else before
-            return Problem(member, f"all versions of {new.ruleset.id} share it; {old.ruleset.name} has {shown(what)}")
+            what = ", ".join([*before.by, *before.bands]) if member == "partition" else before
+            return Problem(member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it")
+    if new.rule.ranking != old.rule.ranking:
+        return Problem("rule", f"{new.rule.id} makes another kind of list than {old.ruleset.name}")
     if new.rule.scale != old.rule.scale:
         return Problem("rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}")
+    return None
+
+
+def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
+    """Why an annual list cannot sum the places on the lists of `params.of`, whose versions are `monthly`, or None."""
+    of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
+    if not monthly:
+        return f"no ruleset is called {shown(of)}, whose places it sums"
+    months = monthly[0].ruleset.partition.by
+    wanted = ["month" if part == "year" else part for part in by]
+    if sorted(months) != sorted(wanted) or monthly[0].rule.ranking != "period":
+        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(wanted)} are needed"
     return None
 
 

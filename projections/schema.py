@@ -34,7 +34,7 @@ generation_ladders = Table(
     Column("digest", Text, nullable=False),
 )
 
-# the standings; points in units of 1/scale
+# the standings; points in units of 1/(scale * divisor); places as text, joined by commas
 generation_standings = Table(
     "generation_standings",
     metadata,
@@ -46,6 +46,9 @@ generation_standings = Table(
     Column("points", BigInteger, nullable=False),
     Column("games", Integer, nullable=False),
     Column("qualified", Boolean, nullable=False),
+    Column("divisor", Integer, nullable=False, server_default="1"),
+    Column("gold", Integer),
+    Column("places", Text),
 )
 
 # one row: the generation that readers see
@@ -61,8 +64,8 @@ VIEWS = {
 SELECT l.ladder, l.ruleset, l.games, l.players, l.position, l.digest
 FROM generation_ladders l JOIN live_generation g ON l.generation = g.generation""",
     "live_standings": """CREATE VIEW live_standings AS
-SELECT s.ladder, s.rank, s.player, s.points * 1.0 / l.scale AS points, s.points AS points_units, l.scale AS scale,
-  s.games, s.qualified, s.ordinal
+SELECT s.ladder, s.rank, s.player, s.points * 1.0 / (l.scale * s.divisor) AS points, s.points AS points_units,
+  l.scale * s.divisor AS scale, s.games, s.qualified, s.ordinal, s.gold, s.places
 FROM generation_standings s
 JOIN generation_ladders l ON l.build = s.build AND l.ladder = s.ladder
 JOIN live_generation g ON g.generation = l.generation""",

@@ -1,52 +1,29 @@
-"""Standings, histories and explanations as plain data: the shapes that FORMATS of the command line promises.
-
-All points are exact strings, whole or a reduced fraction.
-"""
+"""Standings: the rows of a ladder, ranked by the list that its rule names, at any coordinates."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.canonical import dump, format_instant
+from ledger.canonical import dump
 from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.rejections import shown
-from ledger.store import head, read_records_at, read_where
-from projections.contract import Term, exact
+from ledger.store import head, read_where
 from projections.facts import Facts, RuleFailure
-from projections.ladders import (
-    Stream,
-    games_before,
-    parse_name,
-    partition_values,
-    refuse_name,
-    streams,
-    why_left_out,
-    why_not_counted,
-)
-from projections.replay import Outcome, Step, replay, start_of
-from projections.rulesets import Version, newest
+from projections.ladders import Stream, order, parse_name, refuse_name, streams
+from projections.lists import LISTS
+from projections.lists.contract import Results, Standing
+from projections.periods import period_of
+from projections.replay import Outcome, replay
+from projections.rulesets import Version, in_force, newest, refuse_months
 
 
 class UnknownLadder(ValueError):
     """No ruleset has this id, or the ladder's name does not fit its ruleset."""
-
-
-class UnknownGame(ValueError):
-    """No such game is recorded."""
-
-
-class Standing(NamedTuple):
-    """A standing: its rank (None: not qualified), and points in units of the ladder's scale."""
-
-    rank: int | None
-    player: str
-    points: int
-    games: int
-    qualified: bool
 
 
 class Standings(NamedTuple):
@@ -57,6 +34,7 @@ class Standings(NamedTuple):
     scale: int
     rows: list[Standing]
     games: int
+    held: int  # what the players have together: the running points, or the sums over their games
     started: int
     minted: int
     burned: int
@@ -70,7 +48,137 @@ class Standings(NamedTuple):
 
     def json_rows(self) -> list[dict[str, Any]]:
         """The rows as the contract writes them."""
-        return [{**row._asdict(), "points": exact(row.points, self.scale)} for row in self.rows]
+        return [_json_row(row, self.scale) for row in self.rows]
+
+
+def _json_row(row: Standing, scale: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "rank": row.rank, "player": row.player, "points": str(row.value(scale)), "games": row.games,
+        "qualified": row.qualified,
+    }  # fmt: skip
+    if row.gold is not None:
+        found["gold"] = row.gold
+    if row.places is not None:
+        found["places"] = list(row.places)
+    return found
+
+
+class Ladders:
+    """All ladders of some facts at one `as_of`, and of one ruleset under the version `rules`, replayed when asked for.
+
+    The streams of a ruleset are made once.
+    """
+
+    def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
+        self.facts = facts
+        self.as_of = as_of
+        self.rules = rules
+        self._streams: dict[str, dict[str, Stream]] = {}
+
+    @cached_property
+    def _ordered(self) -> list[int]:
+        return order(self.facts, self.as_of)
+
+    def versions(self, ladder: str) -> list[Version]:
+        """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        return versions_of(self.facts, ladder, self.rules)
+
+    def every(self, ruleset_id: str) -> dict[str, Stream]:
+        """The streams of all ladders of a usable ruleset, by name."""
+        if ruleset_id not in self._streams:
+            versions = self.facts.rulesets[ruleset_id]
+            if self.rules is not None and self.rules.partition("@")[0] == ruleset_id:
+                versions = _only(versions, self.rules)
+            self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
+        return self._streams[ruleset_id]
+
+    def stream(self, ladder: str) -> Stream:
+        """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
+        versions = self.versions(ladder)
+        name = parse_name(ladder)
+        if name.ruleset_id in self._streams:
+            found = self._streams[name.ruleset_id]
+        else:
+            found = streams(self.facts, versions, only=name.values, as_of=self.as_of)
+        return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
+
+    def standings(self, ladder: str) -> Standings:
+        """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
+        return self.of_stream(self.stream(ladder))
+
+    def of_stream(self, stream: Stream) -> Standings:
+        """The standings of a stream. Raises `RuleFailure`."""
+        outcome, _ = replay(stream)
+        version = ranking_version(stream, outcome)
+        results = self.results(stream, outcome)
+        rows = LISTS[stream.rule.ranking].rank(results)
+        games = len(stream.row)
+        if stream.rule.ranking == "annual":
+            games = sum(month.games for month in self._months(stream, version).values())
+        return Standings(
+            stream.ladder, version.ruleset.name, stream.rule.scale, rows, games, sum(results.points),
+            outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
+        )  # fmt: skip
+
+    def results(self, stream: Stream, outcome: Outcome) -> Results:
+        """What the list of a stream ranks."""
+        version = ranking_version(stream, outcome)
+        # everybody in a stream that was replayed to its end is on the ladder
+        annual = stream.rule.ranking == "annual"
+        months = self._months(stream, version) if annual else {}
+        return Results(
+            stream.names, outcome.points, outcome.games, stream.offsets, stream.players, outcome.changes,
+            stream.rule.scale, version.params,
+            {month: {row.player: row for row in found.rows} for month, found in months.items()},
+            self._excluded(stream, version, months) if annual else {},
+        )  # fmt: skip
+
+    def _months(self, stream: Stream, version: Version) -> dict[str, Standings]:
+        """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
+        params: Any = version.params
+        by = version.ruleset.partition.by
+        values = dict(zip(by, parse_name(stream.ladder).values, strict=True))
+        if params.of in self.facts.unusable:
+            raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
+        versions = self.facts.rulesets.get(params.of, [])
+        if wrong := refuse_months(version, versions):
+            raise RuleFailure(stream.ladder, wrong, position=version.position)
+        found = {}
+        for month in range(1, 13):
+            parts = values | {"month": f"{values['year']}-{month:02d}"}
+            name = "/".join([params.of, *(parts[part] for part in versions[0].ruleset.partition.by)])
+            if name in self.every(params.of):
+                found[parts["month"]] = self.of_stream(self.every(params.of)[name])
+        return found
+
+    def _excluded(self, stream: Stream, version: Version, months: dict[str, Standings]) -> dict[str, str]:
+        """Whose account keeps him off an annual list, and why."""
+        params: Any = version.params
+        values = parse_name(stream.ladder).values
+        period = period_of(version.ruleset, values)
+        group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")
+        if params.account is None or group in params.any_account or period is None:
+            return {}
+        instant = period.end if self.as_of is None else min(period.end, self.as_of)
+        found = {}
+        for name in {row.player for month in months.values() for row in month.rows}:
+            account = self.facts.account(self.facts.player_numbers[name], instant)
+            if account != params.account:
+                when = "at the end of the year" if instant == period.end else "at that time"
+                found[name] = f"a {account} account {when}, not a {params.account} one"
+        return found
+
+
+def ranking_version(stream: Stream, outcome: Outcome) -> Version:
+    """The version that ranks a ladder: the one that scored its last counted game, else the newest.
+
+    An annual list has no games; it is ranked by the version in force at the end of its year.
+    """
+    if stream.rule.ranking == "annual":
+        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        version = None if period is None else in_force(stream.versions, period.end)
+        return version or newest(stream.versions)
+    return newest(stream.versions) if outcome.last_version is None else stream.versions[outcome.last_version]
 
 
 def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
@@ -88,11 +196,15 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         raise UnknownLadder(f"{shown(ladder)} is no ladder: {reason}")
     if rules is None:
         return versions
-    chosen = [version for version in versions if version.ruleset.name == rules]
-    if not chosen:
+    if not (chosen := _only(versions, rules)):
         names = ", ".join(version.ruleset.name for version in versions)
         raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names})")
-    return [chosen[0]._replace(effective_from=-(2**63))]
+    return chosen
+
+
+def _only(versions: Iterable[Version], rules: str) -> list[Version]:
+    """The version of this name alone, in force from the start; empty if there is none."""
+    return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
 
 
 def time_zone(connection: Connection, ladder: str) -> str:
@@ -110,222 +222,15 @@ def _unknown_ruleset(ruleset_id: str, known: Iterable[str], when: str = "") -> U
     return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there})")
 
 
-def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:
-    """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`."""
-    versions = versions_of(facts, ladder, rules)
-    found = streams(facts, versions, only=parse_name(ladder).values, as_of=as_of)
-    return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
-
-
-def standings(stream: Stream, outcome: Outcome) -> Standings:
-    """Ranked rows of everybody on the ladder; ties share a rank and stand by id, who is not qualified comes last."""
-    last = outcome.last_version
-    version = newest(stream.versions) if last is None else stream.versions[last]
-    on_ladder = [number for number in range(len(stream.names)) if outcome.seen[number]]
-    on_ladder.sort(
-        key=lambda number: (
-            outcome.games[number] < version.params.min_games, -outcome.points[number], stream.names[number]
-        )
-    )  # fmt: skip
-    rows: list[Standing] = []
-    for index, number in enumerate(on_ladder, 1):
-        points, games = outcome.points[number], outcome.games[number]
-        qualified = games >= version.params.min_games
-        rank = rows[-1].rank if rows and rows[-1].points == points else index
-        rows.append(Standing(rank if qualified else None, stream.names[number], points, games, qualified))
-    return Standings(
-        stream.ladder, version.ruleset.name, stream.rule.scale, rows, len(stream.row),
-        outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
-    )  # fmt: skip
-
-
 def books(found: Standings) -> list[tuple[str, int]]:
     """The trial balance of a ladder: (account, amount in units), which sum to zero.
 
     What the players have together was there at the start, minted by rules or adjusted by people, less what was burned.
     """
     return [
-        ("players", sum(row.points for row in found.rows)),
+        ("players", found.held),
         ("start", -found.started),
         ("minted", -found.minted),
         ("burned", found.burned),
         ("adjusted", -found.adjusted),
     ]
-
-
-def current_id(facts: Facts, player: str) -> str:
-    """The id that a player has now, who may be asked for by an old one."""
-    number = facts.player_numbers.get(player)
-    return player if number is None else facts.players[facts.person[number]]
-
-
-def history(connection: Connection, facts: Facts, stream: Stream, player: str) -> list[dict[str, Any]]:
-    """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
-
-    `player` is a current id.
-    """
-    if player not in stream.names:
-        return []
-    watched = stream.names.index(player)
-    _, steps = replay(stream, watch=watched)
-    positions = [
-        facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0 for step in steps
-    ]
-    events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
-    return [
-        _history_row(facts, stream, watched, step, events[position])
-        for step, position in zip(steps, positions, strict=True)
-    ]
-
-
-def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> dict[str, Any]:
-    place = game_id = version = None
-    occurred_at = event["occurred_at"]
-    if step.game is not None:
-        row = stream.row[step.game]
-        number = facts.player_numbers[stream.names[watched]]
-        first = facts.start[row]
-        place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.person_of(p) == number)
-        game_id = event["data"]["game_id"]
-        version = stream.versions[stream.version[step.game]].ruleset.name
-        occurred_at = format_instant(facts.occurred_at[row])
-    found = {
-        "position": event["position"],
-        "event_id": event["id"],
-        "game_id": game_id,
-        "occurred_at": occurred_at,
-        "place": place,
-        "before": exact(step.before, stream.rule.scale),
-        "change": exact(step.change, stream.rule.scale),
-        "after": exact(step.before + step.change, stream.rule.scale),
-        "ruleset": version,
-    }
-    return found if step.game is not None else {**found, "reason": event["data"]["reason"]}
-
-
-def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
-    """The row of a game in the facts. Raises `UnknownGame`."""
-    recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
-    if not recorded:
-        raise UnknownGame(f"no game {shown(game_id)} is recorded")
-    return facts.row_of(recorded[0][0])
-
-
-def explain(
-    facts: Facts, ladder: str, game_id: str, row: int, as_of: int | None = None, rules: str | None = None
-) -> dict[str, Any]:
-    """Why a game changed the points of a ladder as it did, or why it did not. Raises `UnknownLadder`."""
-    versions = versions_of(facts, ladder, rules)
-    version, participants, reason = why_not_counted(facts, row, versions)
-    name = parse_name(ladder)
-    if reason is None and name.values not in partition_values(facts, row, versions[0].ruleset):
-        by = ", ".join(versions[0].ruleset.partition.by)
-        reason = f"the game is not on this ladder: it belongs to another {by}"
-    if reason is None and as_of is not None and facts.occurred_at[row] > as_of:
-        reason = "the game was played later than --as-of"
-    stream = streams(facts, versions, only=name.values, as_of=as_of).get(ladder) or Stream(
-        ladder, versions[0].rule, versions
-    )
-    # what comes behind the game is no part of the points before it, also if it does not count itself
-    moment = (facts.occurred_at[row], facts.first_position[row])
-    stream.adjustments = [a for a in stream.adjustments if (a.occurred_at, a.position) < moment]
-    game = games_before(stream, facts, moment)
-    outcome, _ = replay(stream, stop=game)
-    scale = stream.rule.scale
-    counted_players: dict[str, dict[str, Any]] = {}
-    minted = burned = 0
-    if reason is None and version is not None:
-        before = [_points(facts, stream, outcome, p, version) for p in participants]
-        n = len(before)
-        columns = [column[stream.offsets[game] : stream.offsets[game + 1]] for column in stream.columns]
-        change = [0] * n
-        try:
-            minted = version.rule.score(n, before, columns, version.constants, version.rule.table(), change)
-        except Exception as error:
-            raise RuleFailure(ladder, f"{type(error).__name__}: {error}", row) from error
-        burned = minted - sum(change)
-        names = [facts.name_of(p) for p in participants]
-        terms = _terms(ladder, row, version, names, before, columns, change)
-        for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
-            counted_players[player] = _explained(
-                player, had, moved, scale, [_term(reason, scale) for reason in reasons]
-            )
-    return {
-        "game_id": game_id,
-        "ladder": ladder,
-        "ruleset": version.ruleset.name if version else None,
-        "counted": reason is None,
-        "why_not": reason,
-        "occurred_at": format_instant(facts.occurred_at[row]),
-        "players": _everybody(facts, stream, outcome, row, version, counted_players),
-        "accounts": [
-            {"account": "minted", "amount": exact(-minted, scale)},
-            {"account": "burned", "amount": exact(burned, scale)},
-        ],
-    }
-
-
-def _terms(
-    ladder: str,
-    row: int,
-    version: Version,
-    names: list[str],
-    before: list[int],
-    columns: Sequence[Any],
-    change: list[int],
-) -> list[list[Term]]:
-    """What a rule gives as the reasons of the changes. Raises `RuleFailure`, also where they do not sum to them."""
-    try:
-        terms = version.rule.explain(len(names), names, before, columns, version.params, change)
-        sums = [sum(term.amount for term in mine) for mine in terms]
-    except Exception as error:
-        raise RuleFailure(ladder, f"explain: {type(error).__name__}: {error}", row) from error
-    if sums != change:
-        raise RuleFailure(ladder, f"explain: the terms sum to {sums}, the changes are {change}", row)
-    return terms
-
-
-def _term(term: Term, scale: int) -> dict[str, str]:
-    found = {"term": term.term, "amount": exact(term.amount, scale), "detail": term.detail}
-    return {**found, "note": term.note} if term.note else found
-
-
-def _explained(player: str, before: int, change: int, scale: int, terms: Sequence[dict[str, str]]) -> dict[str, Any]:
-    return {
-        "player": player,
-        "before": exact(before, scale),
-        "change": exact(change, scale),
-        "after": exact(before + change, scale),
-        "terms": list(terms),
-    }
-
-
-def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, version: Version) -> int:
-    """The points of a participant after a replay; what he begins with before he is on the ladder."""
-    number = stream.numbers.get(facts.person_of(participant))
-    if number is not None and outcome.seen[number]:
-        return outcome.points[number]
-    return start_of(facts.name_of(participant), version, outcome.carried)
-
-
-def _everybody(
-    facts: Facts,
-    stream: Stream,
-    outcome: Outcome,
-    row: int,
-    version: Version | None,
-    counted_players: dict[str, dict[str, Any]],
-) -> list[dict[str, Any]]:
-    """All participants by place; those who do not count with a change of 0 and, if it is their own, the reason."""
-    found = []
-    first = facts.start[row]
-    for p in sorted(range(first, first + facts.count[row]), key=lambda p: (facts.place[p], facts.name_of(p))):
-        name = facts.name_of(p)
-        entry = counted_players.get(name)
-        if entry is None:
-            points = _points(facts, stream, outcome, p, version or newest(stream.versions))
-            entry = _explained(name, points, 0, stream.rule.scale, [])
-            if version is not None and (reason := why_left_out(facts, row, p, version.ruleset)):
-                entry["why_not"] = reason
-        found.append({**entry, "place": facts.place[p]})
-    return found

@@ -3,12 +3,23 @@
 import sqlalchemy as sa
 from alembic import op
 
-from projections.schema import VIEWS
-
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None
+
+# as they were at this step
+VIEWS = {
+    "live_ladders": """CREATE VIEW live_ladders AS
+SELECT l.ladder, l.ruleset, l.games, l.players, l.position, l.digest
+FROM generation_ladders l JOIN live_generation g ON l.generation = g.generation""",
+    "live_standings": """CREATE VIEW live_standings AS
+SELECT s.ladder, s.rank, s.player, s.points * 1.0 / l.scale AS points, s.points AS points_units, l.scale AS scale,
+  s.games, s.qualified, s.ordinal
+FROM generation_standings s
+JOIN generation_ladders l ON l.build = s.build AND l.ladder = s.ladder
+JOIN live_generation g ON g.generation = l.generation""",
+}
 
 
 def upgrade() -> None:

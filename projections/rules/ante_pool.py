@@ -24,11 +24,11 @@ from projections.contract import (
     Columns,
     Numbers,
     Params,
-    Percentages,
+    Rows,
     Rule,
     Term,
     decimal,
-    flat_percentages,
+    flat_rows,
     no_table,
     refuse_percentages,
     refuse_two_in_a_seat,
@@ -48,7 +48,7 @@ class AntePoolParams(Params):
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
     ante_divisor: Annotated[int, Field(ge=1, le=1_000_000)] = 10
-    shares: Percentages
+    shares: Rows
 
 
 def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
@@ -76,7 +76,7 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
 
 def prepare(params: AntePoolParams) -> tuple[int, ...]:
     """The divisor of the ante, the number of players of the largest row, then the rows of shares."""
-    return params.ante_divisor, max(map(int, params.shares)), *flat_percentages(params.shares)
+    return params.ante_divisor, max(map(int, params.shares)), *flat_rows(params.shares)
 
 
 def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:

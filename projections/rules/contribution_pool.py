@@ -25,14 +25,15 @@ from projections.contract import (
     Columns,
     Numbers,
     Params,
-    Percentages,
+    Rows,
     Rule,
     Term,
     decimal,
-    flat_percentages,
+    flat_rows,
     no_table,
     refuse_percentages,
     refuse_two_in_a_seat,
+    told_sizes,
 )
 
 # the constants before the rows of percentages
@@ -46,7 +47,7 @@ class ContributionPoolParams(Params):
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
-    contributions: Percentages
+    contributions: Rows
     bonus: Annotated[int, Field(ge=0, le=1_000_000)] = 100
     bonus_seconds: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
     dust: Literal["burn", "winner"] = "burn"
@@ -70,16 +71,14 @@ def refuse_params(params: ContributionPoolParams, players_max: int) -> str | Non
 
 def prepare(params: ContributionPoolParams) -> tuple[int, ...]:
     """Bonus, its seconds, whether the winner gets the dust, then the rows of percentages."""
-    return params.bonus, params.bonus_seconds, int(params.dust == "winner"), *flat_percentages(params.contributions)
+    return params.bonus, params.bonus_seconds, int(params.dust == "winner"), *flat_rows(params.contributions)
 
 
 def check(n: int, columns: Columns, params: ContributionPoolParams) -> str | None:
     """Why a game cannot be scored: no row for its number of seats, or both players of a seat count."""
     place, seats, _, status = columns
     if str(seats[0]) not in params.contributions:
-        sizes = sorted(map(int, params.contributions))
-        gapless = len(sizes) > 2 and sizes[-1] - sizes[0] == len(sizes) - 1
-        told = f"{sizes[0]} to {sizes[-1]}" if gapless else " or ".join(map(str, sizes))
+        told = told_sizes(params.contributions)
         return f"the contribution pool is defined for {told} players, this game has {seats[0]}"
     return refuse_two_in_a_seat(place, status)
 

@@ -133,8 +133,8 @@ def append_singly(url: str, writer: int, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_tailing_reader_misses_nothing_of_eight_writers(ledger_url: str) -> None:
-    writers, each = 8, 500
+def test_a_tailing_reader_misses_nothing_of_eight_writers(ledger_url: str, at_length: bool) -> None:
+    writers, each = 8, 500 if at_length else 150
     children = [fork(append_singly, ledger_url, writer, each) for writer in range(writers)]
     ledger = open_ledger(ledger_url)
     tailed: list[tuple[int, str]] = []

@@ -7,8 +7,11 @@ from typing import Any
 from ledger.appending import append
 from ledger.events import read_event
 from ledger.store import Ledger, open_ledger
-from projections.facts import Facts, decode
+from projections.decoding import decode
+from projections.facts import Facts
+from projections.ladders import Stream
 from projections.rulesets import read_toml, shipped
+from projections.standings import Ladders, Standings
 
 START = 1_500_000_000_000_000
 
@@ -92,3 +95,13 @@ def random_games(seed: int, count: int, players: Sequence[str], most: int = 6) -
         chance.shuffle(event["data"]["participants"])
         events.append(event)
     return events
+
+
+def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | None = None) -> Stream:
+    """The stream of one ladder at some coordinates."""
+    return Ladders(facts, as_of, rules).stream(ladder)
+
+
+def standings_of(stream: Stream) -> Standings:
+    """The standings of a stream that needs no other ladder."""
+    return Ladders(Facts(0, b"")).of_stream(stream)

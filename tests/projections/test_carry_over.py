@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset
 
-from projections.replay import replay
+from projections.explaining import explain, row_of_game
 from projections.rulesets import read_toml, shipped
-from projections.standings import Standings, explain, row_of_game, standings, stream_of
+from projections.standings import Ladders, Standings
 
 LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")
@@ -28,8 +28,7 @@ GAMES = [b5("one", "2010-1", 2, "abc"), b5("two", "2010-2", 6, "abd"), b5("three
 
 def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Standings:
     """The standings of a season after these games."""
-    stream = stream_of(facts_of(fill(url, [ruleset(rules), *GAMES, *more])), f"b5-league/{season}")
-    return standings(stream, replay(stream)[0])
+    return Ladders(facts_of(fill(url, [ruleset(rules), *GAMES, *more]))).standings(f"b5-league/{season}")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_given_a_season_when_its_first_game_is_explained_then_the_points_before_
     ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES])
     facts = facts_of(ledger)
     with ledger.reading() as connection:
-        told = explain(facts, "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
+        told = explain(Ladders(facts), "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
 
     assert {player["player"]: player["before"] for player in told["players"]} == {"a": "105", "b": "100", "d": "100"}
 

@@ -1,7 +1,7 @@
 """Generations: written beside the live ones, promoted in one step, checked against a replay."""
 
 import pytest
-from histories import facts_of, fill, game, random_games, ruleset, ticking
+from histories import facts_of, fill, game, random_games, ruleset, standings_of, stream_of, ticking
 from sqlalchemy import text
 
 from ledger.errors import AlreadyRunning
@@ -9,8 +9,6 @@ from projections import generations
 from projections.generations import ladders_of, live, rebuild
 from projections.integrity import verify_standings
 from projections.registry import rule
-from projections.replay import replay
-from projections.standings import standings, stream_of
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 
@@ -29,7 +27,7 @@ def stored(ledger, ladder="club-catan-elo/all"):
 
 def replayed(ledger, ladder="club-catan-elo/all"):
     stream = stream_of(facts_of(ledger), ladder)
-    return [(r.rank, r.player, r.points, r.games) for r in standings(stream, replay(stream)[0]).rows]
+    return [(r.rank, r.player, r.points, r.games) for r in standings_of(stream).rows]
 
 
 def findings(ledger):

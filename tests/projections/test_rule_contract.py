@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from checked_integers import checked
+from kind_games import columns_of, players_of, random_battle, random_diplomacy
 
+from ledger.kinds import KINDS
 from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
 from projections.registry import BUILT_IN, rule
 from projections.rules import pairwise_elo
@@ -19,16 +21,41 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
 CONTRIBUTIONS = {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]}
 SHARES = {"3": [50, 30, 20], "4": [40, 30, 20, 10], "5": [40, 30, 20, 10, 0]}
 
+CATAN = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
+
 # parameters under which a rule's whole behaviour shows; a new rule adds a line
 PARAMS: dict[str, list[dict[str, object]]] = {
+    "annual-places/1": [{"of": "catan-monthly"}],
     "ante-pool/1": [
         {"shares": SHARES},
         {"shares": {"2": [67, 33], "3": [50, 33, 0]}, "ante_divisor": 7, "start": 1500, "min_games": 5},
+    ],
+    "blue-max/1": [
+        {},
+        {"kill_points": 0},
+        {
+            "strategic": 50, "tactical": 20, "marginal": 7, "draw": 3, "best": 100, "kill_points": 1_000,
+            "unit_lost": -9, "best_margin": 0, "best_comparison": ">", "marginal_margin": 0,
+        },
+        {"best_margin": 1_000, "marginal_margin": 1_000, "unit_lost": 0, "best_of": 5},
+    ],
+    "catan-points/1": [
+        {"points": CATAN, "min_games": 7},
+        {"points": {"3": [9, 1, 0], "6": [1_000_000, 7, 5, 3, 2, 1]}, "score": "sum", "gold": [2], "gold_ties": "pool"},
     ],
     "contribution-pool/1": [
         {"contributions": CONTRIBUTIONS},
         {"contributions": CONTRIBUTIONS, "dust": "winner", "bonus": 7, "bonus_seconds": 0},
         {"contributions": {"3": [0, 33, 100], "7": [0, 1, 2, 3, 5, 8, 13]}, "bonus": 0, "start": 0},
+    ],
+    "italia/1": [
+        {},
+        *({"no_break": variant} for variant in ("pct_add", "pct_mult", "flat10_second_only", "flat10_post_tss")),
+        {
+            "placement": [38, 14, 7, 5, 3, 2, 1], "per_centre": 1, "participation": 0, "break_bonus": 7,
+            "break_margin": 1, "no_break": "pct_mult", "no_break_bonus": 4, "tss": 25, "tss_centres": 1, "solo": 12,
+            "solo_bonus": 10_000, "eliminated": 0, "best_of": 2,
+        },
     ],
     "pairwise-elo/1": [
         {"k_per_pair": 8, "rounding": "pair"},
@@ -38,7 +65,19 @@ PARAMS: dict[str, list[dict[str, object]]] = {
         {"k_per_pair": 9, "rounding": "pair", "update": "sequential"},
         {"k_total": "64/3", "rounding": "total", "scale": 173, "start": 1500},
     ],
-}
+    "placement-points/1": [{}, {"best_of": 3, "tie_break": "head-to-head"}],
+    "wooden-ships/1": [
+        {},
+        {
+            "overwhelming_comparison": ">=", "overwhelming_for": "survivors", "top_scorer": 1,
+            "sunk_without_points": -1,
+        },
+        {
+            "victory": 5, "overwhelming": 50, "overwhelming_factor": 10, "tie": 2, "draw": 3, "defeat": 1,
+            "surrendered": 4, "top_scorer": 100, "sunk_without_points": -1_000,
+        },
+    ],
+}  # fmt: skip
 CASES = [(name, params) for name in BUILT_IN for params in PARAMS[name]]
 
 
@@ -58,18 +97,31 @@ def boards(found: Rule, params: dict[str, object], count: int, seed: int = 1) ->
         if chance.random() < 0.2:
             points[0] = points[1]
         ranks = [chance.randint(1, n) for _ in range(n)]
-        columns = [column(name, ranks, chance) for name in found.columns]
+        columns = columns_of_kind(found, n, chance) or [column(name, ranks, chance) for name in found.columns]
         if found.check is None or found.check(n, columns, bound) is None:
             games.append((n, points, columns))
     return games
 
 
+def columns_of_kind(found: Rule, n: int, chance: random.Random) -> list[list[int]]:
+    """The columns of n players of a random battle or game of Diplomacy, if the rule is about these; else none."""
+    if set(found.columns) & set(KINDS["battle"].columns):
+        event = random_battle(chance, n + chance.choice([0, 0, 1]))
+    elif set(found.columns) & set(KINDS["diplomacy"].columns):
+        event = random_diplomacy(chance, substituted=n == 8)
+    else:
+        return []
+    return columns_of(event, found.columns, chance.sample(players_of(event), n))
+
+
 def column(name: str, ranks: list[int], chance: random.Random) -> list[int]:
-    """A column of that name: competition places of these ranks, the number of seats, or random numbers."""
+    """A column of that name: competition places of these ranks, numbers of seats and tied, or random numbers."""
     if name == "place":
         return [1 + sum(other < rank for other in ranks) for rank in ranks]
     if name == "seats":
         return [len(ranks)] * len(ranks)
+    if name == "tied":
+        return [ranks.count(rank) for rank in ranks]
     choices = {"status": [0, 0, 0, LEAVERS[0], SUBSTITUTE], "vp": [0, 0, 1, 3], "seconds_played": [-1, 0, 600, 601]}
     return [chance.choice(choices[name]) if name in choices else chance.randint(-1, 1_200) for _ in ranks]
 

@@ -1,0 +1,31 @@
+"""The lists: pure functions from per-game points to ranked rows. A new kind of list is one small file and a line here.
+
+A list is named by the rules whose points it ranks (`Rule.ranking`); its parameters stand among theirs.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from projections.lists import annual, period, points, table
+from projections.lists.contract import Line, Results, Standing
+
+
+class RankingList(NamedTuple):
+    """A kind of list.
+
+    rank:    results -> rows in the order of the list
+    explain: (results, player) -> how his value comes about, and why he has no rank if he has none
+    left_out: (results, index of the player) -> which of his games give nothing to his value
+    """
+
+    rank: Callable[[Results], list[Standing]]
+    explain: Callable[[Results, str], list[Line]]
+    left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
+
+
+LISTS = {
+    "points": RankingList(points.rank, points.explain),
+    "table": RankingList(table.rank, table.explain, table.left_out),
+    "period": RankingList(period.rank, period.explain),
+    "annual": RankingList(annual.rank, annual.explain),
+}

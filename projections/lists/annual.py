@@ -1,0 +1,51 @@
+"""The list of a year: the sum of the best monthly places; a month without a place counts as a fixed one.
+
+The least sum is best. A real place that is worse than the fixed one counts as it is, unless `cap_at_missing`.
+"""
+
+from projections.lists.contract import Line, Results, Standing, ranked
+
+
+def rank(results: Results) -> list[Standing]:
+    """A row for everybody with a place in at least one month; who is excluded (his account) has no rank."""
+    rows = []
+    for name in sorted({name for month in results.months.values() for name in month}):
+        if places := _places(results, name):
+            best = tuple(place for _, place in _best(results, places))
+            games = sum(month[name].games for month in results.months.values() if name in month)
+            rows.append(Standing(None, name, sum(best), games, name not in results.excluded, places=best))
+    return ranked(rows, key=lambda row: row.points)
+
+
+def _places(results: Results, name: str) -> list[tuple[int, str]]:
+    """The places that somebody has, with their months, the best first."""
+    rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
+    return sorted((row.rank, month) for month, row in rows if row.rank is not None)
+
+
+def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, int]]:
+    """The months that make a sum, as (month, place) from the best on; a missing one has no name."""
+    params = results.params
+    if params.cap_at_missing:
+        places = sorted((min(place, params.missing), month) for place, month in places)
+    best = [(month, place) for place, month in places[: params.months]]
+    best += [("", params.missing)] * (params.months - len(best))
+    return sorted(best, key=lambda entry: entry[1])
+
+
+def explain(results: Results, name: str) -> list[Line]:
+    """The months that made the sum, those that were left out, and why somebody has no rank."""
+    places = _places(results, name)
+    if not places:
+        return [Line("no rank", None, "no place on the list of any month of the year")]
+    best = _best(results, places)
+    used = {month for month, _ in best}
+    left = sorted((month, place) for place, month in places if month not in used)
+    lines = [
+        *(Line(month or "missing", str(place), "place" if month else "no place that month") for month, place in best),
+        Line("sum", str(sum(place for _, place in best)), f"of the best {results.params.months} places"),
+        *(Line(month, None, f"place {place}, not among the best") for month, place in left),
+    ]
+    if name in results.excluded:
+        lines.append(Line("no rank", None, results.excluded[name]))
+    return lines

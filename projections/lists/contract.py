@@ -1,0 +1,88 @@
+"""What all lists share: what they get, the rows that they make, and shared ranks."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+
+class Standing(NamedTuple):
+    """A row: its rank (None: not qualified), and points in units of 1/(scale * divisor).
+
+    `gold` stands on lists that pay it, `places` on annual lists.
+    """
+
+    rank: int | None
+    player: str
+    points: int
+    games: int
+    qualified: bool
+    divisor: int = 1
+    gold: int | None = None
+    places: tuple[int, ...] | None = None
+
+    def value(self, scale: int) -> Fraction:
+        """The points as an exact number."""
+        return Fraction(self.points, scale * self.divisor)
+
+
+class Results(NamedTuple):
+    """What a list ranks.
+
+    names:    the players
+    points:   their points in units of 1/scale: running ones, or the sum over their games
+    games:    how many of their games count
+    offsets:  the participants of game g stand from offsets[g] up to offsets[g + 1] in the next two
+    players:  indices of `names`
+    changes:  what the game gave them, in units
+    params:   those of the version that ranks the list
+    months:   for an annual list: the rows by player of each month that has a list of its city and group
+    excluded: why a player has no rank whatever his points are, for those who have none
+    """
+
+    names: Sequence[str]
+    points: Sequence[int]
+    games: Sequence[int]
+    offsets: Sequence[int]
+    players: Sequence[int]
+    changes: Sequence[int]
+    scale: int
+    params: Any
+    months: Mapping[str, Mapping[str, Standing]] = {}
+    excluded: Mapping[str, str] = {}
+
+    def of(self, player: int) -> Iterator[tuple[int, int]]:
+        """(game, change) of a player's games, in order."""
+        for game in range(len(self.offsets) - 1):
+            for slot in range(self.offsets[game], self.offsets[game + 1]):
+                if self.players[slot] == player:
+                    yield game, self.changes[slot]
+
+
+class Line(NamedTuple):
+    """One line of an explanation; `amount` is an exact number, or None where there is none."""
+
+    term: str
+    amount: str | None
+    detail: str
+
+
+def too_few(games: int, wanted: int) -> list[Line]:
+    """Why somebody with so many games has no rank, if that is why."""
+    if games >= wanted:
+        return []
+    missing = wanted - games
+    return [Line("no rank", None, f"{games} of {wanted} games; {missing} {'is' if missing == 1 else 'are'} missing")]
+
+
+def ranked(rows: Sequence[Standing], key: Callable[[Standing], Any]) -> list[Standing]:
+    """The rows by their key, the least first, then by id; equal keys share a rank and the next are skipped.
+
+    Rows that are not qualified follow without rank, and the ranks of the others are computed without them.
+    """
+    ordered = sorted(rows, key=lambda row: (not row.qualified, key(row), row.player))
+    found: list[Standing] = []
+    for index, row in enumerate(ordered, 1):
+        same = bool(found) and key(ordered[index - 2]) == key(row)
+        rank = (found[-1].rank if same else index) if row.qualified else None
+        found.append(row._replace(rank=rank))
+    return found

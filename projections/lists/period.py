@@ -1,0 +1,45 @@
+"""The list of a month: who played often enough, by the mean (or the sum) of the points of his games, with gold.
+
+Means are compared as fractions. Equal scores share a place, and the following places are skipped. Who is tied gets the
+gold of the shared place, or with `gold_ties = pool` an equal part of the gold of the tied places.
+"""
+
+from fractions import Fraction
+
+from projections.lists.contract import Line, Results, Standing, ranked, too_few
+
+
+def rank(results: Results) -> list[Standing]:
+    """A row for everybody who has a counted game in the period."""
+    params = results.params
+    rows = []
+    for name, points, games in zip(results.names, results.points, results.games, strict=True):
+        divisor = max(games, 1) if params.score == "mean" else 1
+        rows.append(Standing(None, name, points, games, games >= params.min_games, divisor))
+    placed = ranked(rows, key=lambda row: -Fraction(row.points, row.divisor))
+    if not params.gold:
+        return placed
+    shared: dict[int | None, int] = {}
+    for row in placed:
+        shared[row.rank] = shared.get(row.rank, 0) + 1
+    return [row._replace(gold=_gold(results, row.rank, shared[row.rank])) for row in placed]
+
+
+def _gold(results: Results, place: int | None, tied: int) -> int:
+    gold = results.params.gold
+    if place is None:
+        return 0
+    if results.params.gold_ties == "pool":
+        return int(sum(gold[place - 1 : place - 1 + tied]) // tied)
+    return int(gold[place - 1]) if place <= len(gold) else 0
+
+
+def explain(results: Results, name: str) -> list[Line]:
+    """The sum of the games' points, the score, and how many games are missing."""
+    player = results.names.index(name)
+    params, games = results.params, results.games[player]
+    total = Fraction(results.points[player], results.scale)
+    lines = [Line("sum", str(total), f"the points of {games} game{'s' * (games != 1)}")]
+    if params.score == "mean":
+        lines.append(Line("mean", str(total / max(games, 1)), f"{total} divided by {games}"))
+    return lines + too_few(games, params.min_games)

@@ -1,0 +1,22 @@
+"""The ladder of running points: the most points first."""
+
+from projections.contract import exact
+from projections.lists.contract import Line, Results, Standing, ranked, too_few
+
+
+def rank(results: Results) -> list[Standing]:
+    """A row for everybody; who has too few games is not qualified."""
+    rows = [
+        Standing(None, name, points, games, games >= results.params.min_games)
+        for name, points, games in zip(results.names, results.points, results.games, strict=True)
+    ]
+    return ranked(rows, key=lambda row: -row.points)
+
+
+def explain(results: Results, name: str) -> list[Line]:
+    """The points after all that led to them."""
+    player = results.names.index(name)
+    return [
+        Line("points", exact(results.points[player], results.scale), "after all games and adjustments"),
+        *too_few(results.games[player], results.params.min_games),
+    ]

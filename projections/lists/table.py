@@ -1,0 +1,96 @@
+"""The table of a league: the sum of what the games gave, or of the best of them.
+
+Who is tied shares a rank, unless `tie_break` decides: by more wins (nobody in the game got more, and somebody less), or
+head-to-head: by how often he got more than the others who are tied with him, less how often they got more than he, in
+games in which they met.
+"""
+
+from collections.abc import Sequence
+
+from projections.contract import exact
+from projections.lists.contract import Line, Results, Standing, ranked, too_few
+
+
+def rank(results: Results) -> list[Standing]:
+    """A row for everybody, the most points first."""
+    params = results.params
+    totals = _totals(results)
+    rows = [
+        Standing(None, name, total, games, games >= params.min_games)
+        for name, total, games in zip(results.names, totals, results.games, strict=True)
+    ]
+    if params.tie_break == "none":
+        return ranked(rows, key=lambda row: -row.points)
+    broken = _broken(results, rows)
+    return ranked(rows, key=lambda row: (-row.points, -broken[row.player]))
+
+
+def explain(results: Results, name: str) -> list[Line]:
+    """The sum of the games that count with what was adjusted, and what breaks a tie."""
+    player = results.names.index(name)
+    games, best = results.games[player], results.params.best_of
+    counting = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
+    adjusted = results.points[player] != sum(change for _, change in results.of(player))
+    total = exact(_totals(results)[player], results.scale)
+    return [
+        Line("sum", total, f"{counting}, with what was adjusted" if adjusted else counting),
+        *_tie_break(results, name),
+        *too_few(games, results.params.min_games),
+    ]
+
+
+def _tie_break(results: Results, name: str) -> list[Line]:
+    """What decided between somebody and those with the same sum, if anything."""
+    if results.params.tie_break == "none":
+        return []
+    rows = {row.player: row for row in rank(results) if row.qualified}
+    tied = [row for row in rows.values() if name in rows and row.points == rows[name].points]
+    if len(tied) < 2:
+        return []
+    broken = _broken(results, tied)
+    others = ", ".join(f"{row.player} {broken[row.player]}" for row in tied if row.player != name)
+    return [Line("tie-break", str(broken[name]), f"{results.params.tie_break}; {others}")]
+
+
+def left_out(results: Results, player: int) -> set[int]:
+    """The games that are not among the best of a player."""
+    if results.params.best_of == "all":
+        return set()
+    games = sorted(results.of(player), key=lambda played: -played[1])
+    return {game for game, _ in games[results.params.best_of :]}
+
+
+def _totals(results: Results) -> Sequence[int]:
+    """The points of every player; with best_of = N only his N best games, and what was adjusted."""
+    if results.params.best_of == "all":
+        return results.points
+    changes: list[list[int]] = [[] for _ in results.names]
+    for slot, player in enumerate(results.players):
+        changes[player].append(results.changes[slot])
+    totals = []
+    for player, mine in enumerate(changes):
+        left_out = sorted(mine, reverse=True)[results.params.best_of :]
+        totals.append(results.points[player] - sum(left_out))
+    return totals
+
+
+def _broken(results: Results, rows: Sequence[Standing]) -> dict[str, int]:
+    """For each player what breaks a tie, the more the better."""
+    scores = [0] * len(results.names)
+    numbers = {name: player for player, name in enumerate(results.names)}
+    tied = {numbers[row.player]: row.points for row in rows if row.qualified}
+    for game in range(len(results.offsets) - 1):
+        slots = range(results.offsets[game], results.offsets[game + 1])
+        played = [(results.players[slot], results.changes[slot]) for slot in slots]
+        if results.params.tie_break == "more wins":
+            most, least = max(change for _, change in played), min(change for _, change in played)
+            for player, change in played:
+                scores[player] += change == most > least
+        else:
+            for player, change in played:
+                scores[player] += sum(
+                    (change > theirs) - (change < theirs)
+                    for other, theirs in played
+                    if player in tied and tied.get(other) == tied[player]
+                )
+    return dict(zip(results.names, scores, strict=True))

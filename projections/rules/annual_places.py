@@ -1,0 +1,62 @@
+"""Annual places: no points of its own; the list of a year sums the best places of the months.
+
+    value = the sum of the `months` best places on the lists of `of`, a missing one counting as `missing`
+
+(Catan Online World, annual list: the four best monthly places, place 150 for a missing month.) Ranked are those whose
+account at the year's end is `account`, in the groups of `any_account` everybody.
+
+    months 1 and 3 only: 1 + 3 + 150 + 150 = 304
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from projections.contract import Changes, Columns, Numbers, Params, Rule, Term, no_table
+
+
+class AnnualPlacesParams(Params):
+    """`of` names the ruleset of the monthly lists, which are partitioned by city, group and month."""
+
+    of: str
+    months: Annotated[int, Field(ge=1, le=12)] = 4
+    missing: Annotated[int, Field(ge=1, le=1_000_000)] = 150
+    cap_at_missing: bool = False
+    account: Literal["premium", "free"] | None = None
+    any_account: list[str] = []
+    substitution: Literal["both", "leaver", "substitute", "none"] = "none"
+
+
+def refuse_params(params: AnnualPlacesParams, players_max: int) -> str | None:
+    """Whether a parameter of running points is set, which places of months do not have; sums of places are small."""
+    for key in ("start", "min_games", "carry_over", "substitution"):
+        if getattr(params, key) != AnnualPlacesParams.model_fields[key].default:
+            return f"params.{key}: the lists of the months decide that; an annual list has no games of its own"
+    return None
+
+
+def prepare(params: AnnualPlacesParams) -> tuple[int, ...]:
+    """No constants: games give no points here."""
+    return ()
+
+
+def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
+    """No changes: places come from the monthly lists."""
+    for i in range(n):
+        change[i] = 0
+    return 0
+
+
+def explain(
+    n: int, names: Sequence[str], points: Numbers, columns: Columns, params: AnnualPlacesParams, change: Numbers
+) -> list[list[Term]]:
+    """No terms."""
+    return [[] for _ in range(n)]
+
+
+RULE = Rule(
+    name="annual-places", number=1, scale=1, params=AnnualPlacesParams, columns=("place",), prepare=prepare,
+    table=no_table, refuse_params=refuse_params, check=None, score=score, explain=explain, ranking="annual",
+    counted_min=1,
+)  # fmt: skip

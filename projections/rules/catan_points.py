@@ -1,0 +1,99 @@
+"""Catan points: the points of a game come from a table, by place and number of players; tied places share theirs.
+
+    points = the sum of the points of the tied places / the number of the tied
+
+(Catan Online World, Ranking Lists: "in case of a tie, the points are distributed among the respective ranking
+positions".) A seat that changed hands counts in the number of players and in the places of the others.
+
+Points are counted in units of 1/60, which every possible number of tied players divides. What the points of a month
+are worth together is for its list to say.
+
+    three players, two of them second: 4, then 3/2 = (2 + 1) / 2 for both
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from projections.contract import (
+    Changes,
+    Columns,
+    Numbers,
+    PeriodParams,
+    Rule,
+    Term,
+    flat_rows,
+    no_table,
+    refuse_rows,
+    told_sizes,
+)
+
+# divisible by all of 2 to 6
+SCALE = 60
+PLAYERS_MAX = 6
+
+
+class CatanPointsParams(PeriodParams):
+    """`points` has a row of whole points by place for every number of players that can be scored, at most six.
+
+    The row `3 = [4, 2, 1]` is that of three players.
+    """
+
+    points: dict[str, list[Annotated[int, Field(ge=0, le=1_000_000)]]]
+
+
+def refuse_params(params: CatanPointsParams, players_max: int) -> str | None:
+    """Why the parameters cannot be used, or None; six places have at most 6 * 10^6 points, so products stay small."""
+    return refuse_rows("params.points", params.points, "numbers", PLAYERS_MAX)
+
+
+def prepare(params: CatanPointsParams) -> tuple[int, ...]:
+    """The rows of points."""
+    return flat_rows(params.points)
+
+
+def check(n: int, columns: Columns, params: CatanPointsParams) -> str | None:
+    """Why a game cannot be scored: there is no row for its number of seats."""
+    seats = columns[1][0]
+    if str(seats) not in params.points:
+        return f"Catan points are defined for {told_sizes(params.points)} players, this game has {seats}"
+    return None
+
+
+def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
+    """Fill in the changes; returns their sum, which is minted."""
+    place, seats, tied = columns[0], columns[1], columns[2]
+    minted = 0
+    for i in range(n):
+        first = seats[i] * (seats[i] - 1) // 2 - 1 + place[i] - 1
+        pooled = 0
+        for shared in range(first, first + tied[i]):
+            pooled += constants[shared]
+        change[i] = pooled * SCALE // tied[i]
+        minted += change[i]
+    return minted
+
+
+def explain(
+    n: int, names: Sequence[str], points: Numbers, columns: Columns, params: CatanPointsParams, change: Numbers
+) -> list[list[Term]]:
+    """For every player one term: the points of his place, or his part of those of the tied places."""
+    place, seats, tied = columns[0], columns[1], columns[2]
+    return [[_term(place[i], params.points[str(seats[i])], tied[i], change[i])] for i in range(n)]
+
+
+def _term(place: int, row: Sequence[int], tied: int, amount: int) -> Term:
+    if tied == 1:
+        return Term(f"place {place}", amount, f"the points of place {place} of {len(row)}")
+    shared = row[place - 1 : place - 1 + tied]
+    places = f"{place} {'and' if tied == 2 else 'to'} {place + tied - 1}"
+    detail = f"tied: {' + '.join(map(str, shared))}, the points of places {places} of {len(row)}, divided by {tied}"
+    return Term(f"place {place}", amount, detail)
+
+
+RULE = Rule(
+    name="catan-points", number=1, scale=SCALE, params=CatanPointsParams, columns=("place", "seats", "tied"),
+    prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
+    ranking="period", counted_min=1,
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""Placement points: the points of a game depend on the place and on the number of players alone.
+
+    points of place k of n = (n - k) * (n - k + 1)
+
+(Youplay, League scoring system, "all vs. all games".) Who is tied gets the mean of the points of the tied places, so
+that every game of n players gives (n^3 - n) / 3 points, whatever the ties. n is the number of seats.
+
+Points are counted in units of 1/840, which every possible number of tied players divides.
+
+    five players, two of them second: 20, then 9 = (12 + 6) / 2 for both, 2 and 0
+"""
+
+from collections.abc import Sequence
+
+from projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, no_table
+
+# divisible by all of 2 to 8
+SCALE = 840
+PLAYERS_MAX = 8
+
+
+class PlacementPointsParams(TableParams):
+    """The formula has no constants; what there is to choose is the table that sums its points."""
+
+
+def refuse_params(params: PlacementPointsParams, players_max: int) -> str | None:
+    """Nothing is refused: `score` gives at most 56 points a player and forms no sum above 168."""
+    return None
+
+
+def prepare(params: PlacementPointsParams) -> tuple[int, ...]:
+    """No constants."""
+    return ()
+
+
+def check(n: int, columns: Columns, params: PlacementPointsParams) -> str | None:
+    """Why a game cannot be scored: the table of points ends with 8 players."""
+    seats = columns[1][0]
+    if seats > PLAYERS_MAX:
+        return f"placement points are defined for 2 to {PLAYERS_MAX} players, this game has {seats}"
+    return None
+
+
+def points_of(place: int, seats: int) -> int:
+    """The points of a place that nobody shares."""
+    return (seats - place) * (seats - place + 1)
+
+
+def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
+    """Fill in the changes; returns their sum, which is minted."""
+    place, seats, tied = columns[0], columns[1], columns[2]
+    minted = 0
+    for i in range(n):
+        pooled = 0
+        for shared in range(place[i], place[i] + tied[i]):
+            pooled += points_of(shared, seats[i])
+        change[i] = pooled * SCALE // tied[i]
+        minted += change[i]
+    return minted
+
+
+def explain(
+    n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PlacementPointsParams, change: Numbers
+) -> list[list[Term]]:
+    """For every player one term: the points of his place, or the mean of those of the tied places."""
+    place, seats, tied = columns[0], columns[1], columns[2]
+    return [[_term(place[i], seats[i], tied[i], change[i])] for i in range(n)]
+
+
+def _term(place: int, seats: int, tied: int, amount: int) -> Term:
+    worse = seats - place
+    if tied == 1:
+        return Term(f"place {place}", amount, f"place {place} of {seats}: {worse} * {worse + 1}")
+    last = place + tied - 1
+    shared = [points_of(other, seats) for other in range(place, last + 1)]
+    places = f"{place} {'and' if tied == 2 else 'to'} {last}"
+    detail = f"tied: the mean of {' + '.join(map(str, shared))}, the points of places {places} of {seats}"
+    return Term(f"place {place}", amount, detail)
+
+
+RULE = Rule(
+    name="placement-points", number=1, scale=SCALE, params=PlacementPointsParams, columns=("place", "seats", "tied"),
+    prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
+    ranking="table", counted_min=1,
+)  # fmt: skip

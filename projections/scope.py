@@ -1,0 +1,150 @@
+"""Whether a ruleset counts a game, which of its participants, and if not, why not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ledger.events import Ruleset
+from ledger.games import STATUSES
+from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Facts, RuleFailure
+from projections.periods import local_time
+from projections.rulesets import Version, in_force
+
+
+def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
+    """Why the ruleset does not score the game at all, or None."""
+    scope = ruleset.scope
+    game, kind = facts.label("game", row), facts.label("kind", row)
+    if facts.flags[row] & VOIDED:
+        return "the game is voided"
+    if game not in scope.game:
+        return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
+    if kind not in scope.kind:
+        return f"{ruleset.name} scores games of kind {', '.join(scope.kind)}, this is of kind {kind}"
+    if facts.flags[row] & ABORTED:
+        return "the game was ended by agreement (aborted)"
+    if facts.flags[row] & UNRATED:
+        return "the game was not rated"
+    if facts.label("group", row) in scope.exclude_group:
+        return f"{ruleset.name} leaves out the group {facts.label('group', row)}"
+    seats = facts.seats[row]
+    if seats < scope.players_min or (scope.players_max is not None and seats > scope.players_max):
+        most = "" if scope.players_max is None else f" to {scope.players_max}"
+        return f"{ruleset.name} scores games of {scope.players_min}{most or ' or more'} players, this has {seats}"
+    return None
+
+
+def why_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:
+    """Why a participant (an index of the participants' arrays) does not count although his game may, or None."""
+    ruleset = version.ruleset
+    status = STATUSES[facts.status[participant]]
+    if status in ruleset.scope.exclude_status:
+        return f"{ruleset.name} leaves out players with the status {status}"
+    if (facts.replaced[participant] or status == "substitute") and (
+        why := _why_seat_left_out(status, version.params.substitution)
+    ):
+        return f"{ruleset.name} {why}"
+    if ruleset.scope.exclude_accounts:
+        account = facts.account(facts.person_of(participant), facts.occurred_at[row])
+        if account in ruleset.scope.exclude_accounts:
+            return f"{ruleset.name} leaves out players with a {account} account"
+    return None
+
+
+def _why_seat_left_out(status: str, substitution: str) -> str | None:
+    """Why a player whose seat changed hands does not count, or None."""
+    if substitution == "none":
+        return "counts neither player of a seat that changed hands"
+    if substitution == "leaver" and status == "substitute":
+        return "counts who left a seat, not his substitute"
+    if substitution == "substitute" and status != "substitute":
+        return "counts the substitute of a seat, not who left it"
+    return None
+
+
+def counted(facts: Facts, row: int, version: Version) -> list[int]:
+    """The counted participants of a game in the order of their ids, as indices of the participants' arrays."""
+    participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
+    scope = version.ruleset.scope
+    if not (scope.exclude_status or scope.exclude_accounts or version.params.substitution != "both"):
+        return participants
+    return [p for p in participants if why_left_out(facts, row, p, version) is None]
+
+
+def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
+    """Why the rule does not score a game in scope with these counted participants, or None."""
+    if len(participants) < version.rule.counted_min:
+        return "fewer than two counted players" if version.rule.counted_min == 2 else "nobody who took part counts"
+    if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
+        return "one person takes part under two ids"
+    if reason := why_out_of_season(facts, row, version.ruleset):
+        return reason
+    if version.rule.check is None:
+        return None
+    columns = [facts.column(name, row, participants) for name in version.rule.columns]
+    try:
+        return version.rule.check(len(participants), columns, version.params)
+    except Exception as error:
+        raise RuleFailure(version.ruleset.id, f"{type(error).__name__}: {error}", row) from error
+
+
+def why_not_counted(
+    facts: Facts, row: int, versions: Sequence[Version]
+) -> tuple[Version | None, list[int], str | None]:
+    """The version that scores a game, its counted participants, and why the game does not count after all, or None."""
+    version = in_force(versions, scored_at(facts, row, versions))
+    if version is None:
+        first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
+        since = f" (the first from {first})" if first else ""
+        return None, [], f"no version of {versions[0].ruleset.id} was in force then{since}"
+    if reason := why_out_of_scope(facts, row, version.ruleset):
+        return version, [], reason
+    participants = counted(facts, row, version)
+    return version, participants, why_not_scored(facts, row, version, participants)
+
+
+_B5_SEASON = re.compile(r"(\d{4})-([123])", re.ASCII)
+
+
+def why_out_of_season(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
+    """Why a game is dated outside its Babylon 5 season, or None: 2010-1, -2, -3 begin in January, May, September."""
+    season = _B5_SEASON.fullmatch(facts.label("season", row) or "")
+    if season is None or "season" not in ruleset.partition.by or facts.label("kind", row) != "b5":
+        return None
+    local = local_time(facts.occurred_at[row], ruleset.time_zone)
+    year, first = int(season[1]), 4 * int(season[2]) - 3
+    if local.year == year and first <= local.month < first + 4:
+        return None
+    months = f"{year}-{first:02d} to {year}-{first + 3:02d}"
+    return f"{local.date()} is not in the season {season[0]}, which runs from {months} ({ruleset.time_zone})"
+
+
+def league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
+    """When each league (by the number of its label) began: when it was created, else at its first game.
+
+    Games are those that the versions of a ruleset may count; leagues are of the games that they score.
+    """
+    positions = tuple(version.position for version in versions)
+    if positions not in facts.league_starts:
+        facts.league_starts[positions] = _league_starts(facts, versions)
+    return facts.league_starts[positions]
+
+
+def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
+    scopes = [version.ruleset.scope for version in versions]
+    slugs = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
+    kinds = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.kind}
+    found: dict[int, int] = {}
+    for row, league in enumerate(facts.labels["league"]):
+        counts = not facts.flags[row] & (VOIDED | ABORTED | UNRATED) and facts.labels["kind"][row] in kinds
+        if league != NONE and facts.labels["game"][row] in slugs and counts:
+            found[league] = min(facts.occurred_at[row], found.get(league, facts.occurred_at[row]))
+    return found | {league.league: league.occurred_at for league in facts.leagues if league.game in slugs}
+
+
+def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:
+    """The instant whose version scores a game: its end, or where rulesets freeze the start of its league."""
+    if versions[0].ruleset.freeze == "none":
+        return facts.occurred_at[row]
+    return league_starts(facts, versions).get(facts.labels["league"][row], facts.occurred_at[row])

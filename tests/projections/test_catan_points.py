@@ -1,0 +1,248 @@
+"""Catan points: the table, ties of every shape, a naive computation beside it, and the lists that are shipped."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from histories import facts_of, fill, ruleset, standings_of, stream_of
+
+from projections.contract import PLAYERS_MAX, exact
+from projections.rules.catan_points import SCALE, CatanPointsParams, check, explain, prepare, refuse_params, score
+from projections.rulesets import read_toml, shipped
+
+TABLE = {"2": [3, 1], "3": [4, 2, 1], "4": [5, 3, 2, 1], "5": [6, 4, 3, 2, 1], "6": [7, 5, 4, 3, 2, 1]}
+
+
+def bound(**params):
+    """The source's table, or others instead."""
+    return CatanPointsParams(**{"points": TABLE, **params})
+
+
+def columns(places, seats=None):
+    """The columns of a game with these places."""
+    n = len(places)
+    return [list(places), [seats or n] * n, [list(places).count(place) for place in places]]
+
+
+def scored(places, **params):
+    """(points of everybody as exact strings, what was burned)."""
+    change = [-1] * len(places)
+    minted = score(len(places), [0] * len(places), columns(places), prepare(bound(**params)), (), change)
+    return [exact(units, SCALE) for units in change], minted - sum(change)
+
+
+@pytest.mark.parametrize(("n", "row"), [(int(n), row) for n, row in TABLE.items()])
+def test_given_no_ties_when_scored_then_points_are_those_of_the_table(n, row):
+    assert scored(range(1, n + 1)) == ([str(points) for points in row], 0)
+
+
+TIES = {
+    "second and third of three": ([1, 2, 2], ["4", "3/2", "3/2"]),
+    "first and second of three": ([1, 1, 3], ["3", "3", "1"]),
+    "all of three": ([1, 1, 1], ["7/3"] * 3),
+    "both of two": ([1, 1], ["2", "2"]),
+    "second and third of four": ([1, 2, 2, 4], ["5", "5/2", "5/2", "1"]),
+    "two and two of four": ([1, 1, 3, 3], ["4", "4", "3/2", "3/2"]),
+    "three first of four": ([1, 1, 1, 4], ["10/3", "10/3", "10/3", "1"]),
+    "all of four": ([1] * 4, ["11/4"] * 4),
+    "all of five": ([1] * 5, ["16/5"] * 5),
+    "all of six": ([1] * 6, ["11/3"] * 6),
+    "five behind the first of six": ([1, *[2] * 5], ["7", *["3"] * 5]),
+    "four last of five": ([1, *[2] * 4], ["6", *["5/2"] * 4]),
+}
+
+
+@pytest.mark.parametrize(("places", "points"), TIES.values(), ids=TIES)
+def test_given_ties_when_scored_then_the_points_of_the_tied_places_are_shared_equally(places, points):
+    assert scored(places) == (points, 0)
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_given_every_weak_order_when_scored_then_the_points_of_a_game_are_those_of_its_row(n):
+    orders = {tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)}
+    for places in orders:
+        points, burned = scored(places)
+        assert sum(map(Fraction, points)) == sum(TABLE[str(n)])
+        assert burned == 0
+
+
+def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+    places = [3, 1, 3, 2, 5]
+    straight = scored(places)[0]
+    for order in ([4, 3, 2, 1, 0], [1, 0, 2, 4, 3]):
+        assert scored([places[i] for i in order])[0] == [straight[i] for i in order]
+
+
+def test_given_a_seat_that_does_not_count_when_scored_then_it_still_shares_its_place():
+    """Of four seats two are tied second, one of them does not count."""
+    change = [0, 0, 0]
+    score(3, [0] * 3, [[1, 2, 4], [4] * 3, [1, 2, 1]], prepare(bound()), (), change)
+
+    assert [exact(units, SCALE) for units in change] == ["5", "5/2", "1"]
+
+
+CHECKS = {
+    "two": (TABLE, 2, None),
+    "six": (TABLE, 6, None),
+    "seven": (TABLE, 7, "Catan points are defined for 2 to 6 players, this game has 7"),
+    "a missing row": ({"2": TABLE["2"], "4": TABLE["4"]}, 3, "for 2 or 4 players, this game has 3"),
+    "beyond the last row": ({"3": TABLE["3"]}, 4, "for 3 players, this game has 4"),
+}
+
+
+@pytest.mark.parametrize(("table", "seats", "reason"), CHECKS.values(), ids=CHECKS)
+def test_given_a_number_of_seats_when_checked_then_there_must_be_a_row(table, seats, reason):
+    found = check(2, columns([1, 2], seats), bound(points=table))
+
+    assert found is None if reason is None else reason in (found or "")
+
+
+BAD = {
+    "no rows": ({}, "params.points: a row for at least one number of players is needed"),
+    "a word": ({"two": [3, 1]}, "params.points: 'two' is not a number of players from 2 to 6"),
+    "seven": ({"7": [1] * 7}, "params.points: '7' is not a number of players from 2 to 6"),
+    "ten": ({"10": [1] * 10}, "'10' is not a number of players from 2 to 6"),
+    "one": ({"1": [1]}, "'1' is not a number of players"),
+    "too few": ({"3": [4, 2]}, "params.points.3: 3 players need 3 numbers, one for each place; here are 2"),
+    "too many": ({"2": [3, 1, 0]}, "params.points.2: 2 players need 2 numbers"),
+}
+
+
+@pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
+def test_given_a_table_that_is_none_when_bound_then_the_key_and_the_reason_are_told(table, reason):
+    assert reason in (refuse_params(bound(points=table), PLAYERS_MAX) or "")
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"points": None},
+        {"points": {"2": [3, -1]}},
+        {"points": {"2": [3, 1_000_001]}},
+        {"points": {"2": ["3", 1]}},
+        {"points": {2: [3, 1]}},
+        {"score": "median"},
+        {"gold": [-1]},
+        {"gold_ties": "share"},
+        {"min_games": "7"},
+    ],
+)
+def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+    with pytest.raises(ValueError):
+        bound(**params)
+
+
+def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
+    text = next(text for text in shipped() if '"catan-monthly"' in text)
+    ((key, _, line),) = read_toml(text.replace("[4, 2, 1]", "[4, 2]"))[1]
+
+    assert key == "params.points.3"
+    assert line is not None
+    assert text.splitlines()[line - 1].startswith("3 = ")
+
+
+def explained(places):
+    """For every player (term, amount as exact string, detail, note)."""
+    given, n = columns(places), len(places)
+    change = [0] * n
+    score(n, [0] * n, given, prepare(bound()), (), change)
+    terms = explain(n, [f"p{i}" for i in range(n)], [0] * n, given, bound(), change)
+    assert [sum(term.amount for term in mine) for mine in terms] == change
+    return [[(t.term, exact(t.amount, SCALE), t.detail, t.note) for t in mine] for mine in terms]
+
+
+def test_given_a_game_when_explained_then_the_place_and_its_points_are_told():
+    told = explained([1, 2, 2, 4])
+
+    assert told[0] == [("place 1", "5", "the points of place 1 of 4", "")]
+    shared = "tied: 3 + 2, the points of places 2 and 3 of 4, divided by 2"
+    assert told[1] == [("place 2", "5/2", shared, "")]
+    assert told[3] == [("place 4", "1", "the points of place 4 of 4", "")]
+    assert explained([1, 1, 1])[0][0][2] == "tied: 4 + 2 + 1, the points of places 1 to 3 of 3, divided by 3"
+
+
+def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+    chance, seen = random.Random(32), Counter[str]()
+    for _ in range(3_000):
+        n = chance.randint(2, 6)
+        ranks = [chance.randint(1, n) for _ in range(n)]
+        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
+        points, burned = scored(places)
+        slots = sorted(range(n), key=lambda i: places[i])
+        expected = []
+        for place in places:
+            shared = [TABLE[str(n)][slot] for slot, i in enumerate(slots) if places[i] == place]
+            expected.append(Fraction(sum(shared), len(shared)))
+        assert [Fraction(value) for value in points] == expected
+        assert burned == 0
+        explained(places)
+        seen["tie"] += len(set(places)) < n
+        seen["tied winners"] += places.count(1) > 1
+        seen["all tied"] += set(places) == {1}
+        seen["a fraction"] += any("/" in value for value in points)
+        seen["two"] += n == 2
+    assert min(seen.values()) > 100, seen
+
+
+def file_of(ruleset_id, version):
+    """The text of a shipped ruleset file."""
+    return next(text for text in shipped() if f'id = "{ruleset_id}"\nversion = "{version}"\n' in text)
+
+
+@pytest.mark.parametrize("ruleset_id", ["catan-monthly", "catan-open"])
+def test_given_both_shipped_eras_when_compared_then_they_differ_only_in_date_and_what_is_assumed(ruleset_id):
+    old, new = (read_toml(file_of(ruleset_id, version))[0] for version in ("pre-2008-03", "2008-03"))
+
+    assert (old.effective_from, new.effective_from) == ("1900-01-01", "2008-03-01")
+    assert (old.params, old.scope, old.partition) == (new.params, new.scope, new.partition)
+    assert old.params["points"] == TABLE
+    assert "points" in new.assumed
+    assert "points" not in old.assumed
+
+
+def recorded(game_id, instant, players, group="basic", city="7", **members):
+    """A game of Catan, the players in the order of their places."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players.split(), 1)]
+    data = {"game_id": game_id, "game": "catan", "group": group, "city": city, "participants": participants, **members}
+    return {"type": "game.recorded", "occurred_at": instant, "data": data}
+
+
+def test_given_seven_games_in_a_month_of_berlin_when_listed_then_means_rank_and_gold_is_paid(ledger_url):
+    """Given seven games, six with cleo, the other in February by UTC, when listed, then cleo is not ranked."""
+    events = [ruleset(file_of(name, version))
+              for name in ("catan-monthly", "catan-open") for version in ("pre-2008-03", "2008-03")]  # fmt: skip
+    events += [recorded(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
+    # already March in Berlin
+    events.append(recorded("g7", "2010-02-28T23:30:00Z", "ben anna"))
+    events.append(recorded("card", "2010-03-08T20:00:00Z", "anna ben", group="card-game"))
+    facts = facts_of(fill(ledger_url, events))
+
+    found = standings_of(stream_of(facts, "catan-monthly/7/basic/2010-03"))
+    assert found.ruleset == "catan-monthly@2008-03"
+    rows = [(row.rank, row.player, str(row.value(found.scale)), row.games, row.gold) for row in found.rows]
+    assert rows == [(1, "anna", "25/7", 7, 2), (2, "ben", "15/7", 7, 1), (None, "cleo", "1", 6, 0)]
+    open_list = standings_of(stream_of(facts, "catan-open/basic/2010-03"))
+    assert [(row.rank, row.player, row.gold) for row in open_list.rows] == [
+        (1, "anna", None), (2, "ben", None), (None, "cleo", None),
+    ]  # fmt: skip
+    assert standings_of(stream_of(facts, "catan-monthly/7/card-game/2010-03")).rows == []
+
+
+def test_given_a_seat_that_changed_hands_when_listed_then_neither_gets_points_and_the_others_keep_their_places(
+    ledger_url,
+):
+    """Given four seats, of which the third changed hands, when listed, then the others have 5, 3 and 1."""
+    game = recorded("g1", "2007-05-01T20:00:00Z", "anna ben cleo dora")
+    game["data"]["participants"][2]["status"] = "abandoned"
+    game["data"]["participants"].append({"player": "emil", "place": 3, "status": "substitute", "replaces": "cleo"})
+    versions = [ruleset(file_of("catan-monthly", version)) for version in ("pre-2008-03", "2008-03")]
+    found = standings_of(stream_of(facts_of(fill(ledger_url, [*versions, game])), "catan-monthly/7/basic/2007-05"))
+
+    assert found.ruleset == "catan-monthly@pre-2008-03"
+    assert [(row.player, str(row.value(found.scale))) for row in found.rows] == [
+        ("anna", "5"),
+        ("ben", "3"),
+        ("dora", "1"),
+    ]

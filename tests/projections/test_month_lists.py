@@ -1,0 +1,142 @@
+"""Random years of Catan: every monthly, open and annual list against a naive second computation."""
+
+import random
+import shutil
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from catan_cases import count
+from catan_years import shipped_lists, year_of
+from histories import facts_of, fill, ticking
+from naive_lists import instant, month_lists, year_lists
+
+from ledger.importing import import_items
+from ledger.migrate import upgrade
+from ledger.sources import Item
+from ledger.store import open_ledger
+from projections.admission import Admission
+from projections.standings import Ladders
+
+# of twelve months each; in two halves, 168 of them have 2,016 months
+YEARS_LONG = 84
+YEARS_SHORT = 30
+WANTED = {
+    *(f"{size} seats" for size in range(2, 7)), "tie", "dense places", "scores alone", "low scores",
+    "seat that changed hands", "nobody of a game counts", "leaver without substitute", "unrated or aborted",
+    "card game", "no city or group", "another game", "late game", "voided", "reinstated", "moved to another month",
+    "corrected after it was reinstated", "corrected again, the date not", "another month in UTC",
+    "another year in UTC", "23:30 UTC on 28 February", "night when clocks change", "29 February",
+    "two ids of one person", "chain of renames", "rename taken back", "account taken back",
+    "account taken back, and that too", "two accounts at once", "two versions in one month", "score mean", "score sum",
+    "substitution none", "substitution leaver", "substitution substitute", "substitution both", "shared place",
+    "places 1, 1, 3", "gold of a shared place", "gold pooled", "gold that is not paid", "place behind the gold",
+    "one game short", "just enough games", "list without ranks", "twins on the list", "month without a list",
+    "year without ranks", "four real months", "missing months", "free in the basic game", "free and not ranked",
+    "account from the last moment", "account from the first moment after", "place worse than a missing one",
+    "missing one caps", "played up to a moment", "known at a position",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory):
+    """A ledger without events, to be copied."""
+    path = tmp_path_factory.mktemp("empty") / "ratings.db"
+    upgrade(str(path))
+    return path
+
+
+def lists_of(facts, as_of=None):
+    """(ruleset, games, rows) of every list, by name."""
+    since_1970 = None if as_of is None else instant(as_of) - instant("1970-01-01T00:00:00Z")
+    ladders = Ladders(facts, None if since_1970 is None else since_1970 // timedelta(microseconds=1))
+    found = {}
+    for ruleset_id in facts.rulesets:
+        for name, stream in ladders.every(ruleset_id).items():
+            told = ladders.of_stream(stream)
+            found[name] = (told.ruleset, told.games, told.json_rows())
+    return found
+
+
+def by_the_book(events, as_of=None):
+    """The same from the naive computation."""
+    moment = None if as_of is None else instant(as_of)
+    months = month_lists(events, "catan-monthly", moment)
+    return months | month_lists(events, "catan-open", moment) | year_lists(events, months, moment)
+
+
+def differences(found, expected):
+    """The lists that differ, in both forms."""
+    names = found.keys() | expected.keys()
+    return {name: (found.get(name), expected.get(name)) for name in names if found.get(name) != expected.get(name)}
+
+
+def imported(path, events):
+    """The ledger of that name, filled as the command line does it, so that every event is judged."""
+    ledger = open_ledger(str(path))
+    items = [Item("year", number, event, None) for number, event in enumerate(events, 1)]
+    result = import_items(ledger, items, by="test", clock=ticking(), ladders=Admission)
+    assert (result.rejected, result.appended) == ([], len(events))
+    return ledger
+
+
+MOMENTS = {
+    "2010-02-28T22:59:59.999999Z": "2010-02", "2010-02-28T23:00:00Z": "2010-03", "2010-02-28T23:30:00Z": "2010-03",
+    "2010-03-31T21:59:59.999999Z": "2010-03", "2010-03-31T22:00:00Z": "2010-04",  # summer time
+    "2010-10-31T22:30:00Z": "2010-10", "2010-10-31T23:00:00Z": "2010-11",  # it ended that night
+    "2013-03-31T00:59:59.999999Z": "2013-03", "2013-03-31T22:00:00Z": "2013-04",  # it began that night
+    "2008-02-28T23:30:00Z": "2008-02", "2008-02-29T22:30:00Z": "2008-02", "2008-02-29T23:00:00Z": "2008-03",
+    "2009-12-31T22:59:59.999999Z": "2009-12", "2009-12-31T23:00:00Z": "2010-01",
+}  # fmt: skip
+
+
+def test_given_the_ends_of_months_when_listed_then_the_clocks_of_berlin_decide_also_in_the_naive_computation(tmp_path):
+    participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+    labels = {"game": "catan", "city": "7", "group": "basic", "participants": participants}
+    games = [
+        {"type": "game.recorded", "id": at, "occurred_at": at, "data": {"game_id": f"g{number}", **labels}}
+        for number, at in enumerate(MOMENTS)
+    ]
+    events = [*shipped_lists(), *games]
+    upgrade(str(tmp_path / "ratings.db"))
+    found = lists_of(facts_of(fill(str(tmp_path / "ratings.db"), events)))
+
+    for naming, periods in (
+        ("catan-monthly/7/basic/", Counter(MOMENTS.values())),
+        ("catan-open/basic/", Counter(MOMENTS.values())),
+        ("catan-annual/7/basic/", Counter(month[:4] for month in MOMENTS.values())),
+    ):
+        assert {
+            name.removeprefix(naming): told[1] for name, told in found.items() if name.startswith(naming)
+        } == periods
+    assert differences(found, by_the_book(events)) == {}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_given_random_years_when_listed_then_each_list_is_that_of_the_naive_computation(
+    half, empty, tmp_path, at_length
+):
+    """Also at a random moment of the year, and as it was known at a random position of the log."""
+    cases = Counter()
+    years = YEARS_LONG if at_length else YEARS_SHORT
+    for seed in range(half * YEARS_LONG, half * YEARS_LONG + years):
+        events = year_of(seed)
+        path = shutil.copy(empty, tmp_path / f"year-{seed}.db")
+        ledger = imported(path, events) if seed % 8 == 0 else fill(str(path), events)
+        facts = facts_of(ledger)
+        expected = by_the_book(events)
+        assert differences(lists_of(facts), expected) == {}, f"year {seed}"
+        cases += count(events, expected)
+        chance = random.Random(seed)
+        if seed % 2:
+            as_of = chance.choice([event["occurred_at"] for event in events if event["type"] == "game.recorded"])
+            assert differences(lists_of(facts, as_of), by_the_book(events, as_of)) == {}, f"year {seed} up to {as_of}"
+            cases["played up to a moment"] += 1
+        else:
+            known_at = chance.randint(len(shipped_lists()), len(events))
+            known = by_the_book(events[:known_at])
+            assert differences(lists_of(facts_of(ledger, known_at)), known) == {}, f"year {seed} known at {known_at}"
+            cases["known at a position"] += 1
+        ledger.engine.dispose()
+        path.unlink()
+    assert {name: cases[name] for name in WANTED if cases[name] < 3} == {}

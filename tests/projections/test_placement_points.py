@@ -1,0 +1,197 @@
+"""Placement points: the source's table and examples, ties of every shape, and a naive computation beside it."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from histories import facts_of, fill, ruleset, shipped_text, standings_of, stream_of
+
+from projections.contract import PLAYERS_MAX, exact
+from projections.rules.placement_points import (
+    SCALE,
+    PlacementPointsParams,
+    check,
+    explain,
+    prepare,
+    refuse_params,
+    score,
+)
+
+# the table of the page: the points of the places by number of players
+TABLE = {
+    2: [2, 0],
+    3: [6, 2, 0],
+    4: [12, 6, 2, 0],
+    5: [20, 12, 6, 2, 0],
+    6: [30, 20, 12, 6, 2, 0],
+    7: [42, 30, 20, 12, 6, 2, 0],
+    8: [56, 42, 30, 20, 12, 6, 2, 0],
+}
+PARAMS = PlacementPointsParams()
+
+
+def columns(places, seats=None):
+    """The columns of a game with these places."""
+    n = len(places)
+    return [list(places), [seats or n] * n, [list(places).count(place) for place in places]]
+
+
+def scored(places):
+    """(points of everybody as exact strings, what was burned)."""
+    change = [-1] * len(places)
+    minted = score(len(places), [0] * len(places), columns(places), prepare(PARAMS), (), change)
+    return [exact(units, SCALE) for units in change], minted - sum(change)
+
+
+def weak_orders(n):
+    """All competition places of n players."""
+    return {tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)}
+
+
+@pytest.mark.parametrize(("n", "points"), TABLE.items())
+def test_given_no_ties_when_scored_then_points_are_those_of_the_page(n, points):
+    assert scored(range(1, n + 1)) == ([str(value) for value in points], 0)
+
+
+EXAMPLES = {
+    "cartagena 1000 970 970 800 770": ([1, 2, 2, 4, 5], ["20", "9", "9", "2", "0"]),
+    "vampiring 32 28 28 10": ([1, 2, 2, 4], ["12", "4", "4", "0"]),
+    "gonzaga, three first of four": ([1, 1, 1, 4], ["20/3", "20/3", "20/3", "0"]),
+    "three second of four": ([1, 2, 2, 2], ["12", "8/3", "8/3", "8/3"]),
+    "both of two": ([1, 1], ["1", "1"]),
+    "all of three": ([1, 1, 1], ["8/3"] * 3),
+    "all of seven": ([1] * 7, ["16"] * 7),
+    "all of eight": ([1] * 8, ["21"] * 8),
+    "seven behind the first of eight": ([1, *[2] * 7], ["56", *["16"] * 7]),
+    "five behind the first of six": ([1, *[2] * 5], ["30", *["8"] * 5]),
+    "four first of five": ([1, 1, 1, 1, 5], ["10", "10", "10", "10", "0"]),
+    "two last of eight": ([1, 2, 3, 4, 5, 6, 7, 7], ["56", "42", "30", "20", "12", "6", "1", "1"]),
+}
+
+
+@pytest.mark.parametrize(("places", "points"), EXAMPLES.values(), ids=EXAMPLES)
+def test_given_ties_when_scored_then_all_tied_get_the_mean_of_the_tied_places(places, points):
+    assert scored(places) == (points, 0)
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_given_every_weak_order_when_scored_then_a_game_of_n_gives_a_third_of_n_cubed_minus_n(n):
+    for places in weak_orders(n):
+        points, burned = scored(places)
+        assert sum(map(Fraction, points)) == Fraction(n**3 - n, 3)
+        assert burned == 0
+
+
+def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+    places = [3, 1, 3, 2, 5]
+    straight = scored(places)[0]
+    for order in ([4, 3, 2, 1, 0], [1, 0, 2, 4, 3]):
+        assert scored([places[i] for i in order])[0] == [straight[i] for i in order]
+
+
+def test_given_a_seat_that_does_not_count_when_scored_then_the_others_get_the_points_of_their_places():
+    change = [0, 0]
+    minted = score(2, [0, 0], [[2, 2], [4, 4], [2, 2]], (), (), change)
+
+    assert change == [4 * SCALE, 4 * SCALE]
+    assert minted == 8 * SCALE
+
+
+def test_given_the_two_players_of_one_seat_when_scored_then_both_get_the_points_of_the_seat():
+    change = [0, 0, 0, 0]
+    # four players on three seats: nobody shares a place with another seat
+    score(4, [0] * 4, [[1, 2, 2, 3], [3] * 4, [1] * 4], (), (), change)
+
+    assert change == [6 * SCALE, 2 * SCALE, 2 * SCALE, 0]
+
+
+@pytest.mark.parametrize(("seats", "reason"), [
+    (2, None), (8, None), (9, "placement points are defined for 2 to 8 players, this game has 9"), (40, "game has 40"),
+])  # fmt: skip
+def test_given_a_number_of_seats_when_checked_then_only_2_to_8_can_be_scored(seats, reason):
+    found = check(2, columns([1, 2], seats), PARAMS)
+
+    assert found is None if reason is None else reason in (found or "")
+
+
+def test_given_any_params_when_bound_then_every_number_is_small():
+    assert refuse_params(PARAMS, PLAYERS_MAX) is None
+    assert prepare(PARAMS) == ()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"best_of": 0}, {"best_of": "some"}, {"best_of": "3"}, {"tie_break": "wins"}, {"min_games": -1}, {"points": 1}],
+)
+def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+    with pytest.raises(ValueError):
+        PlacementPointsParams(**params)
+
+
+def explained(places):
+    """For every player (term, amount as exact string, detail, note)."""
+    given, n = columns(places), len(places)
+    change = [0] * n
+    score(n, [0] * n, given, (), (), change)
+    terms = explain(n, [f"p{i}" for i in range(n)], [0] * n, given, PARAMS, change)
+    assert [sum(term.amount for term in mine) for mine in terms] == change
+    return [[(t.term, exact(t.amount, SCALE), t.detail, t.note) for t in mine] for mine in terms]
+
+
+def test_given_a_game_when_explained_then_the_place_and_its_points_are_told():
+    told = explained([1, 2, 2, 4, 5])
+
+    assert told[0] == [("place 1", "20", "place 1 of 5: 4 * 5", "")]
+    assert told[1] == [("place 2", "9", "tied: the mean of 12 + 6, the points of places 2 and 3 of 5", "")]
+    assert told[4] == [("place 5", "0", "place 5 of 5: 0 * 1", "")]
+    three = "tied: the mean of 12 + 6 + 2, the points of places 1 to 3 of 4"
+    assert explained([1, 1, 1, 4])[0] == [("place 1", "20/3", three, "")]
+
+
+def test_given_random_games_when_scored_and_explained_then_both_agree_with_the_mean_of_the_table():
+    chance, seen = random.Random(31), Counter[str]()
+    for _ in range(3_000):
+        n = chance.randint(2, 8)
+        ranks = [chance.randint(1, n) for _ in range(n)]
+        places = [1 + sum(other < rank for other in ranks) for rank in ranks]
+        points, burned = scored(places)
+        ordered = sorted(range(n), key=lambda i: places[i])
+        given = {i: [TABLE[n][slot] for slot, j in enumerate(ordered) if places[j] == places[i]] for i in range(n)}
+        assert [Fraction(value) for value in points] == [Fraction(sum(given[i]), len(given[i])) for i in range(n)]
+        assert burned == 0
+        explained(places)
+        seen["tie"] += len(set(places)) < n
+        seen["tied winners"] += places.count(1) > 1
+        seen["all tied"] += set(places) == {1}
+        seen["a third"] += any("/3" in value for value in points)
+        seen["eight"] += n == 8
+    assert min(seen.values()) > 100, seen
+
+
+def recorded(game_id, game, day, league="L1", **scores):
+    """A league game decided by scores: `recorded("g1", "cartagena", 1, anna=1000, ben=970)`."""
+    participants = [{"player": player, "score": points} for player, points in scores.items()]
+    data = {"game_id": game_id, "game": game, "league": league, "participants": participants}
+    return {"type": "game.recorded", "occurred_at": f"2010-02-{day:02d}T20:00:00Z", "data": data}
+
+
+def test_given_the_shipped_ruleset_when_a_league_is_replayed_then_its_table_sums_the_points(ledger_url):
+    """Given the page's examples, a game of nine and games elsewhere, when replayed, then this is the table."""
+    events = [
+        ruleset(shipped_text("youplay-league")),
+        recorded("g1", "cartagena", 1, anna=1000, ben=970, cleo=970, dora=800, emil=770),
+        recorded("g2", "vampiring", 2, ben=32, anna=28, dora=28, cleo=10),
+        recorded("g3", "king-me", 3, dora=1, emil=0),
+        recorded("g4", "gonzaga", 4, league="L2", emil=5, anna=3),
+        recorded("g5", "catan", 5, emil=5, anna=3),
+        recorded("g6", "gonzaga", 6, **{f"p{number}": number for number in range(9)}),
+    ]
+    stream = stream_of(facts_of(fill(ledger_url, events)), "youplay-league/L1")
+
+    found = standings_of(stream)
+    assert [(row.rank, row.player, exact(row.points, SCALE), row.games) for row in found.rows] == [
+        (1, "anna", "24", 2), (2, "ben", "21", 2), (3, "cleo", "9", 2), (4, "dora", "8", 3), (5, "emil", "0", 2),
+    ]  # fmt: skip
+    assert (found.games, found.minted, found.burned) == (3, (40 + 20 + 2) * SCALE, 0)
