@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
@@ -320,18 +321,24 @@ def _print_changes(found: list[Effect]) -> None:
     if not found:
         click.echo("No points change.")
         return
-    told = [effect.as_json() for effect in found]
-    columns = {
-        name: render.column_with_gaps([effect[name] for effect in told], signed=name == "change")
-        for name in ("before", "change", "after")
-    }
+    for ladder, effects_ in groupby(found[:SHOWN_CHANGES], key=lambda effect: effect.ladder):
+        click.echo(f"\n{ladder}")
+        _print_ladder([effect.as_json() for effect in effects_])
+    if len(found) > SHOWN_CHANGES:
+        render.note(f"... and {len(found) - SHOWN_CHANGES:,} more (--format json lists them)")
+
+
+def _print_ladder(told: list[dict[str, Any]]) -> None:
+    points = ("before", "change", "after")
+    columns = [render.column_with_gaps([effect[name] for effect in told], signed=name == "change") for name in points]
+    more = [name for name in ("rank", "gold") if any(effect[name][0] != effect[name][1] for effect in told)]
     rows = [
-        (effect.ladder, effect.player, columns["before"][i], columns["change"][i], columns["after"][i])
-        for i, effect in enumerate(found)
+        (effect["player"], *(column[i] for column in columns), *(_moved(effect[name]) for name in more))
+        for i, effect in enumerate(told)
     ]
-    click.echo()
-    render.print_table(
-        ("ladder", "player", "before", "change", "after"), rows[:SHOWN_CHANGES], right=("before", "change", "after")
-    )
-    if len(rows) > SHOWN_CHANGES:
-        render.note(f"... and {len(rows) - SHOWN_CHANGES:,} more (--format json lists them)")
+    render.print_table(("player", *points, *more), rows, right=(*points, *more))
+
+
+def _moved(values: list[int | None]) -> str:
+    """A rank or gold before and after, where it changes."""
+    return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)

@@ -92,23 +92,24 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        return _report(restore(ledger, files[0]), form, dry_run=False)
+        return _report(restore(ledger, files[0]), form, False, {})
     files = tuple(dict.fromkeys(files))
     options = TableOptions(zone, renamed, fixed)
+    homeless: dict[str, str] = {}
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
             (item for name in files for item in read_items(name, options, read(name))),
             by=by,
             clock=clock.now,
-            ladders=partial(Admission, allow_uncounted=allow_uncounted),
+            ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless),
             reject=reject,
             keep_going=keep_going,
             dry_run=dry_run,
             ignore_clock=ignore_clock,
             progress=appended,
         )
-    return _report(result, form, dry_run)
+    return _report(result, form, dry_run, homeless)
 
 
 @click.command()
@@ -144,7 +145,7 @@ def record(
     labels = {"group": group, "city": city, "league": league, "season": season}
     if players:
         if game is None or game_id is None:
-            raise click.UsageError("a game needs --game and --game-id")
+            raise click.UsageError(f"a game needs {'--game' if game is None else '--game-id'}, too")
         data = {
             "game_id": game_id,
             "game": game,
@@ -164,17 +165,18 @@ def record(
     if isinstance(event, dict) and (at is not None or "occurred_at" not in event):
         event["occurred_at"] = format_instant(instant_or_now(at, zone, clock.now()))
     item = Item(STDIN, 1, event, None)
+    homeless: dict[str, str] = {}
     result = import_items(
         ledger,
         [item],
         by=by,
         clock=clock.now,
-        ladders=partial(Admission, allow_uncounted=allow_uncounted),
+        ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless),
         dry_run=dry_run,
         ignore_clock=ignore_clock,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
-    return _report(result, form, dry_run)
+    return _report(result, form, dry_run, homeless)
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -186,7 +188,9 @@ def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def _report(result: Imported, form: str, dry_run: bool) -> int:
+def _report(result: Imported, form: str, dry_run: bool, homeless: dict[str, str]) -> int:
+    for reason, game_id in homeless.items() if not result.rejected_count else ():
+        render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
     if form == "json":
         render.print_json(
             {

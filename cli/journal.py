@@ -84,11 +84,35 @@ def games(
     ]  # fmt: skip
     if form == "csv":
         render.print_csv(header, cells)
+    elif cells and game_id is not None:
+        _print_game(found[0])
     elif cells:
         readable = [(p, render.moment(at), *rest) for p, at, *rest in cells]
         render.print_table(("position", "played (UTC)", *header[2:]), readable, right=("position",))
     else:
         render.note("No such game is recorded.")
+
+
+def _print_game(game: "_Listed") -> None:
+    """All that is recorded of one game: its own members, then the participants with theirs."""
+    told = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
+    members = [name for participant in game.data["participants"] for name in participant]
+    header = [*dict.fromkeys(["player", *members])]
+    at = f"{render.moment(format_instant(game.played_at))} UTC"
+    click.echo(f"played {at}, recorded at position {game.position:,}{' (voided)' if game.voided else ''}\n")
+    render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
+    click.echo()
+    rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]
+    render.print_table(header, rows, right=[name for name in header if name in ("place", "score", "units", "vp")])
+    if centres := game.data.get("centres"):
+        powers = sorted({power for held in centres.values() for power in held})
+        click.echo("\ncentres at the end of each year")
+        rows = [[year, *(str(held.get(power, 0)) for power in powers)] for year, held in sorted(centres.items())]
+        render.print_table(("year", *powers), rows, right=powers)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class _Listed(NamedTuple):
@@ -123,9 +147,12 @@ def _wanted(data: dict[str, Any], slug: str | None, ids: set[str] | None) -> boo
 
 
 def _result(data: dict[str, Any]) -> str:
-    """The participants by place: `1 anna, 2 ben, 2 cleo`."""
+    """The participants by place: `1 anna, 2 ben, 2 cleo`; without places by side: `anna (red), ben (blue)`."""
     placed = sorted(zip(places(data), (p["player"] for p in data["participants"]), strict=True))
     uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
+    if placed[0][0] == 0:
+        told = sorted((p.get("side", ""), p["player"]) for p in data["participants"])
+        return ", ".join(f"{name} ({side})" if side else name for side, name in told) + uncounted
     return ", ".join(f"{place} {name}" for place, name in placed) + uncounted
 
 
@@ -211,6 +238,8 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
         return f"{data['game_id']}: {data['reason']}"
     if event["type"] == "points.adjusted":
         return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
+    if event["type"] == "league.created":
+        return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
     if event["type"] == "ruleset.published":
         return f"{data['id']}@{data['version']}"
     return ", ".join(str(value) for value in data.values())

@@ -1,4 +1,4 @@
-"""`ladders`, `standings`, `history`, `explain`, `books`: what the facts mean."""
+"""`ladders`, `standings`, `history`, `books`: what the facts mean."""
 
 import sys
 from collections.abc import Iterator
@@ -11,20 +11,24 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.options import Coordinates, axes, composed, format_option, known_position, played_instant
+from ledger import clock
 from ledger.canonical import format_instant
 from ledger.store import Ledger, open_ledger
-from projections import standings as results
 from projections.contract import exact
-from projections.facts import Facts, RuleFailure, decode
-from projections.ladders import Stream, streams
-from projections.replay import replay
+from projections.decoding import decode
+from projections.explaining import UnknownGame, current_id, history
+from projections.facts import RuleFailure
+from projections.ladders import Stream, parse_name
+from projections.lists.contract import Standing
+from projections.periods import period_of, running
+from projections.standings import Ladders, Standings, UnknownLadder, books, time_zone
 
 
 class Reading(NamedTuple):
-    """An opened ledger with its facts at the asked coordinates."""
+    """An opened ledger with its ladders at the asked coordinates."""
 
     connection: Connection
-    facts: Facts
+    ladders: Ladders
     coordinates: Coordinates
 
     def stated(self) -> dict[str, Any]:
@@ -34,16 +38,19 @@ class Reading(NamedTuple):
 
 
 @contextmanager
-def _reading(ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None) -> Iterator[Reading]:
-    """Facts for one ladder; unknown names are usage errors, a failing rule is a refusal with its place."""
+def reading_of(
+    ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None, rules: str | None
+) -> Iterator[Reading]:
+    """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
     with ledger.reading() as connection:
         try:
-            zone = results.time_zone(connection, ladder)
+            zone = time_zone(connection, ladder)
             facts = decode(connection, known_position(connection, known_at, zone))
-            yield Reading(connection, facts, Coordinates(played_instant(as_of, zone), facts.position))
-        except results.UnknownLadder as problem:
+            coordinates = Coordinates(played_instant(as_of, zone), facts.position)
+            yield Reading(connection, Ladders(facts, coordinates.as_of, rules), coordinates)
+        except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
-        except results.UnknownGame as problem:
+        except UnknownGame as problem:
             raise click.ClickException(str(problem)) from None
         except RuleFailure as problem:
             raise click.ClickException(
@@ -61,19 +68,21 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         facts = decode(connection, known_position(connection, known_at))
-    found: dict[str, Stream] = {}
-    for _, versions in sorted(facts.rulesets.items()):
-        instant = played_instant(as_of, versions[0].ruleset.time_zone)
+    found: dict[str, tuple[Stream, int]] = {}
+    for ruleset_id, versions in sorted(facts.rulesets.items()):
+        ladders_then = Ladders(facts, played_instant(as_of, versions[0].ruleset.time_zone))
         try:
-            found |= sorted(streams(facts, versions, as_of=instant).items())
+            for name, stream in sorted(ladders_then.every(ruleset_id).items()):
+                annual = stream.rule.ranking == "annual"
+                found[name] = stream, len(ladders_then.of_stream(stream).rows if annual else stream.names)
         except RuleFailure as problem:
             render.note(f"ratings: {problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}")
     for unusable in facts.unusable.values():
         render.note(f"ratings: {unusable.reason}")
     rows = [
-        (name, stream.versions[stream.version[-1]].ruleset.name if stream.version else "", len(stream.names),
+        (name, stream.versions[stream.version[-1]].ruleset.name if stream.version else "", players,
          len(stream.row), format_instant(facts.occurred_at[stream.row[-1]]) if stream.row else None)
-        for name, stream in found.items()
+        for name, (stream, players) in found.items()
     ]  # fmt: skip
     header = ("ladder", "ruleset", "players", "games", "last_game")
     if form == "json":
@@ -81,8 +90,8 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
     elif form == "csv":
         render.print_csv(header, rows)
     elif rows:
-        readable = [(*row[:4], render.moment(row[4]) if row[4] else "") for row in rows]
-        render.print_table((*header[:4], "last game"), readable, right=("players", "games"))
+        readable = [(row[0], *row[2:4], render.moment(row[4]) if row[4] else "") for row in rows]
+        render.print_table(("ladder", "players", "games", "last game"), readable, right=("players", "games"))
     else:
         render.note("No ladder has a game yet. Results go in with: ratings import FILE")
 
@@ -94,38 +103,82 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
 @click.pass_obj
 def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
     """Who stands where on LADDER, such as club-catan-elo/all."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
-        outcome, _ = replay(stream)
-        found = results.standings(stream, outcome)
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        found = reading.ladders.standings(ladder)
+        unfinished = _unfinished(reading.ladders, ladder)
     if form == "json":
         render.print_json(
             {"ladder": ladder, "ruleset": found.ruleset, **reading.stated(), "games": found.games,
-             "digest": found.digest, "rows": found.json_rows()}
+             "digest": found.digest, **({"open": True} if unfinished else {}), "rows": found.json_rows()}
         )  # fmt: skip
     elif form == "csv":
-        rows = [
-            (r.rank, r.player, render.spreadsheet(exact(r.points, found.scale)), r.games, r.qualified)
-            for r in found.rows
-        ]
-        render.print_csv(results.Standing._fields, rows)
+        _print_csv(found)
     else:
-        _print_standings(ladder, found, reading.stated())
+        _print_standings(ladder, found, reading.stated(), unfinished)
 
 
-def _print_standings(ladder: str, found: results.Standings, stated: dict[str, Any]) -> None:
-    click.echo(
-        f"{ladder}: {render.count(found.games, 'game')} under {found.ruleset}, known at position {stated['known_at']:,}"
-    )
+def _unfinished(ladders: Ladders, ladder: str) -> str | None:
+    """That the period of a list still runs or has not begun, or None."""
+    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    if period is None:
+        return None
+    now = clock.now()
+    if now < period.start:
+        return "The period of this list has not begun."
+    if now <= period.end:
+        return "The period of this list still runs."
+    return "The period of this list still ran then." if running(period, now, ladders.as_of) else None
+
+
+def _print_csv(found: Standings) -> None:
+    header = ["rank", "player", "points", "games", "qualified"]
+    rows = [
+        [row.rank, row.player, render.spreadsheet(str(row.value(found.scale))), row.games, row.qualified]
+        for row in found.rows
+    ]  # fmt: skip
+    if any("/" in str(row[2]) for row in rows):
+        # a spreadsheet takes 7/4 for a date
+        header.append("points_exact")
+        rows = [[*cells[:2], render.human(str(cells[2]), 6), *cells[3:], str(row.value(found.scale))]
+                for cells, row in zip(rows, found.rows, strict=True)]  # fmt: skip
+    if any(row.gold is not None for row in found.rows):
+        header.append("gold")
+        rows = [[*cells, row.gold] for cells, row in zip(rows, found.rows, strict=True)]
+    if any(row.places is not None for row in found.rows):
+        header.append("places")
+        rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    render.print_csv(header, rows)
+
+
+def _places(row: Standing) -> str:
+    return " ".join(map(str, row.places or ()))
+
+
+def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfinished: str | None) -> None:
+    games = render.count(found.games, "game")
+    render.title(f"{ladder}: {games}", f" under {found.ruleset}, known at position {stated['known_at']:,}")
     if stated["as_of"]:
         click.echo(f"played up to {stated['as_of'][:19].replace('T', ' ')} UTC")
+    if unfinished:
+        click.echo(unfinished)
     click.echo()
     if not found.rows:
         render.note("Nobody is on this ladder.")
         return
-    points = render.column([exact(r.points, found.scale) for r in found.rows])
-    rows = [(r.rank or "-", r.player, p, r.games) for r, p in zip(found.rows, points, strict=True)]
-    render.print_table(("rank", "player", "points", "games"), rows, right=("rank", "points", "games"))
+    points = render.column([str(row.value(found.scale)) for row in found.rows])
+    header = ["rank", "player", "points", "games"]
+    rows: list[list[render.Cell]] = [
+        [r.rank or "-", r.player, p, r.games] for r, p in zip(found.rows, points, strict=True)
+    ]
+    if any(row.gold is not None for row in found.rows):
+        header.append("gold")
+        rows = [[*cells, row.gold or ""] for cells, row in zip(rows, found.rows, strict=True)]
+    if any(row.places is not None for row in found.rows):
+        header.append("places")
+        rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    render.print_table(header, rows, right=("rank", "points", "games", "gold"))
+    if any(row.rank is None for row in found.rows):
+        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {ladder}", 2)
 
 
 @click.command(name="history")
@@ -138,10 +191,10 @@ def history_(
     db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
-        player = results.current_id(reading.facts, player)
-        rows = results.history(reading.connection, reading.facts, stream, player)
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        player = current_id(reading.ladders.facts, player)
+        rows = history(reading.connection, reading.ladders, ladder, player)
+        ranking = reading.ladders.versions(ladder)[0].rule.ranking
     if form == "json":
         render.print_json({"player": player, "ladder": ladder, **reading.stated(), "rows": rows})
         return
@@ -153,7 +206,10 @@ def history_(
         )
         return
     if not rows:
-        render.note(f"{render.plain(player)} has no game or adjustment on {ladder}.")
+        if ranking == "annual":
+            render.note(f"{ladder} sums places of months; see: ratings explain {render.plain(player)} {ladder}")
+        else:
+            render.note(f"{render.plain(player)} has no game or adjustment on {ladder}.")
         return
     click.echo(f"{render.plain(player)} on {ladder}: {len(rows)} {'change' if len(rows) == 1 else 'changes'}")
     if sys.stdout.isatty() and len(rows) > 1:
@@ -173,70 +229,8 @@ def history_(
         ],
         right=("place", "before", "change", "after"),
     )  # fmt: skip
-
-
-@click.command(name="explain")
-@click.argument("game", type=composed)
-@click.argument("ladder", type=composed)
-@axes
-@format_option
-@click.pass_obj
-def explain_(
-    db: str, game: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
-) -> None:
-    """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        row = results.row_of_game(reading.connection, reading.facts, game)
-        found = results.explain(reading.facts, ladder, game, row, reading.coordinates.as_of, rules)
-    found = {**found, **reading.stated()}
-    if form == "json":
-        render.print_json(found)
-    elif form == "csv":
-        header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
-        render.print_csv(header, list(_explained_rows(found)))
-    else:
-        _print_explained(found)
-
-
-def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
-    for player in found["players"]:
-        points = [render.spreadsheet(player[name]) for name in ("before", "change", "after")]
-        for term in player["terms"] or [{"term": "", "amount": "0", "detail": player.get("why_not", "")}]:
-            yield (
-                player["player"],
-                player["place"],
-                *points,
-                term["term"],
-                render.spreadsheet(term["amount"]),
-                term["detail"],
-            )
-
-
-def _print_explained(found: dict[str, Any]) -> None:
-    click.echo(
-        f"{render.plain(found['game_id'])} on {found['ladder']}, played {render.moment(found['occurred_at'])} UTC"
-        + (f", under {found['ruleset']}" if found["ruleset"] else "")
-    )
-    if not found["counted"]:
-        click.echo(f"Not counted: {render.plain(found['why_not'])}.")
-        return
-    for player in found["players"]:
-        name = render.plain(player["player"])
-        click.echo(
-            f"\n{player['place']}. {name}: {render.human(player['before'])} "
-            f"{render.human(player['change'], 6, signed=True)} = {render.human(player['after'])}"
-        )
-        if reason := player.get("why_not"):
-            click.echo(f"   does not count: {reason}")
-        amounts = render.column([term["amount"] for term in player["terms"]], 6, signed=True)
-        for term, amount in zip(player["terms"], amounts, strict=True):
-            click.echo(f"   {amount:>11}  {render.plain(term['term'])}: {term['detail']}")
-            if term.get("note"):
-                click.echo(f"   {'':11}  {term['note']}")
-    created = {account["account"]: Fraction(account["amount"]) for account in found["accounts"]}
-    if any(created.values()):
-        told = [f"{name} {render.human(str(abs(amount)), 6)}" for name, amount in created.items() if amount]
-        click.echo(f"\nNot zero-sum: {', '.join(told)}.")
+    if ranking != "points":
+        click.echo(f"\nWhat the list makes of it: ratings explain {render.plain(player)} {ladder}")
 
 
 ACCOUNTS = {
@@ -255,10 +249,9 @@ ACCOUNTS = {
 @click.pass_obj
 def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
     """The trial balance of LADDER. What the players have against where it came from; it sums to zero."""
-    with _reading(open_ledger(db), ladder, as_of, known_at) as reading:
-        stream = results.stream_of(reading.facts, ladder, reading.coordinates.as_of, rules)
-        found = results.standings(stream, replay(stream)[0])
-    accounts = [(name, exact(amount, found.scale)) for name, amount in results.books(found)]
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        found = reading.ladders.standings(ladder)
+    accounts = [(name, exact(amount, found.scale)) for name, amount in books(found)]
     total = sum(Fraction(amount) for _, amount in accounts)
     if form == "json":
         render.print_json(

@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -53,7 +55,9 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in header:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in right)
+        # the first column is what one copies
+        whole = name in right or name == header[0]
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*map(Text, row))
     Console(highlight=False).print(table)
@@ -63,6 +67,14 @@ def plain(cell: Cell) -> str:
     """A cell as text on one line, without characters that could move a terminal's cursor."""
     text = "" if cell is None else str(cell)
     return "".join(character if character.isprintable() else " " if character in "\n\t" else "?" for character in text)
+
+
+def hanging(text: str, indent: int) -> None:
+    """A long line to stdout; a terminal gets it broken between words, the following lines indented."""
+    width = shutil.get_terminal_size().columns
+    if sys.stdout.isatty() and len(text) > width:
+        text = textwrap.fill(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)
+    click.echo(text)
 
 
 def human(points: str, places: int = 2, signed: bool = False) -> str:
@@ -128,6 +140,11 @@ def count(number: int, noun: str) -> str:
     ('1 game', '1,000 games')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def title(subject: str, more: str) -> None:
+    """What a result is about, and how it was computed: on one line, or on two where that is too long for a terminal."""
+    click.echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
 
 
 def moment(instant: str) -> str:

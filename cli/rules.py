@@ -78,7 +78,7 @@ def show(db: str, name: str, form: str) -> None:
     if form == "json":
         render.print_json(event["data"] | {"versions": [entry[1].version for entry in known]})
         return
-    rows = [(key, value, ruleset.assumed.get(key.rpartition(".")[2], "")) for key, value in _flat(event["data"])]
+    rows = [(key, value, _assumption(ruleset, key)) for key, value in _flat(event["data"])]
     header = ("key", "value", "assumed because")
     if form == "csv":
         render.print_csv(header, rows)
@@ -91,6 +91,12 @@ def show(db: str, name: str, form: str) -> None:
         click.echo("\nVersions, by the day from which they score:")
         for _, other, _ in sorted(known, key=lambda entry: entry[1].effective_from or "~"):
             click.echo(f"  {other.effective_from or 'by --rules only':<16}{other.name}")
+
+
+def _assumption(ruleset: Ruleset, key: str) -> str:
+    """Why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
+    parts = key.split(".")
+    return next((ruleset.assumed[part] for part in reversed(parts) if part in ruleset.assumed), "")
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -159,18 +165,17 @@ def publish(db: str, files: tuple[str, ...], from_shipped: bool, ignore_clock: b
 
 def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]:
     """Publish the shipped versions that the ledger lacks, or only those whose id it does not have yet."""
-    known = _published(ledger)
-    published = []
+    known = {(other.id, "" if only_new_ids else other.version) for _, other, _ in _published(ledger)}
+    missing = []
     for text in shipped():
         ruleset, problems = read_toml(text)
         assert ruleset is not None, problems
-        if any(ruleset.id == other.id and (only_new_ids or ruleset.version == other.version) for _, other, _ in known):
-            continue
-        result = _publish(ledger, [(ruleset.name, ruleset)], by, SHIPPED_AT, ignore_clock=False)
-        if result.rejected:
-            raise NotALedger(f"{ruleset.name} does not fit what this ledger holds: {result.rejected[0].message}")
-        published.append(ruleset.name)
-    return published
+        if (ruleset.id, "" if only_new_ids else ruleset.version) not in known:
+            missing.append((ruleset.name, ruleset))
+    result = _publish(ledger, missing, by, SHIPPED_AT, ignore_clock=False)
+    for problem in result.rejected:
+        raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
+    return [name for name, _ in missing]
 
 
 def _publish(

@@ -143,7 +143,7 @@ def _row(rule: Rule) -> Callable[[str], str]:
     def row(name: str) -> str:
         schema = properties[name]
         choices = schema.get("anyOf", [schema])
-        values = [_values(choice) for choice in choices if choice.get("type") != "null"]
+        values = [_values(choice, len(choices) > 1) for choice in choices if choice.get("type") != "null"]
         default = schema.get("default")
         text = str(default).lower() if isinstance(default, bool) else default
         shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
@@ -152,13 +152,14 @@ def _row(rule: Rule) -> Callable[[str], str]:
     return row
 
 
-def _values(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
+def _values(schema: dict[str, Any], among_others: bool) -> str:
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        return ", ".join(f"`{value}`" for value in values)
     if schema.get("type") == "integer":
         low, high = schema.get("minimum"), schema.get("maximum")
         return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
-    others = {"string": 'a fraction in quotes (`"64/3"`)', "boolean": "`true`, `false`", "object": "a table"}
+    text = 'a fraction in quotes (`"64/3"`)' if among_others else "a text"
+    others = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
     return others[schema["type"]]
 
 

@@ -1,0 +1,151 @@
+"""`explain`: why a game gave what it gave, and how somebody's place on a list comes about."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import click
+
+from cli import render
+from cli.options import axes, composed, format_option
+from cli.reading import reading_of
+from ledger.rejections import shown
+from ledger.store import open_ledger
+from projections.explaining import UnknownGame, explain, row_of_game
+from projections.reasons import explain_player
+from projections.standings import Ladders
+
+
+@click.command(name="explain")
+@click.argument("game", metavar="GAME|PLAYER", type=composed)
+@click.argument("ladder", type=composed)
+@click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also that of a game.")
+@axes
+@format_option
+@click.pass_obj
+def explain_(
+    db: str,
+    game: str,
+    ladder: str,
+    is_player: bool,
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    form: str,
+) -> None:
+    """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
+
+    With a player instead of a game: how his place on LADDER comes about, or why he has none.
+    """
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        try:
+            if is_player:
+                raise UnknownGame
+            row = row_of_game(reading.connection, reading.ladders.facts, game)
+        except UnknownGame:
+            told = explain_player(reading.connection, reading.ladders, ladder, game)
+            if told is None:
+                raise _unknown(reading.ladders, ladder, game) from None
+            _tell_player({**told, **reading.stated()}, form)
+            return
+        found = explain(reading.ladders, ladder, game, row)
+        running_points = reading.ladders.versions(ladder)[0].rule.ranking == "points"
+    found = {**found, **reading.stated()}
+    if form == "json":
+        render.print_json(found)
+    elif form == "csv":
+        header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
+        render.print_csv(header, list(_explained_rows(found)))
+    else:
+        _print_explained(found, running_points)
+
+
+def _unknown(ladders: Ladders, ladder: str, name: str) -> click.ClickException:
+    """There is no such game, nor is this a player of the ladder."""
+    if name not in ladders.facts.player_numbers:
+        return click.ClickException(f"no game and no player is called {shown(name)}; see: ratings games")
+    return click.ClickException(f"{shown(name)} has no game or adjustment that counts on {ladder}")
+
+
+def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    for player in found["players"]:
+        points = [render.spreadsheet(player[name]) for name in ("before", "change", "after")]
+        for term in player["terms"] or [{"term": "", "amount": "0", "detail": player.get("why_not", "")}]:
+            yield (
+                player["player"],
+                player["place"],
+                *points,
+                term["term"],
+                render.spreadsheet(term["amount"]),
+                term["detail"],
+            )
+
+
+def _print_explained(found: dict[str, Any], running_points: bool) -> None:
+    played = f", played {render.moment(found['occurred_at'])} UTC"
+    under = f", under {found['ruleset']}" if found["ruleset"] else ""
+    render.title(f"{render.plain(found['game_id'])} on {found['ladder']}", played + under)
+    if not found["counted"]:
+        render.hanging(f"Not counted: {render.plain(found['why_not'])}.", 2)
+        return
+    if found.get("remark"):
+        render.hanging(render.plain(found["remark"]), 2)
+    for player in found["players"]:
+        name = render.plain(player["player"])
+        place = f"{player['place']}. " if player["place"] else ""
+        click.echo(
+            f"\n{place}{name}: {render.human(player['before'])} "
+            f"{render.human(player['change'], 6, signed=True)} = {render.human(player['after'])}"
+        )
+        if reason := player.get("why_not"):
+            click.echo(f"   does not count: {reason}")
+        amounts = render.column([term["amount"] for term in player["terms"]], 6, signed=True)
+        for term, amount in zip(player["terms"], amounts, strict=True):
+            render.hanging(f"   {amount:>11}  {render.plain(term['term'])}: {term['detail']}", 16)
+            if term.get("note"):
+                click.echo(f"   {'':11}  {term['note']}")
+    created = {account["account"]: Fraction(account["amount"]) for account in found["accounts"]}
+    # what is summed is created by every game
+    if running_points and any(created.values()):
+        told = [f"{name} {render.human(str(abs(amount)), 6)}" for name, amount in created.items() if amount]
+        click.echo(f"\nNot zero-sum: {', '.join(told)}.")
+
+
+def _tell_player(found: dict[str, Any], form: str) -> None:
+    if form == "json":
+        render.print_json(found)
+        return
+    header = ("term", "amount", "detail")
+    lines = [
+        *([("start", found["start"], "")] if found["start"] not in (None, "0") else []),
+        *((game["game_id"] or "adjusted", game["change"], _played(game)) for game in found["games"]),
+        *((term["term"], term["amount"], term["detail"]) for term in found["terms"]),
+    ]
+    if form == "csv":
+        cells = [(term, None if amount is None else render.spreadsheet(amount), told) for term, amount, told in lines]
+        render.print_csv(header, cells)
+        return
+    rank = f"rank {found['rank']}" if found["rank"] else "no rank"
+    points = f", {render.human(found['points'])} points" if found["points"] is not None else ""
+    gold = f", {found['gold']} gold" if found.get("gold") else ""
+    subject = f"{render.plain(found['player'])} on {found['ladder']}: {rank}{points}{gold}"
+    render.title(subject, f", under {found['ruleset']}, times in {found['time_zone']}")
+    click.echo()
+    render.print_table(header, [(term, _both(amount), told) for term, amount, told in lines], right=("amount",))
+
+
+def _played(game: dict[str, Any]) -> str:
+    """When a game was played, and what there is to say of it."""
+    told = game.get("reason") or ""
+    if game["why_not"]:
+        told = game["why_not"] if game["change"] is not None else f"not counted: {game['why_not']}"
+    when = f"{game['local'][:10]} {game['local'][11:16]}"
+    return f"{when}, {told}" if told else when
+
+
+def _both(amount: str | None) -> str:
+    """An exact amount; of a fraction that no decimal number equals the value, too."""
+    if amount is None:
+        return ""
+    decimal = render.spreadsheet(amount)
+    return decimal if "/" not in decimal else f"{amount} = {render.human(amount, 4)}"

@@ -1,0 +1,290 @@
+"""What cannot be a game, a place or a time: refused with its code on the command line, and what lies just beside it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import invoke
+
+Ratings = Callable[..., Any]
+
+SHIPPED = Path(__file__).parents[2] / "projections" / "shipped"
+POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
+MARCH = "catan-monthly/7/basic/2010-03"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "ratings.db"
+    assert invoke(["--db", str(path), "init"]) == 0
+    return path
+
+
+@pytest.fixture
+def db(made: Path, tmp_path: Path) -> str:
+    """A ledger without games."""
+    return str(shutil.copy(made, tmp_path / "ratings.db"))
+
+
+def recorded(game: str, participants: list[dict[str, Any]], at: str = "2010-03-05T20:00:00Z", **members: Any) -> str:
+    data = {"game_id": "g", "game": game, "participants": participants, **members}
+    return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
+
+
+def catan(at: str = "2010-03-05T20:00:00Z", **members: Any) -> str:
+    participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+    return recorded("catan", participants, at, **{"city": "7", "group": "basic", **members})
+
+
+def battle(*fighters: dict[str, Any]) -> str:
+    participants = [{"player": f"p{number}", **fighter} for number, fighter in enumerate(fighters)]
+    return recorded("blue-max", participants, kind="battle", league="L")
+
+
+def diplomacy(*years: dict[str, int], powers: tuple[str, ...] = POWERS, first: int = 1901) -> str:
+    participants = [{"player": f"p{number}", "power": power} for number, power in enumerate(powers)]
+    centres = {str(first + number): held for number, held in enumerate(years)}
+    return recorded("diplomacy", participants, kind="diplomacy", league="L", centres=centres)
+
+
+def entered(ratings: Ratings, db: str, text: str, *options: str) -> tuple[int, list[str], int]:
+    """(exit code, codes of refusals, how many are appended) of an import."""
+    result = ratings("import", "-", "--format", "json", *options, db=db, input=text)
+    assert "this is a bug" not in result.stderr
+    found = json.loads(result.stdout)
+    return result.exit_code, [problem["code"] for problem in found["rejected"]], found["appended"]
+
+
+RED, BLUE = {"side": "red"}, {"side": "blue"}
+IMPOSSIBLE = {
+    "a battle of one side": (battle(RED, RED), "battle-sides"),
+    "a battle of three sides": (battle(RED, BLUE, {"side": "green"}), "battle-sides"),
+    "a battle without sides": (battle({}, BLUE), "missing-member"),
+    "a side without units": (battle({**RED, "units": 0}, BLUE), "battle-sides"),
+    "more lost than owned": (battle({**RED, "units": 2, "units_lost": 3}, BLUE), "units-lost-exceed"),
+    "more lost than the one by default": (battle({**RED, "units_lost": 2}, BLUE), "units-lost-exceed"),
+    "kills though nothing was lost": (battle({**RED, "kills": 1}, BLUE), "kills-without-losses"),
+    "kills though only friends lost": (battle({**RED, "kills": 1, "units_lost": 1}, BLUE), "kills-without-losses"),
+    "fewer than no units": (battle({**RED, "units": -1}, BLUE), "out-of-range"),
+    "35 centres in a year": (diplomacy({"Austria": 30, "Italy": 4}, {"Austria": 30, "Italy": 5}), "too-many-centres"),
+    "35 centres of one power": (diplomacy({"Austria": 35}), "out-of-range"),
+    "centres of an unknown power": (diplomacy({"Spain": 3}), "bad-value"),
+    "a player of an unknown power": (diplomacy({}, powers=("Spain", *POWERS[1:])), "bad-value"),
+    "two players of one power": (diplomacy({}, powers=("Italy", *POWERS[1:])), "power-twice"),
+    "six powers": (diplomacy({}, powers=POWERS[1:]), "power-missing"),
+    "eight powers": (diplomacy({}, powers=(*POWERS, "France")), "power-twice"),
+    "a year before the war": (diplomacy({}, {}, first=1900), "years-not-gapless"),
+    "no year": (diplomacy(), "years-not-gapless"),
+    "a city with a slash": (catan(city="7/8"), "bad-identifier"),
+    "a group with a slash": (catan(group="basic/new"), "bad-identifier"),
+    "29 February of another year": (catan("2010-02-29T20:00:00Z"), "bad-time"),
+    "29 February of 1900": (catan("1900-02-29T20:00:00Z"), "bad-time"),
+    "30 February": (catan("2008-02-30T20:00:00Z"), "bad-time"),
+}
+
+
+@pytest.mark.parametrize(("line", "code"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_given_what_cannot_be_when_imported_then_it_is_refused_with_its_code_and_nothing_is_appended(
+    line: str, code: str, db: str, ratings: Ratings
+) -> None:
+    assert entered(ratings, db, line) == (1, [code], 0)
+
+
+POSSIBLE = {
+    "a loss that nobody shot": battle({**RED, "kills": 0}, {**BLUE, "units_lost": 1}),
+    "more kills than losses": battle({**RED, "kills": 2}, {**RED, "kills": 1}, {**BLUE, "units_lost": 1}),
+    "all lost": battle({**RED, "units": 2, "units_lost": 2}, {**BLUE, "units": 0}, BLUE),
+    "34 centres in a year": diplomacy({"Austria": 30, "Italy": 4}),
+    "34 centres of one power": diplomacy({"Austria": 34}),
+    "no centres": diplomacy({}),
+    "a city that looks like a number": catan(city="007"),
+    "29 February of a leap year": catan("2008-02-29T20:00:00Z"),
+    "29 February of 2000": catan("2000-02-29T20:00:00Z"),
+}
+
+
+@pytest.mark.parametrize("line", POSSIBLE.values(), ids=POSSIBLE)
+def test_given_what_only_looks_odd_when_imported_then_it_is_appended(line: str, db: str, ratings: Ratings) -> None:
+    assert entered(ratings, db, line) == (0, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "code"),
+    [
+        (battle(RED, BLUE), battle(RED, BLUE, {"side": "green"}), "battle-sides"),
+        (diplomacy({}), diplomacy({"Austria": 30, "Italy": 5}), "too-many-centres"),
+        (catan(), catan(city="7/8"), "bad-identifier"),
+    ],
+    ids=["battle", "diplomacy", "catan"],
+)
+def test_given_a_good_game_when_corrected_into_what_cannot_be_then_it_is_refused_and_stays(
+    good: str, bad: str, code: str, db: str, ratings: Ratings
+) -> None:
+    assert entered(ratings, db, good) == (0, [], 1)
+    games = ratings("games", "--format", "json", db=db).stdout
+    options = ("--reason", "a test", "--format", "json")
+    result = ratings("correct", "g", *options, db=db, input=json.dumps(json.loads(bad)["data"]))
+
+    rejected = json.loads(result.stdout)["rejected"]
+    assert (result.exit_code, [problem["code"] for problem in rejected]) == (1, [code])
+    assert ratings("games", "--format", "json", db=db).stdout == games
+
+
+@pytest.mark.parametrize(
+    "ladder",
+    [
+        "catan-monthly/7/8/basic/2010-03", "catan-monthly/7/basic", "catan-monthly/7/basic/2010-13",
+        "catan-monthly/7/basic/2010-00", "catan-monthly/7/basic/2010-3", "catan-monthly/7/basic/2010",
+        "catan-monthly/7/basic/२०१०-03", "catan-monthly//basic/2010-03", "catan-annual/7/basic/2010-03",
+        "catan-annual/7/basic/10", "catan-open/7/basic/2010-03", "catan-weekly/7/basic/2010-03", "youplay-wsim",
+    ],
+)  # fmt: skip
+def test_given_a_name_that_no_list_has_when_read_then_it_is_a_usage_error(
+    ladder: str, db: str, ratings: Ratings
+) -> None:
+    for command in (["standings", ladder], ["books", ladder], ["explain", "anna", ladder], ["history", "anna", ladder]):
+        result = ratings(*command, db=db)
+        assert (result.exit_code, result.stdout) == (2, ""), command
+        assert "this is a bug" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "ladder", ["catan-monthly/7/basic/2999-03", "catan-open/basic/9999-12", "catan-annual/7/basic/9999"]
+)
+def test_given_a_period_of_the_future_when_read_then_it_is_empty_and_no_error(
+    ladder: str, db: str, ratings: Ratings
+) -> None:
+    standings = ratings("standings", ladder, db=db)
+
+    assert (standings.exit_code, "The period of this list has not begun." in standings.stdout) == (0, True)
+    assert ratings("books", ladder, db=db).exit_code == 0
+    assert ratings("history", "anna", ladder, db=db).exit_code == 0
+    assert ratings("explain", "anna", ladder, db=db).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "ladder", ["catan-monthly/7/basic/0001-01", "catan-annual/7/basic/0001", "catan-open/basic/0000-12"]
+)
+def test_given_a_period_of_the_first_years_when_read_then_it_is_empty_and_over(
+    ladder: str, db: str, ratings: Ratings
+) -> None:
+    standings = ratings("standings", ladder, "--format", "json", db=db)
+
+    assert (standings.exit_code, json.loads(standings.stdout)["rows"]) == (0, [])
+    assert "open" not in json.loads(standings.stdout)
+
+
+def test_given_a_game_of_the_future_when_recorded_then_its_month_is_open_until_it_is_over(
+    db: str, ratings: Ratings
+) -> None:
+    assert entered(ratings, db, catan("2999-03-05T20:00:00Z")) == (0, [], 1)
+
+    found = json.loads(ratings("standings", "catan-monthly/7/basic/2999-03", "--format", "json", db=db).stdout)
+    assert (found["open"], found["games"]) == (True, 1)
+    assert "open" in ratings("lists", "--period", "2999-03", db=db).stdout
+    assert json.loads(ratings("statistics", "anna", "--format", "json", db=db).stdout)["gold"] == 0
+
+
+def rows(*times: str) -> str:
+    """A CSV file with a game at each time."""
+    lines = [f"g-{n},{at},catan,7,basic,{player},{place}" for n, at in enumerate(times)
+             for place, player in enumerate(("anna", "ben"), 1)]  # fmt: skip
+    return "game_id,occurred_at,game,city,group,player,place\n" + "\n".join(lines) + "\n"
+
+
+TIMES = {
+    "the hour that occurs twice": ("2010-10-31 02:30", "ambiguous-time"),
+    "the first minute that occurs twice": ("2010-10-31 02:00", "ambiguous-time"),
+    "the hour that is skipped": ("2010-03-28 02:30", "nonexistent-time"),
+    "29 February of another year": ("2010-02-29 20:00", "bad-time"),
+    "29 February of another year, the day alone": ("2010-02-29", "bad-time"),
+    "an hour too many": ("2010-03-05 24:30", "bad-time"),
+}
+
+
+@pytest.mark.parametrize(("at", "code"), TIMES.values(), ids=TIMES)
+def test_given_a_local_time_that_is_none_or_two_when_entered_then_it_is_refused_with_its_code(
+    at: str, code: str, db: str, ratings: Ratings
+) -> None:
+    zone = ("--zone", "Europe/Berlin")
+    assert entered(ratings, db, rows("2010-03-05 20:00", at), *zone) == (1, [code], 0)
+    result = ratings("record", "--game", "catan", "--game-id", "g", "--at", at, *zone, "anna", "ben", db=db)
+
+    assert (result.exit_code, result.stdout, code in result.stderr) == (2, "", True)
+
+
+def test_given_the_hour_that_occurs_twice_when_written_with_offsets_then_both_count_an_hour_apart(
+    db: str, ratings: Ratings
+) -> None:
+    text = rows("2010-10-31T02:30+02:00", "2010-10-31T02:30+01:00", "2010-10-31 01:59", "2010-10-31 03:00")
+    assert entered(ratings, db, text, "--zone", "Europe/Berlin") == (0, [], 4)
+
+    found = json.loads(ratings("games", "--format", "json", db=db).stdout)["rows"]
+    assert [row["occurred_at"][11:16] for row in found] == ["23:59", "00:30", "01:30", "02:00"]
+
+
+def test_given_29_february_when_entered_in_a_leap_year_then_it_counts_in_february_of_both_eras_border(
+    db: str, ratings: Ratings
+) -> None:
+    """The last evening before the new rules of March 2008, and half an hour behind it in Berlin."""
+    text = rows("2008-02-29", "2008-02-29 23:59", "2008-02-29T23:30:00Z")
+    assert entered(ratings, db, text, "--zone", "Europe/Berlin") == (0, [], 3)
+
+    for month, games, version in (("2008-02", 2, "pre-2008-03"), ("2008-03", 1, "2008-03")):
+        told = ratings("standings", f"catan-monthly/7/basic/{month}", "--format", "json", db=db)
+        found = json.loads(told.stdout)
+        assert (found["games"], found["ruleset"]) == (games, f"catan-monthly@{version}")
+    up_to = ratings("standings", "catan-monthly/7/basic/2008-02", "--as-of", "2008-02-29", "--format", "json", db=db)
+    assert json.loads(up_to.stdout)["as_of"] == "2008-02-29T22:59:59.999999Z"
+
+
+@pytest.mark.parametrize("option", ["--as-of", "--known-at"])
+@pytest.mark.parametrize("value", ["2010-02-29", "2010-02-29T12:00Z", "2010-10-31 02:30", "2010-03-28 02:30", "soon"])
+def test_given_a_day_that_does_not_exist_when_asked_for_then_it_is_a_usage_error(
+    option: str, value: str, db: str, ratings: Ratings
+) -> None:
+    result = ratings("standings", MARCH, option, value, db=db)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "this is a bug" not in result.stderr
+
+
+@pytest.mark.parametrize("zone", ["Mars/Base", "europe/berlin", "Europe", "", "UTC+1", "../zoneinfo/UTC"])
+def test_given_a_time_zone_that_does_not_exist_when_named_then_it_is_a_usage_error(
+    zone: str, db: str, ratings: Ratings
+) -> None:
+    commands = [
+        ["import", "-"],
+        ["record", "--game", "catan", "--game-id", "g", "anna", "ben"],
+        ["correct", "g", "--at", "2010-03-05 20:00", "--reason", "x"],
+    ]
+    for command in commands:
+        result = ratings(*command, "--zone", zone, db=db, input=rows("2010-03-05 20:00"))
+        assert (result.exit_code, result.stdout, "is not a time zone" in result.stderr) == (2, "", True), command
+
+
+RULES = {
+    "a time zone that does not exist": ("Europe/Berlin", "Mars/Base", "time_zone: 'Mars/Base' is not a time zone"),
+    "29 February of another year": ("2008-03-01", "2010-02-29", "line 5"),
+    "29 February of another year as text": ("2008-03-01", '"2010-02-29"', "effective_from: '2010-02-29' is not a date"),
+    "an unknown kind of game": ('"placing"', '"battles"', "scope.kind: 'battles' is not a kind of game"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), RULES.values(), ids=RULES)
+def test_given_a_ruleset_that_cannot_be_when_checked_or_published_then_the_line_is_named(
+    old: str, new: str, message: str, db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    text = (SHIPPED / "catan-monthly-2008-03.toml").read_text(encoding="utf-8").replace('"2008-03"', '"mine"')
+    (tmp_path / "mine.toml").write_text(text.replace(old, new), encoding="utf-8")
+    checked = ratings("rules", "check", tmp_path / "mine.toml", db=db)
+    published = ratings("rules", "publish", tmp_path / "mine.toml", db=db)
+
+    assert (checked.exit_code, published.exit_code) == (1, 1)
+    assert message in checked.stdout
+    assert message in published.stderr
+    assert "mine" not in ratings("rules", "list", db=db).stdout

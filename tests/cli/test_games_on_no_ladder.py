@@ -1,0 +1,91 @@
+"""A game that no ladder will ever show is recorded, but not silently."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from list_games import game
+
+Ratings = Callable[..., Any]
+AT = "2010-05-01T20:00:00Z"
+SIDES = [{"player": "anna", "side": "red"}, {"player": "ben", "side": "blue"}]
+CASES = {
+    "a misspelled game": (game("g", AT, "anna ben", game="blue-maxx"), "no ruleset scores games of blue-maxx"),
+    "without its league": (
+        game("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
+        "youplay-bluemax needs its league",
+    ),
+    "of another kind": (
+        game("g", AT, "anna ben", game="blue-max", league="L"),
+        "youplay-bluemax scores games of kind battle, not placing",
+    ),
+    "without any label": (
+        game("g", AT, "anna ben", city=None, group=None),
+        "catan-elo needs its group; catan-monthly needs its city and group; catan-open needs its group; "
+        "catan-annual needs its city and group",
+    ),
+}
+FINE = {
+    "on all its ladders": game("g", AT, "anna ben"),
+    "on one of them": game("g", AT, "anna ben", city=None),
+    "not rated": game("g", AT, "anna ben", rated=False),
+}
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """A ledger with the shipped rulesets."""
+    assert ratings("init", db=str(tmp_path / "ratings.db")).exit_code == 0
+    return str(tmp_path / "ratings.db")
+
+
+@pytest.mark.parametrize("command", [("import", "-"), ("record",), ("import", "-", "--format", "json")])
+@pytest.mark.parametrize(("event", "reason"), CASES.values(), ids=CASES)
+def test_given_a_game_that_is_on_no_ladder_when_recorded_then_it_is_told_why(
+    event: dict[str, Any], reason: str, command: tuple[str, ...], db: str, ratings: Ratings
+) -> None:
+    told = ratings(*command, db=db, input=json.dumps(event))
+
+    assert (told.exit_code, told.stderr) == (0, f"note: on no ladder, such as g: {reason}\n")
+    assert "1 appended" in told.stdout or json.loads(told.stdout)["appended"] == 1
+
+
+@pytest.mark.parametrize("event", FINE.values(), ids=FINE)
+def test_given_a_game_that_some_ladder_is_for_when_recorded_then_nothing_is_noted(
+    event: dict[str, Any], db: str, ratings: Ratings
+) -> None:
+    told = ratings("import", "-", db=db, input=json.dumps(event))
+
+    assert (told.exit_code, told.stderr) == (0, "")
+
+
+def test_given_many_games_when_imported_then_each_reason_is_told_once_and_not_where_one_is_refused(
+    db: str, ratings: Ratings
+) -> None:
+    lines = [json.dumps(game(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
+    bad = json.dumps(game("bad", AT, "anna anna"))
+
+    assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
+    assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == (
+        "note: on no ladder, such as g0: no ruleset scores games of go\n"
+    )
+    assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == ""
+
+
+def test_given_one_game_when_it_is_asked_for_then_all_that_is_recorded_of_it_is_shown(
+    db: str, ratings: Ratings
+) -> None:
+    sides = [{**SIDES[0], "units": 3, "units_lost": 1, "score": 40, "kills": 1}, {**SIDES[1], "units_lost": 1}]
+    event = game("b-1", AT, "anna ben", game="blue-max", kind="battle", league="L", participants=sides)
+    ratings("record", db=db, input=json.dumps(event))
+
+    lines = [line.split() for line in ratings("games", "b-1", db=db).stdout.splitlines()]
+    assert ["league", "L"] in lines
+    assert lines[-3:] == [
+        ["player", "kills", "score", "side", "units", "units_lost"],
+        ["anna", "1", "40", "red", "3", "1"], ["ben", "blue", "1"],
+    ]  # fmt: skip
+    assert "anna (red), ben (blue)" not in ratings("games", db=db).stdout.splitlines()[0]
+    assert "ben (blue), anna (red)" in ratings("games", db=db).stdout

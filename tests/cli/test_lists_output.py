@@ -1,0 +1,321 @@
+"""Monthly, open and annual lists on the command line: who is on them, why, and what a correction does to them."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, YEAR, entered, events
+from sqlalchemy import create_engine, make_url, text
+
+Ratings = Callable[..., Any]
+
+# the last microsecond of March 2010 in Berlin, and the first of April
+LAST, FIRST = "2010-03-31T21:59:59.999999Z", "2010-03-31T22:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lists")
+    entered(str(folder / "ratings.db"), folder, events())
+    return folder / "ratings.db"
+
+
+@pytest.fixture
+def db(made: Path, tmp_path: Path) -> str:
+    """A ledger with these events."""
+    return str(shutil.copy(made, tmp_path / "ratings.db"))
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that sets the clock."""
+
+    def set_clock(moment: str) -> None:
+        since_1970 = datetime.fromisoformat(moment) - datetime.fromisoformat("1970-01-01T00:00:00Z")
+        monkeypatch.setattr("ledger.clock.now", lambda: since_1970 // timedelta(microseconds=1))
+
+    return set_clock
+
+
+def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
+    result = ratings(*arguments, "--format", "json", db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return dict(json.loads(result.stdout))
+
+
+def rows(ratings: Ratings, db: str, ladder: str, *members: str, axes: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+    """Some members of each row of a list."""
+    found = read(ratings, db, "standings", ladder, *axes)["rows"]
+    return [tuple(row[member] for member in members) for row in found]
+
+
+def names(ratings: Ratings, db: str, *options: str) -> list[str]:
+    return [row["list"] for row in read(ratings, db, "lists", *options)["rows"]]
+
+
+def test_given_games_when_lists_are_listed_then_there_is_one_for_each_city_group_month_and_year(
+    db: str, ratings: Ratings
+) -> None:
+    assert names(ratings, db) == [
+        YEAR, KNIGHTS_YEAR,
+        "catan-monthly/7/basic/2010-01", "catan-monthly/7/basic/2010-02", MARCH, KNIGHTS_MARCH,
+        "catan-open/basic/2010-01", "catan-open/basic/2010-02", OPEN_MARCH, "catan-open/cities-knights/2010-03",
+    ]  # fmt: skip
+
+
+def test_given_filters_when_lists_are_listed_then_only_those_of_the_period_and_of_what_was_played_or_known(
+    db: str, ratings: Ratings
+) -> None:
+    known = read(ratings, db, "lists")["known_at"]
+
+    assert names(ratings, db, "--period", "2010") == names(ratings, db)
+    assert names(ratings, db, "--period", "2011") == []
+    assert names(ratings, db, "--period", "2010-03") == [
+        MARCH, KNIGHTS_MARCH, OPEN_MARCH, "catan-open/cities-knights/2010-03",
+    ]  # fmt: skip
+    assert names(ratings, db, "--period", "2010-04") == []
+    assert names(ratings, db, "--as-of", "2010-01-31") == [
+        YEAR, "catan-monthly/7/basic/2010-01", "catan-open/basic/2010-01",
+    ]  # fmt: skip
+    assert names(ratings, db, "--known-at", str(known - len(events()))) == []
+
+
+def test_given_lists_when_listed_then_rows_say_how_many_are_on_them_and_ranked(db: str, ratings: Ratings) -> None:
+    found = {row["list"]: row for row in read(ratings, db, "lists")["rows"]}
+
+    assert found[MARCH] == {
+        "list": MARCH, "period": "2010-03", "state": "closed", "players": 6, "ranked": 3, "games": 8,
+        "ruleset": "catan-monthly@2008-03",
+    }  # fmt: skip
+    assert (found[KNIGHTS_YEAR]["players"], found[KNIGHTS_YEAR]["ranked"]) == (2, 1)
+    table = ratings("lists", db=db).stdout.splitlines()
+    assert table[0].split() == ["list", "state", "players", "ranked", "games"]
+    assert [line.split() for line in table if line.startswith(MARCH)] == [[MARCH, "closed", "6", "3", "8"]]
+    assert list(csv.DictReader(io.StringIO(ratings("lists", "--format", "csv", db=db).stdout)))[4]["list"] == MARCH
+
+
+@pytest.mark.parametrize(("moment", "state"), [(LAST, "open"), (FIRST, "closed")])
+def test_given_the_end_of_a_month_when_lists_are_listed_then_it_closes_at_midnight_in_berlin(
+    moment: str, state: str, db: str, ratings: Ratings, at: Callable[[str], None]
+) -> None:
+    at(moment)
+
+    found = {row["list"]: row["state"] for row in read(ratings, db, "lists")["rows"]}
+    assert (found["catan-monthly/7/basic/2010-02"], found[MARCH], found[OPEN_MARCH]) == ("closed", state, state)
+    assert found[YEAR] == "open"
+
+
+@pytest.mark.parametrize(
+    ("moment", "told"),
+    [
+        ("2010-02-28T22:59:59.999999Z", "The period of this list has not begun."),
+        ("2010-02-28T23:00:00Z", "The period of this list still runs."),
+        (LAST, "The period of this list still runs."),
+        (FIRST, None),
+    ],
+)
+@pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH])
+def test_given_a_month_when_its_standings_are_read_then_they_say_whether_it_still_runs(
+    ladder: str, moment: str, told: str | None, db: str, ratings: Ratings, at: Callable[[str], None]
+) -> None:
+    at(moment)
+
+    found = read(ratings, db, "standings", ladder)
+    assert found.get("open") is (True if told else None)
+    assert [row["rank"] for row in found["rows"]] == [1, 1, 3, None, None, None]
+    lines = ratings("standings", ladder, db=db).stdout.splitlines()
+    assert [line for line in lines if "period of this list" in line] == ([told] if told else [])
+
+
+@pytest.mark.parametrize("ladder", ["catan-monthly/7/basic/2999-12", "catan-annual/9/new/9999", "catan-open/x/2999-01"])
+def test_given_a_period_of_the_future_when_its_standings_are_read_then_it_is_empty_and_has_not_begun(
+    ladder: str, db: str, ratings: Ratings
+) -> None:
+    found = read(ratings, db, "standings", ladder)
+    table = ratings("standings", ladder, db=db)
+
+    assert (found["open"], found["games"], found["rows"]) == (True, 0, [])
+    assert (table.exit_code, table.stderr) == (0, "Nobody is on this ladder.\n")
+    assert "The period of this list has not begun." in table.stdout
+
+
+def test_given_a_month_when_its_standings_are_read_as_json_then_gold_stands_beside_exact_means(
+    db: str, ratings: Ratings
+) -> None:
+    members = ("rank", "player", "points", "games", "qualified", "gold")
+
+    assert rows(ratings, db, MARCH, *members) == [
+        (1, "anna", "27/7", 7, True, 2), (1, "ben", "27/7", 7, True, 2), (3, "cleo", "13/7", 7, True, 1),
+        (None, "fay", "3", 1, False, 0), (None, "dora", "1", 6, False, 0), (None, "gus", "1", 1, False, 0),
+    ]  # fmt: skip
+    assert all("gold" not in row for row in read(ratings, db, "standings", OPEN_MARCH)["rows"])
+    assert rows(ratings, db, OPEN_MARCH, *members[:5]) == rows(ratings, db, MARCH, *members[:5])
+
+
+def test_given_a_year_when_its_standings_are_read_as_json_then_the_places_stand_beside_their_sum(
+    db: str, ratings: Ratings
+) -> None:
+    """Months 1 and 3 only: 1 + 3 + 150 + 150 = 304. Everybody is ranked in the basic game, whatever his account."""
+    members = ("rank", "player", "points", "places")
+
+    assert rows(ratings, db, YEAR, *members) == [
+        (1, "cleo", "304", [1, 3, 150, 150]), (2, "anna", "451", [1, 150, 150, 150]),
+        (2, "ben", "451", [1, 150, 150, 150]), (4, "emil", "452", [2, 150, 150, 150]),
+    ]  # fmt: skip
+    assert rows(ratings, db, KNIGHTS_YEAR, *members) == [
+        (1, "anna", "452", [2, 150, 150, 150]), (None, "ben", "451", [1, 150, 150, 150]),
+    ]  # fmt: skip
+    before = ("--as-of", "2010-11-30")
+    assert rows(ratings, db, KNIGHTS_YEAR, "rank", "player", axes=before) == [(1, "ben"), (2, "anna")]
+
+
+def test_given_lists_when_read_as_csv_then_gold_and_places_are_columns_and_no_rank_is_empty(
+    db: str, ratings: Ratings
+) -> None:
+    month = ratings("standings", MARCH, "--format", "csv", db=db).stdout.splitlines()
+    year = ratings("standings", KNIGHTS_YEAR, "--format", "csv", db=db).stdout.splitlines()
+
+    assert month[:2] == [
+        "rank,player,points,games,qualified,points_exact,gold", "1,anna,3.857143,7,True,27/7,2",
+    ]  # fmt: skip
+    assert ",dora,1,6,False,1,0" in month
+    assert year == [
+        "rank,player,points,games,qualified,places",
+        "1,anna,452,7,True,2 150 150 150",
+        ",ben,451,7,False,1 150 150 150",
+    ]  # fmt: skip
+    assert "gold" not in ratings("standings", OPEN_MARCH, "--format", "csv", db=db).stdout
+
+
+def test_given_lists_when_read_as_tables_then_means_are_rounded_and_who_has_no_place_has_a_dash(
+    db: str, ratings: Ratings
+) -> None:
+    month = [line.split() for line in ratings("standings", MARCH, db=db).stdout.splitlines()]
+    year = [line.split() for line in ratings("standings", KNIGHTS_YEAR, db=db).stdout.splitlines()]
+
+    assert month[3:9] == [
+        ["rank", "player", "points", "games", "gold"], ["1", "anna", "3.86", "7", "2"], ["1", "ben", "3.86", "7", "2"],
+        ["3", "cleo", "1.86", "7", "1"], ["-", "fay", "3.00", "1"], ["-", "dora", "1.00", "6"],
+    ]  # fmt: skip
+    assert year[3:6] == [
+        ["rank", "player", "points", "games", "places"], ["1", "anna", "452", "7", "2", "150", "150", "150"],
+        ["-", "ben", "451", "7", "1", "150", "150", "150"],
+    ]  # fmt: skip
+    assert " ".join(year[-1]) == f"Why somebody has no rank (-): ratings explain PLAYER {KNIGHTS_YEAR}"
+
+
+def test_given_a_date_when_a_list_is_read_up_to_it_then_the_day_ends_in_berlin(db: str, ratings: Ratings) -> None:
+    """The game of 2010-02-28T23:30:00Z belongs to March, that of a microsecond before midnight to February."""
+
+    def games(ladder: str, day: str) -> int:
+        return int(read(ratings, db, "standings", ladder, "--as-of", day)["games"])
+
+    february = "catan-monthly/7/basic/2010-02"
+    assert (games(february, "2010-02-28"), games(MARCH, "2010-02-28")) == (2, 0)
+    assert (games(february, "2010-03-01"), games(MARCH, "2010-03-01")) == (2, 2)
+    assert (games(MARCH, "2010-03-07"), games(MARCH, "2010-12-31")) == (8, 8)
+
+
+@pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH, YEAR])
+def test_given_a_list_when_somebody_would_adjust_it_then_it_is_refused(ladder: str, db: str, ratings: Ratings) -> None:
+    result = ratings("adjust", ladder, "anna", "5", "--reason", "a gift", "--format", "json", db=db)
+
+    rejected = json.loads(result.stdout)["rejected"]
+    assert (result.exit_code, [problem["code"] for problem in rejected]) == (1, ["ladder-not-adjustable"])
+
+
+@pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH, YEAR, KNIGHTS_MARCH, "catan-monthly/7/basic/2999-12"])
+def test_given_a_list_when_its_books_are_read_then_they_sum_to_zero(ladder: str, db: str, ratings: Ratings) -> None:
+    found = read(ratings, db, "books", ladder)
+    amounts = {row["account"]: Fraction(row["amount"]) for row in found["accounts"]}
+
+    assert (found["sum"], sum(amounts.values())) == ("0", 0)
+    given = [Fraction(row["points"]) * row["games"] for row in read(ratings, db, "standings", ladder)["rows"]]
+    assert amounts["players"] == (0 if ladder == YEAR else sum(given))
+    assert amounts["minted"] == -amounts["players"]
+
+
+def changes(result: Any, ladder: str) -> dict[str, tuple[str | None, str | None]]:
+    """Points before and after by player, of what a command tells of one list."""
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["changes"]
+    return {row["player"]: (row["before"], row["after"]) for row in found if row["ladder"] == ladder}
+
+
+def test_given_a_game_when_voided_then_the_effects_on_all_its_lists_are_told_and_come_true(
+    db: str, ratings: Ratings
+) -> None:
+    """With six games each nobody has a place in March any more, and so none in the year for that month."""
+    told = ratings("void", "mar-7", "--reason", "unfair", "--format", "json", db=db)
+
+    month = {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
+    assert changes(told, MARCH) == changes(told, OPEN_MARCH) == month
+    assert changes(told, YEAR) == {
+        "cleo": ("304", "451"), "anna": ("451", None), "ben": ("451", None), "emil": ("452", "452"),
+    }  # fmt: skip
+    assert {player: points for player, points in rows(ratings, db, MARCH, "player", "points") if player in month} == {
+        player: after for player, (_, after) in month.items()
+    }
+    assert rows(ratings, db, YEAR, "player", "points") == [("cleo", "451"), ("emil", "452")]
+    back = ratings("reinstate", "mar-7", "--reason", "fair", "--format", "json", db=db)
+    assert changes(back, YEAR) == {
+        "cleo": ("451", "304"), "anna": (None, "451"), "ben": (None, "451"), "emil": ("452", "452"),
+    }  # fmt: skip
+
+
+def test_given_a_game_when_its_date_is_corrected_then_it_leaves_one_month_and_comes_into_another(
+    db: str, ratings: Ratings
+) -> None:
+    options = ("--at", "2010-04-07T20:00Z", "--reason", "wrong month", "--format", "json")
+    tried = ratings("correct", "mar-7", *options, "--dry-run", db=db)
+    done = ratings("correct", "mar-7", *options, db=db)
+
+    april = "catan-monthly/7/basic/2010-04"
+    assert changes(done, april) == changes(tried, april) == {
+        "anna": (None, "3"), "ben": (None, "3"), "cleo": (None, "1"),
+    }  # fmt: skip
+    assert changes(done, MARCH) == {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
+    assert rows(ratings, db, april, "player", "points") == [("anna", "3"), ("ben", "3"), ("cleo", "1")]
+
+
+STORED = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor * 2", "rank": "2"}
+
+
+def test_given_lists_when_rebuilt_then_gold_places_and_means_are_stored_and_verified(
+    store: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    entered(store, tmp_path, events())
+    assert ratings("rebuild", db=store).exit_code == 0
+    assert ratings("verify", db=store) == (0, "", "")
+    url = make_url(store)
+    engine = create_engine(url if url.drivername == "sqlite" else url.set(drivername="postgresql+psycopg"))
+    query = text("SELECT rank, player, points, points_units, scale, gold, places FROM live_standings "
+                 "WHERE ladder = :ladder ORDER BY ordinal")  # fmt: skip
+    with engine.begin() as connection:
+        month = connection.execute(query, {"ladder": MARCH}).all()
+        year = connection.execute(query, {"ladder": YEAR}).all()
+
+        assert [(row.rank, row.player, row.points_units, row.scale, row.gold) for row in month][:3] == [
+            (1, "anna", 27 * 60, 7 * 60, 2), (1, "ben", 27 * 60, 7 * 60, 2), (3, "cleo", 13 * 60, 7 * 60, 1),
+        ]  # fmt: skip
+        assert [float(row.points) for row in month][:3] == pytest.approx([27 / 7, 27 / 7, 13 / 7], rel=1e-12)
+        assert (year[0].rank, year[0].player, float(year[0].points), year[0].places) == (1, "cleo", 304, "1,3,150,150")
+    for column, value in STORED.items():
+        ladder = YEAR if column == "places" else MARCH
+        with engine.begin() as connection:
+            where = f"WHERE ladder = '{ladder}' AND ordinal = 1"
+            old = connection.execute(text(f"SELECT {column} FROM generation_standings {where}")).scalar()
+            connection.execute(text(f"UPDATE generation_standings SET {column} = {value} {where}"))
+        found = json.loads(ratings("verify", "--format", "json", db=store).stdout)["findings"]
+        assert [ladder in finding["message"] for finding in found] == [True], column
+        with engine.begin() as connection:
+            connection.execute(text(f"UPDATE generation_standings SET {column} = :old {where}"), {"old": old})
+    engine.dispose()
+    assert ratings("verify", db=store) == (0, "", "")

@@ -1,0 +1,185 @@
+"""`explain PLAYER LADDER`: what somebody began with, every game, and what the list makes of them."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from list_games import MARCH, SHIPPED, YEAR, events, game
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def filled(tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
+    """A function that makes a ledger of the shipped rulesets, other ruleset files, and events."""
+
+    def make(told: list[dict[str, Any]], *files: str) -> str:
+        db = str(tmp_path / "ratings.db")
+        assert ratings("init", db=db).exit_code == 0
+        for number, text in enumerate(files):
+            (tmp_path / f"{number}.toml").write_text(text, encoding="utf-8")
+            published = ratings("rules", "publish", tmp_path / f"{number}.toml", db=db)
+            assert published.exit_code == 0, published.stderr
+        added = ratings("import", "-", db=db, input="\n".join(map(json.dumps, told)))
+        assert added.exit_code == 0, added.stderr
+        return db
+
+    return make
+
+
+def read(ratings: Ratings, db: str, *arguments: str) -> Any:
+    """What a command prints as JSON."""
+    result = ratings(*arguments, "--format", "json", db=db)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def league(**params: str) -> str:
+    """A version of youplay-league with other parameters, in force from 1950 on."""
+    text = (SHIPPED / "youplay-league-1.toml").read_text(encoding="utf-8").partition("[params]")[0]
+    text = text.replace('version = "1"', 'version = "house"').replace("1900-01-01", "1950-01-01")
+    return text + "[params]\n" + "".join(f"{name} = {value}\n" for name, value in params.items())
+
+
+def gonzaga(game_id: str, day: int, result: str) -> dict[str, Any]:
+    """A game of a league."""
+    return game(game_id, f"2010-05-{day:02d}T20:00:00Z", result, game="gonzaga", league="L")
+
+
+def adjusted(ladder: str, player: str, points: str, day: int) -> dict[str, Any]:
+    """Points by decision."""
+    data = {"ladder": ladder, "player": player, "points": points, "reason": "three evenings late"}
+    return {"type": "points.adjusted", "occurred_at": f"2010-05-{day:02d}T12:00:00Z", "data": data}
+
+
+def test_given_running_points_when_explained_then_start_games_and_adjustments_sum_to_them(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    db = filled([*events(), adjusted("catan-elo/basic", "anna", "-30", 2)])
+    found = read(ratings, db, "explain", "anna", "catan-elo/basic")
+
+    counted = [Fraction(entry["change"]) for entry in found["games"] if entry["change"] is not None]
+    assert found["start"] == "1000"
+    assert Fraction(found["start"]) + sum(counted) == Fraction(found["points"])
+    (fine,) = [entry for entry in found["games"] if entry["game_id"] is None]
+    assert (fine["change"], fine["reason"]) == ("-30", "three evenings late")
+    table = ratings("explain", "anna", "catan-elo/basic", db=db).stdout
+    assert "-30  2010-05-02 14:00, three evenings late" in table
+
+
+def test_given_a_best_of_when_explained_then_the_games_that_give_nothing_are_marked(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    db = filled([gonzaga("g1", 1, "anna ben"), gonzaga("g2", 2, "ben anna"), gonzaga("g3", 3, "anna ben cleo"),
+                 adjusted("youplay-league/L", "anna", "-1", 4)], league(best_of="2"))  # fmt: skip
+    found = read(ratings, db, "explain", "anna", "youplay-league/L")
+
+    assert [(entry["game_id"], entry["change"], entry["why_not"]) for entry in found["games"]] == [
+        ("g1", "2", None), ("g2", "0", "not among the best"), ("g3", "6", None), (None, "-1", None),
+    ]  # fmt: skip
+    assert [(term["amount"], term["detail"]) for term in found["terms"]] == [
+        ("7", "of the best 2 of 3 games, with what was adjusted"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "mine", "others"),
+    [('"more wins"', "1", "more wins; ben 0"), ('"head-to-head"', "-1", "head-to-head; ben 1")],
+)
+def test_given_a_tie_break_when_explained_then_it_is_told_what_it_counted(
+    rule: str, mine: str, others: str, ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    """Given anna with one win, and ben who was before her whenever they met, when equal, then each is told both."""
+    told = [gonzaga("g1", 1, "cleo ben anna"), gonzaga("g2", 2, "anna cleo")]
+    db = filled(told, league(tie_break=rule))
+    found = read(ratings, db, "explain", "anna", "youplay-league/L")
+
+    assert [(term["term"], term["amount"], term["detail"]) for term in found["terms"]] == [
+        ("sum", "2", "of all games"), ("tie-break", mine, others),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("player", ["anna", "ben"])
+def test_given_a_least_number_of_games_when_explained_then_it_is_told_how_many_are_missing(
+    player: str, ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    db = filled([gonzaga("g1", 1, "anna ben")], league(min_games="3"))
+    found = read(ratings, db, "explain", player, "youplay-league/L")
+
+    assert (found["rank"], found["terms"][-1]["detail"]) == (None, "1 of 3 games; 2 are missing")
+
+
+def test_given_games_that_do_not_count_for_somebody_when_explained_then_each_is_there_with_its_reason(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    """In feb-1 dora took cleo's seat over, and neither of them gets points on a monthly list."""
+    db = filled(events())
+    february = "catan-monthly/7/basic/2010-02"
+
+    for player in ("cleo", "dora"):
+        found = read(ratings, db, "explain", player, february)
+        assert (found["rank"], found["points"], found["terms"]) == (None, None, [])
+        (only,) = found["games"]
+        assert (only["game_id"], only["change"]) == ("feb-1", None)
+        assert only["why_not"] == "catan-monthly@2008-03 counts neither player of a seat that changed hands"
+    assert "not counted: catan-monthly@2008-03 counts neither" in ratings("explain", "dora", february, db=db).stdout
+
+
+def test_given_an_earlier_moment_when_a_year_is_explained_then_the_account_of_that_moment_is_named(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    free = {"player": "cleo", "account": "free"}
+    change = {"type": "player.account_changed", "occurred_at": "2010-03-20T12:00:00Z", "data": free}
+    ck = [game(f"c{day}", f"2010-03-{day:02d}T20:00:00Z", "cleo ben", group="cities-knights") for day in range(1, 8)]
+    db = filled([*ck, change])
+
+    def why(*axes: str) -> Any:
+        return read(ratings, db, "explain", "cleo", "catan-annual/7/cities-knights/2010", *axes)["terms"][-1]["detail"]
+
+    assert why() == "a free account at the end of the year, not a premium one"
+    assert why("--as-of", "2010-03-31") == "a free account at that time, not a premium one"
+
+
+def test_given_a_game_with_the_id_of_a_player_when_explained_then_an_option_decides(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    db = filled([gonzaga("anna", 1, "anna ben")])
+
+    assert read(ratings, db, "explain", "anna", "youplay-league/L")["game_id"] == "anna"
+    assert read(ratings, db, "explain", "anna", "youplay-league/L", "--player")["points"] == "2"
+    told = ratings("explain", "nobody", "youplay-league/L", "--player", db=db)
+    assert (told.exit_code, told.stdout) == (1, "")
+
+
+def test_given_an_annual_list_when_its_history_is_asked_for_then_it_refers_to_the_months(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    db = filled(events())
+
+    assert read(ratings, db, "history", "cleo", YEAR)["rows"] == []
+    assert ratings("history", "cleo", YEAR, db=db).stderr == (
+        f"{YEAR} sums places of months; see: ratings explain cleo {YEAR}\n"
+    )
+    assert f"ratings explain cleo {MARCH}" in ratings("history", "cleo", MARCH, db=db).stdout
+
+
+def test_given_an_account_when_changed_then_the_ranks_that_it_moves_are_told_though_no_points_change(
+    ratings: Ratings, filled: Callable[..., str]
+) -> None:
+    """In Cities & Knights ben is before anna, but his account is free at the end of the year."""
+    db = filled(events())
+    options = ("--at", "2010-12-30T12:00:00Z", "--dry-run")
+    told = read(ratings, db, "player", "account", "ben", "premium", *options)["changes"]
+
+    assert [(row["player"], row["change"], row["rank"]) for row in told] == [
+        ("anna", "0", [1, 2]), ("ben", "0", [None, 1]),
+    ]  # fmt: skip
+    table = ratings("player", "account", "ben", "premium", *options, db=db).stdout.splitlines()
+    assert [line.split() for line in table[-3:]] == [
+        ["player", "before", "change", "after", "rank"],
+        ["anna", "452", "0", "452", "1", "→", "2"],
+        ["ben", "451", "0", "451", "-", "→", "1"],
+    ]
