@@ -21,14 +21,16 @@ check: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-evidence: $(VENV)/ready  ## the fault tests, at length: killed processes, full disks, damaged files, concurrent writers
-	$(VENV)/bin/pytest tests/faults --length long --timeout 3600
+evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, concurrent writers, random histories
+	$(VENV)/bin/pytest tests/faults $(ORACLES) --length long --timeout 3600
 
 docs: $(VENV)/ready  ## write the reference pages again from the code
 	$(VENV)/bin/python scripts/make_docs.py
 
 golden: $(VENV)/ready  ## write the golden files again; read the difference before it is committed
 	$(VENV)/bin/pytest -q tests/projections/test_rule_contract.py --write-golden
+
+ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_month_lists.py
 
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock

@@ -139,7 +139,7 @@ def test_files_shown_on_the_pages_are_accepted(ratings: Callable[..., Any], tmp_
     assert ratings("init", db=database).exit_code == 0
     shown = [*(("game.jsonl", text) for text in blocks("importing.md", "json")),
              *(("games.csv", text) for text in blocks("importing.md", "csv"))]  # fmt: skip
-    assert len(shown) == 3
+    assert len(shown) == 5
     for name, text in shown:
         (tmp_path / name).write_text(text, encoding="utf-8")
         done = ratings("import", "--dry-run", tmp_path / name, db=database)

@@ -1,0 +1,165 @@
+"""The pages of docs/systems: they say what the shipped rulesets say, and the numbers in their prose are computed here.
+
+Their commands are run with those of all other pages, by test_readme.py.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_blocks import refreshed
+from make_docs import ROOT, pages_with_commands
+
+from projections.rulesets import shipped
+
+FOLDER = ROOT / "docs" / "systems"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}
+RULESETS = [tomllib.loads(text) for text in shipped()]
+# the worked examples of the sources, as the pages show them
+CHECKS = {
+    "contribution-pool": {
+        "1st of 2    1160", "2nd of 2     840", "1st of 3    1230", "2nd of 3     970", "3rd of 3     800",
+        "1st of 4    1275", "2nd of 4    1055", "3rd of 4     910", "4th of 4     760", "1000 +323 = 1323",
+        "1000 +123 = 1123", "1000 -17 = 983", "1000 -150 = 850", "1000 -280 = 720", "burned 1.", "601 s, more than 600",
+    },
+    "ante-pool": {
+        "Richie: 95 +7 = 102", "40 % of the pot of 39", "15.6 rounded down", "25 % of the pot of 38",
+        "9.5 rounded down",
+    },
+    "catan-elo": {"A: 1200 +8 = 1208", "B: 1000 +5 = 1005", "C: 1400 -13 = 1387", "gus: 1000 +4", "hal: 1000 -4"},
+    "catan-lists": {
+        "+1.5", "   1  ben       3.57      7     2", "   3  cleo      2.14      7     1", "304     21  1 3 150 150",
+        "played 2010-02-28 23:30 UTC", "6 of 7 games", "3 golden",
+    },
+    "league-points": {"A: 0 +20 = 20", "B: 0 +9 = 9", "D: 0 +2 = 2", "A: 20 +12 = 32", "B: 9 +4 = 13", "20/3"},
+    "blue-max": {
+        "W1: 0 +7 = 7", "W2: 0 +5 = 5", "W3: 0 +4 = 4", "W1: 0 +5 = 5", "W2: 0 +4 = 4", "W3: 0 +2 = 2", "D2: 0 +2 = 2",
+        "D1: 0 -1 = -1", "W1: 0 +1 = 1", "D1: 0 0 = 0", "tactical victory of four", "tactical victory of three",
+    },
+    "wooden-ships": {
+        "+3  victory: 20 game points against 10", "+4  overwhelming victory: 20 game points against 10",
+        "+4  overwhelming victory: 21 game points against 10",
+    },
+    "italia-2010": {"+445.9 = 445.9", "198.9", "87.1", "53.3", "22.1", "11.7", "6.5", "+149.8", "+113.4", "+32.2"},
+    "club-catan-elo": {"minted 0.736307", "anna: 1000 +32 = 1032"},
+}  # fmt: skip
+
+
+def test_every_shipped_ruleset_has_its_page_and_the_index_leads_to_all() -> None:
+    index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert {name for name in PAGES if f"]({name}.md)" not in index} == set()
+    assert {data["id"] for data in RULESETS if f"`{data['id']}`" not in index} == set()
+    assert {path.name for path in FOLDER.glob("*.md")} - {"README.md"} == {
+        page.name for page in pages_with_commands() if page.parent == FOLDER
+    }
+
+
+def page_of(ruleset_id: str) -> str:
+    """The page that names the ladders of a ruleset."""
+    (page,) = [text for text in PAGES.values() if re.search(rf"^\| `{ruleset_id}(/[^`]*)?`", text, re.MULTILINE)]
+    return page
+
+
+@pytest.mark.parametrize("data", RULESETS, ids=lambda data: f"{data['id']}@{data['version']}")
+def test_a_page_names_versions_rules_and_everything_that_is_assumed(data: dict[str, Any]) -> None:
+    page = page_of(data["id"])
+    assert f"`{data['rule']}`" in page
+    assert f"`{data['id']}@{data['version']}`" in page or f"`{data['version']}`" in page
+    assert {key for key in data["assumed"] if f"`{key}" not in page} == set()
+
+
+@pytest.mark.parametrize(
+    ("page", "ruleset_id", "table"),
+    [
+        ("contribution-pool", "galactic-points", "contributions"),
+        ("ante-pool", "b5-league", "shares"),
+        ("catan-lists", "catan-monthly", "points"),
+        ("catan-lists", "catan-open", "points"),
+    ],
+)
+def test_tables_are_those_of_the_shipped_rulesets(page: str, ruleset_id: str, table: str) -> None:
+    for data in RULESETS:
+        if data["id"] == ruleset_id:
+            for players, row in data["params"][table].items():
+                assert row == (row_of(page, players) or column_of(page, players))[: len(row)]
+
+
+def row_of(page: str, first: str) -> list[int]:
+    """The numbers of the first row of a page that begins with this cell, or with it and `or more`."""
+    found = re.search(rf"^\| {first}( or more)? \|([\d |]+)\|$", PAGES[page], re.MULTILINE)
+    return [int(cell) for cell in found[2].split("|") if cell.strip()] if found else []
+
+
+def column_of(page: str, head: str) -> list[int]:
+    """The numbers of the column with this head in the first table of a page whose rows are places."""
+    header, *lines = re.findall(r"^\| (?:place|\d\w\w) \|.*$", PAGES[page], re.MULTILINE)
+    number = [cell.split()[0] for cell in header.strip("|").split("|")].index(head)
+    cells = [line.strip("|").split("|")[number].strip() for line in lines]
+    return [int(cell) for cell in cells if cell]
+
+
+def test_the_table_of_league_points_follows_from_the_formula() -> None:
+    for n in range(2, 9):
+        assert column_of("league-points", str(n)) == [(n - k) * (n - k + 1) for k in range(1, n + 1)]
+
+
+@pytest.mark.parametrize("page", CHECKS)
+def test_the_examples_of_the_source_are_on_the_page(page: str) -> None:
+    assert {text for text in CHECKS[page] if text not in PAGES[page]} == set()
+
+
+def test_no_page_is_without_such_examples() -> None:
+    assert CHECKS.keys() == PAGES.keys()
+
+
+Ratings = Callable[..., Any]
+
+
+def asked(ratings: Ratings, db: str, *arguments: object) -> Any:
+    done = ratings(*arguments, "--format", "json", db=db)
+    assert done.exit_code == 0, done
+    return json.loads(done.stdout)
+
+
+def test_the_fall_of_who_always_loses_is_that_of_the_page(ratings: Ratings, tmp_path: Path) -> None:
+    """Given games of five newcomers and one who is always last, when replayed, then he falls as the page says."""
+    fall = next(block.split() for block in re.findall(r"```text\n([\d ]+)\n```", PAGES["ante-pool"]))
+    db, games = str(tmp_path / "ratings.db"), tmp_path / "games.jsonl"
+    with games.open("w", encoding="utf-8") as file:
+        for number in range(30):
+            players = [{"player": f"p{number}-{power}", "power": power, "influence": 0} for power in range(1, 5)]
+            players[0]["vp"] = 3
+            game = {"game_id": f"g-{number}", "game": "babylon5", "kind": "b5", "season": "2010-1",
+                    "participants": [*players, {"player": "loser", "power": 0, "influence": 0}]}  # fmt: skip
+            event = {"type": "game.recorded", "occurred_at": f"2010-02-01T12:{number:02d}:00Z", "data": game}
+            file.write(json.dumps(event) + "\n")
+    assert ratings("init", db=db).exit_code == 0
+    asked(ratings, db, "import", games)
+    rows = asked(ratings, db, "history", "loser", "b5-league/2010-1")["rows"]
+    assert ["100", *(row["after"] for row in rows)] == [*fall, *[fall[-1]] * (31 - len(fall))]
+
+
+def test_the_readings_of_no_break_are_those_of_the_page(ratings: Ratings, tmp_path: Path) -> None:
+    """Given the game of the page, when each reading scores it, then its row has these points."""
+    table = re.findall(r"^\| `(\w+)`: .*?\|(.*)\|$", PAGES["italia-2010"], re.MULTILINE)
+    assert len(table) == 5
+    (ruleset,) = re.findall(r'^```toml title="[^"]+"\n(.*?)^```$', PAGES["italia-2010"], re.DOTALL | re.MULTILINE)
+    (game,) = re.findall(r'^```json title="no-break.json"\n(.*?)^```$', PAGES["italia-2010"], re.DOTALL | re.MULTILINE)
+    db = str(tmp_path / "ratings.db")
+    assert ratings("init", db=db).exit_code == 0
+    assert ratings("record", "--at", "2010-06-03T20:00Z", db=db, input=game).exit_code == 0
+    for name, cells in table:
+        (tmp_path / f"{name}.toml").write_text(ruleset.replace("pct_add", name), encoding="utf-8")
+        assert ratings("rules", "publish", tmp_path / f"{name}.toml", db=db).exit_code == 0
+        rows = asked(ratings, db, "standings", "italia-2010/open", "--rules", f"italia-2010@{name}")["rows"]
+        assert [Fraction(row["points"]) for row in rows] == [Fraction(cell.strip()) for cell in cells.split("|")]
+
+
+def test_the_commands_beside_the_worked_year_run(tmp_path: Path) -> None:
+    page = ROOT / "examples" / "catan-year" / "README.md"
+    assert refreshed(page, tmp_path, ROOT) == page.read_text(encoding="utf-8")
