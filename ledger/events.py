@@ -85,6 +85,28 @@ class LeagueCreated(Members):
     version: Text | None = None  # of the game
 
 
+class LeagueJoined(Members):
+    """Somebody subscribes to a league."""
+
+    league: Label
+    player: PlayerId
+
+
+class ScheduledGame(Members):
+    """A game of a league before it is played: its players in the order of their seats."""
+
+    game_id: GameId
+    seats: Annotated[list[PlayerId], Field(min_length=2, max_length=8)]
+
+
+class LeagueScheduled(Members):
+    """The games of a league, drawn by a seed."""
+
+    league: Label
+    seed: Text
+    games: Annotated[list[ScheduledGame], Field(min_length=1, max_length=100)]
+
+
 def _date(text: str) -> str:
     try:
         if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text):
@@ -172,6 +194,10 @@ def _game(data: dict[str, Any]) -> str:
     return f"game:{data['game_id']}"
 
 
+def _league(data: dict[str, Any]) -> str:
+    return f"league:{data['league']}"
+
+
 TYPES = {
     "player.registered": EventType(1, PlayerRegistered, _player),
     "player.account_changed": EventType(1, PlayerAccountChanged, _player),
@@ -184,7 +210,9 @@ TYPES = {
     "event.voided": EventType(1, EventVoided, lambda data: f"event:{data['id']}"),
     "points.adjusted": EventType(1, PointsAdjusted, _player),
     "ruleset.published": EventType(1, Ruleset, lambda data: f"ruleset:{data['id']}"),
-    "league.created": EventType(1, LeagueCreated, lambda data: f"league:{data['league']}"),
+    "league.created": EventType(1, LeagueCreated, _league),
+    "league.joined": EventType(1, LeagueJoined, _league),
+    "league.scheduled": EventType(1, LeagueScheduled, _league),
 }
 
 

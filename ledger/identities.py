@@ -89,3 +89,16 @@ def meeting(candidates: Iterable[Known], events: Events, some: set[str], others:
             if players & some and players & others:
                 return str(event.data["game_id"])
     return None
+
+
+def finished_games(candidates: Iterable[Known], events: Events, ids: set[str]) -> list[int]:
+    """When the live games ended that somebody finished, in order; `candidates` are all events that may tell of one."""
+    named = {event.data["game_id"] for event in candidates if event.type in ("game.recorded", "game.corrected")}
+    games = [live_game(events.about(f"game:{game_id}")) for game_id in named]
+    return sorted(
+        game.occurred_at
+        for game in games
+        if game is not None and not game.voided and not game.data.get("aborted", False)
+        for participant in game.data["participants"]
+        if participant["player"] in ids and participant.get("status", "finished") == "finished"
+    )

@@ -1,19 +1,22 @@
 """Whether a new event fits what the log holds and what waits before it: lines of corrections, identities, ladders."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
+from ledger import leagues
 from ledger.canonical import parse_object
 from ledger.events import Draft, corrected_game
-from ledger.identities import identities, meeting, players_of
-from ledger.lineage import Batch, Both, Events, Known, is_live, refuse_stale, superseded, taken_back
+from ledger.identities import finished_games, identities, meeting, players_of
+from ledger.lineage import Batch, Both, Events, Known, refuse_stale, superseded, taken_back
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store import Head, Log, changes_behind, head, read_naming
 
 # other people's events that can change what is said of one's own
-WATCHED = ("player.renamed", "event.voided", "ruleset.published", "league.created")
+WATCHED = ("player.renamed", "event.voided", "ruleset.published", *sorted(leagues.TYPES))
+# what depends on more than that, so that it is judged again whatever others appended
+FAR_REACHING = frozenset({"player.renamed", "event.voided", "league.created", "league.joined"})
 
 
 class Ladders(Protocol):
@@ -60,6 +63,7 @@ class Judge:
         self._events = Both(Log(connection), waiting)
         self._identities = identities(connection, self.seen)
         self._ladders = self._ladders_of(connection)
+        self._leagues: dict[str, leagues.League | None] = {}
 
     def judge(self, draft: Draft, data: dict[str, Any]) -> str | None:
         """The id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
@@ -69,7 +73,7 @@ class Judge:
             corrected, played_at = corrected_game(data, game.occurred_at)
             self._new("game.recorded", played_at, corrected)
         elif draft.type == "game.reinstated" and game is not None:
-            self._identities.refuse_game(game.data)
+            self._refuse_game(game.data)
         elif draft.type == "event.voided":
             self._void(data["id"])
         elif draft.type != "game.voided":
@@ -82,8 +86,8 @@ class Judge:
         """Under the lock: what speaks against drafts since others appended behind what was seen."""
         others = before.position != self.seen
         self._outdated |= others and changes_behind(connection, self.seen, WATCHED)
-        renames = any(draft.type in ("player.renamed", "event.voided") for _, draft in fresh)
-        if not (self._outdated or (others and renames)):
+        far_reaching = any(draft.type in FAR_REACHING for _, draft in fresh)
+        if not (self._outdated or (others and far_reaching)):
             return []
         refused = []
         batch = Batch()
@@ -98,11 +102,11 @@ class Judge:
     def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """An event, or a game as it is corrected, comes into force."""
         if type_name == "game.recorded":
-            self._identities.refuse_game(data)
-        if type_name == "player.renamed":
+            self._refuse_game(data)
+        elif type_name == "player.renamed":
             self._rename(data["player"], data["new_player"])
-        if type_name == "league.created":
-            self._refuse_league(data["league"])
+        elif type_name in leagues.TYPES:
+            data = self._league_step(type_name, data)
         self._ladders.admit(type_name, occurred_at, data)
 
     def _void(self, event_id: str) -> None:
@@ -110,14 +114,35 @@ class Judge:
         if not was_live:
             self._new(root.type, root.occurred_at, root.data)
             return
+        if root.type in leagues.TYPES:
+            self._leagues.clear()
+            leagues.refuse_taken_back(self._events, root)
         self._ladders.release(root.type, root.data)
         if root.type == "player.renamed":
             self._identities.remove(root.data["player"])
 
-    def _refuse_league(self, league: str) -> None:
-        for event in self._events.about(f"league:{league}"):
-            if is_live(self._events, event.event_id):
-                raise Refused("league-exists", f"the league {shown(league)} is created already, by {event.event_id}")
+    def _refuse_game(self, game: Mapping[str, Any]) -> None:
+        self._identities.refuse_game(game)
+        if (name := game.get("league")) is not None:
+            if name not in self._leagues:
+                self._leagues[name] = leagues.league_of(self._events, name)
+            if (league := self._leagues[name]) is not None:
+                leagues.refuse_game(league, game, self._identities.current)
+
+    def _league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+        """The event with what the ladders need to know of it: the league's game, when somebody finished games."""
+        name = data["league"]
+        self._leagues.clear()
+        if type_name == "league.created":
+            leagues.refuse_created(self._events, name, self._naming({name}))
+            return data
+        league = leagues.known_league(self._events, name)
+        if type_name == "league.scheduled":
+            leagues.refuse_schedule(self._events, league, data["games"])
+            return data
+        leagues.refuse_joined(league, data["player"], self._identities.current)
+        ids = self._identities.ids(data["player"])
+        return data | {"game": league.game, "finished": finished_games(self._naming(ids), self._events, ids)}
 
     def _rename(self, player: str, new_player: str) -> None:
         self._identities.refuse_rename(player, new_player)
@@ -131,6 +156,7 @@ class Judge:
                 f"{shown(player)} and {shown(new_player)} met in {shown(game_id)}, so they are two people; if that "
                 "game is wrong, correct it first",
             )
+        leagues.refuse_one_person(self._events, named, others)
         self._identities.add(player, new_player)
 
     def _naming(self, names: set[str]) -> Iterator[Known]:

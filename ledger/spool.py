@@ -18,7 +18,7 @@ from ledger.store import known_event
 
 _COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by, supersedes"
 # games are found by their ids, which saves an index of all of them
-_FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type = 'league.created')"
+_FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type LIKE 'league.%')"
 
 
 class Waiting(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ledger.rejections import CODES
+from ledger.scheduling import draw
 from projections import registry
 from projections.rules.pairwise_elo import RULE
 
@@ -88,6 +89,23 @@ def adjusted(ladder: str, points: str) -> bytes:
 def created(**members: Any) -> bytes:
     """A created league as one line."""
     return line(type="league.created", data={"league": "L1", "game": "chess", "players_per_game": 2, **members})
+
+
+def joined(player: str, **members: Any) -> bytes:
+    """Somebody in the league as one line."""
+    return line(type="league.joined", data={"league": "L1", "player": player, **members})
+
+
+def scheduled(seed: str, games: int = 56) -> bytes:
+    """The first so many games of the league, drawn with a seed, as one line."""
+    drawn = draw(list("abcdefgh"), 2, seed)
+    told = [{"game_id": f"L1-{number}", "seats": seats} for number, seats in enumerate(drawn[:games])]
+    return line(type="league.scheduled", data={"league": "L1", "seed": seed, "games": told})
+
+
+def full(*more: bytes) -> bytes:
+    """A league with all its players, and what comes then."""
+    return lines(created(), *map(joined, "abcdefgh"), *more)
 
 
 def lines(*events: bytes) -> bytes:
@@ -196,6 +214,15 @@ CASES = {
     "partition-changed": Case(ruleset() + b"\n" + ruleset(version="2", partition={"by": ["city"]})),
     "ladder-not-adjustable": Case(adjusted("catan-monthly/7/basic/2010-03", "5")),
     "league-exists": Case(lines(created(), created(players_per_game=4))),
+    "league-unknown": Case(joined("anna")),
+    "league-joined": Case(lines(created(), joined("anna"), joined("anna").replace(b"12:00", b"13:00"))),
+    "league-full": Case(full(joined("i"))),
+    "league-not-full": Case(lines(created(), joined("a"), scheduled("x"))),
+    "league-scheduled": Case(full(scheduled("x"), scheduled("y"))),
+    "bad-schedule": Case(full(scheduled("x", 55))),
+    "not-active": Case(lines(created(game="cartagena"), joined("anna"))),
+    "not-scheduled": Case(lines(created(game="catan"), game(league="L1"))),
+    "not-as-scheduled": Case(lines(created(), game(league="L1"))),
     "game-unknown": Case(corrected("g-9")),
     "game-voided": Case(lines(about("game.voided", "g-1"), corrected("g-1"))),
     "game-live": Case(about("game.reinstated", "g-1")),
@@ -265,6 +292,8 @@ LINES = {
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2,
+    "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,
+    "not-active": 2, "not-scheduled": 2, "not-as-scheduled": 2,
 }  # fmt: skip
 
 

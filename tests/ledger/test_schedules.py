@@ -1,0 +1,51 @@
+"""The shipped schedules: balanced for every number of players per game, and for whoever is drawn for which number."""
+
+import random
+from collections import Counter
+from itertools import combinations
+
+import pytest
+
+from ledger.scheduling import SIZES, draw, schedule
+
+PLAYERS = list("abcdefgh")
+GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
+GAMES_EACH = {2: 14, 3: 9, 4: 16, 5: 25, 6: 18, 7: 21, 8: 16}
+SEATS_EACH = {2: 7, 3: 3, 4: 4, 5: 5, 6: 3, 7: 3, 8: 2}
+MEETINGS = {2: {2}, 3: {2, 3}, 4: {6, 7}, 5: {14, 15}, 6: {12, 13}, 7: {18}, 8: {16}}
+# how often each set of players meets that does: once where there are more sets than games
+OF_A_SET = {2: 2, 3: 1, 4: 1, 5: 1, 6: 1, 7: 3, 8: 16}
+
+
+def refuse_unbalanced(games: list[list[str]], size: int) -> None:
+    """Fails where a schedule has not the properties that the league promises."""
+    assert (len(games), {len(game) for game in games}, {len(set(game)) for game in games}) == (
+        GAMES[size], {size}, {size},
+    )  # fmt: skip
+    seats = Counter((player, seat) for game in games for seat, player in enumerate(game))
+    assert {seats[player, seat] for player in PLAYERS for seat in range(size)} == {SEATS_EACH[size]}
+    assert sum(seats.values()) == 8 * GAMES_EACH[size]
+    pairs = Counter(frozenset(pair) for game in games for pair in combinations(game, 2))
+    assert {pairs[frozenset(pair)] for pair in combinations(PLAYERS, 2)} == MEETINGS[size]
+    assert set(Counter(frozenset(game) for game in games).values()) == {OF_A_SET[size]}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_given_a_number_of_players_when_scheduled_then_seats_meetings_and_sets_are_balanced(size: int) -> None:
+    refuse_unbalanced([[PLAYERS[number] for number in game] for game in schedule(size)], size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_given_a_thousand_seeds_when_drawn_then_each_schedule_is_balanced_and_another(size: int) -> None:
+    drawn = [draw(PLAYERS, size, f"seed {number}") for number in range(1_000)]
+
+    for games in drawn:
+        refuse_unbalanced(games, size)
+    assert len({str(games) for games in drawn}) > 950
+
+
+def test_given_a_seed_when_drawn_again_then_the_schedule_is_the_same_whoever_subscribed_first() -> None:
+    shuffled = random.Random(1).sample(PLAYERS, 8)
+
+    assert draw(shuffled, 5, "x") == draw(PLAYERS, 5, "x")
+    assert draw(PLAYERS, 2, "2026")[:3] == [["a", "e"], ["d", "b"], ["f", "g"]]
