@@ -92,7 +92,7 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        return _report(restore(ledger, files[0]), form, False, {})
+        return report(restore(ledger, files[0]), form, False, {})
     files = tuple(dict.fromkeys(files))
     options = TableOptions(zone, renamed, fixed)
     homeless: dict[str, str] = {}
@@ -109,7 +109,7 @@ def import_(
             ignore_clock=ignore_clock,
             progress=appended,
         )
-    return _report(result, form, dry_run, homeless)
+    return report(result, form, dry_run, homeless)
 
 
 @click.command()
@@ -176,7 +176,7 @@ def record(
         ignore_clock=ignore_clock,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
-    return _report(result, form, dry_run, homeless)
+    return report(result, form, dry_run, homeless)
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -188,7 +188,8 @@ def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def _report(result: Imported, form: str, dry_run: bool, homeless: dict[str, str]) -> int:
+def report(result: Imported, form: str, dry_run: bool, homeless: dict[str, str]) -> int:
+    """Tell what was appended and what was refused, and of games on no ladder; the exit code."""
     for reason, game_id in homeless.items() if not result.rejected_count else ():
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
     if form == "json":

@@ -240,6 +240,10 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
         return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
     if event["type"] == "league.created":
         return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
+    if event["type"] == "league.joined":
+        return f"{data['player']} is in {data['league']}"
+    if event["type"] == "league.scheduled":
+        return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
     if event["type"] == "ruleset.published":
         return f"{data['id']}@{data['version']}"
     return ", ".join(str(value) for value in data.values())

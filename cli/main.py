@@ -28,6 +28,7 @@ COMMANDS = {
     "history": "cli.reading:history_",
     "explain": "cli.explaining:explain_",
     "statistics": "cli.lists:statistics_",
+    "league": "cli.leagues:league",
     "books": "cli.reading:books_",
     "rules": "cli.rules:rules",
     "rebuild": "cli.nightly:rebuild_",

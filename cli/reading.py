@@ -165,6 +165,13 @@ def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfi
     if not found.rows:
         render.note("Nobody is on this ladder.")
         return
+    print_rows(found)
+    if any(row.rank is None for row in found.rows):
+        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {ladder}", 2)
+
+
+def print_rows(found: Standings) -> None:
+    """The rows of standings as a table."""
     points = render.column([str(row.value(found.scale)) for row in found.rows])
     header = ["rank", "player", "points", "games"]
     rows: list[list[render.Cell]] = [
@@ -177,8 +184,6 @@ def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfi
         header.append("places")
         rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
     render.print_table(header, rows, right=("rank", "points", "games", "gold"))
-    if any(row.rank is None for row in found.rows):
-        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {ladder}", 2)
 
 
 @click.command(name="history")

@@ -20,8 +20,11 @@ from ledger.store import head, read_live
 from projections.decoding import apply
 from projections.facts import LABELS, Facts, RuleFailure
 from projections.ladders import parse_name, partition_values, refuse_name
+from projections.periods import local_time
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
 from projections.scope import counted, why_not_scored, why_out_of_scope
+
+DAY = 86_400_000_000  # microseconds
 
 
 class Admission:
@@ -62,6 +65,8 @@ class Admission:
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
         elif type_name == "ruleset.published":
             self._add(self._ruleset(data))
+        elif type_name == "league.joined":
+            self._joined(occurred_at, data)
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Raises `Refused` (still-needed) if an event cannot be taken back; else it is gone for what comes behind."""
@@ -149,6 +154,20 @@ class Admission:
         if abs(points) > 1_000_000_000:
             raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
 
+    def _joined(self, occurred_at: int, data: dict[str, Any]) -> None:
+        """`data` has the league's game, and the instants at which the player finished games."""
+        for versions in self.versions.values():
+            version = in_force(versions, occurred_at)
+            if version is None or data["game"] not in version.ruleset.scope.game:
+                continue
+            wanted = getattr(version.params, "active_games", 0)
+            if version.ruleset.partition.by != ["league"] or not wanted:
+                continue
+            days = getattr(version.params, "active_days", 0)
+            window = [at for at in data["finished"] if occurred_at - days * DAY < at <= occurred_at]
+            if len(window) < wanted:
+                raise Refused("not-active", _inactive(data["player"], window, wanted, days, version.ruleset.time_zone))
+
     def _ruleset(self, data: dict[str, Any]) -> Version:
         ruleset, problems = read_ruleset(data)
         if ruleset is None:
@@ -204,6 +223,16 @@ def _why_homeless(
     if all(missing.values()):
         return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
     return None
+
+
+def _inactive(player: str, window: list[int], wanted: int, days: int, time_zone: str) -> str:
+    """How many finished games somebody lacks, and by when he has to play them."""
+    missing = wanted - len(window)
+    told = f"{shown(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
+    if not window:
+        return f"{told} within {days} days"
+    # the oldest that counts today has to count then, too
+    return f"{told} by {local_time(min(window) + days * DAY - 1, time_zone).date()}"
 
 
 def _may_refuse(versions: Sequence[Version], game: str) -> bool:

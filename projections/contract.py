@@ -52,8 +52,13 @@ class Params(BaseModel):
 
 
 class TableParams(Params):
-    """What a league table needs to know: the sum of all results or of the `best_of` best, and what decides ties."""
+    """What a league table needs to know: the sum of all results or of the `best_of` best, and what decides ties.
 
+    Who subscribes to a league has finished `active_games` games in the `active_days` days before.
+    """
+
+    active_games: Annotated[int, Field(ge=0, le=1_000)] = 0
+    active_days: Annotated[int, Field(ge=1, le=10_000)] = 90
     best_of: Literal["all"] | Annotated[int, Field(ge=1, le=1_000)] = "all"
     tie_break: Literal["none", "more wins", "head-to-head"] = "none"
 

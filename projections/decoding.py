@@ -214,6 +214,10 @@ def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[st
     facts.recorded.leagues.append(league)
 
 
+def _nothing(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    """No ladder depends on it."""
+
+
 APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "player.registered": _account,
     "player.account_changed": _account,
@@ -226,4 +230,6 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "points.adjusted": _points_adjusted,
     "ruleset.published": _ruleset_published,
     "league.created": _league_created,
+    "league.joined": _nothing,
+    "league.scheduled": _nothing,
 }

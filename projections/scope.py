@@ -78,7 +78,7 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
         return "fewer than two counted players" if version.rule.counted_min == 2 else "nobody who took part counts"
     if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
         return "one person takes part under two ids"
-    if reason := why_out_of_season(facts, row, version.ruleset):
+    if reason := why_out_of_season(facts, row, version):
         return reason
     if version.rule.check is None:
         return None
@@ -104,20 +104,22 @@ def why_not_counted(
     return version, participants, why_not_scored(facts, row, version, participants)
 
 
-_B5_SEASON = re.compile(r"(\d{4})-([123])", re.ASCII)
+_SEASON = re.compile(r"(\d{4})-([1-9]\d?)", re.ASCII)
 
 
-def why_out_of_season(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
-    """Why a game is dated outside its Babylon 5 season, or None: 2010-1, -2, -3 begin in January, May, September."""
-    season = _B5_SEASON.fullmatch(facts.label("season", row) or "")
-    if season is None or "season" not in ruleset.partition.by or facts.label("kind", row) != "b5":
+def why_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
+    """Why a game is dated outside its season, or None; `season_months` says when the seasons of a year begin."""
+    starts = getattr(version.params, "season_months", [])
+    season = _SEASON.fullmatch(facts.label("season", row) or "")
+    if season is None or "season" not in version.ruleset.partition.by or int(season[2]) > len(starts):
         return None
-    local = local_time(facts.occurred_at[row], ruleset.time_zone)
-    year, first = int(season[1]), 4 * int(season[2]) - 3
-    if local.year == year and first <= local.month < first + 4:
+    zone = version.ruleset.time_zone
+    local = local_time(facts.occurred_at[row], zone)
+    year, first, last = int(season[1]), starts[int(season[2]) - 1], [*starts, 13][int(season[2])] - 1
+    if local.year == year and first <= local.month <= last:
         return None
-    months = f"{year}-{first:02d} to {year}-{first + 3:02d}"
-    return f"{local.date()} is not in the season {season[0]}, which runs from {months} ({ruleset.time_zone})"
+    months = f"{year}-{first:02d} to {year}-{last:02d}"
+    return f"{local.date()} is not in the season {season[0]}, which runs from {months} ({zone})"
 
 
 def league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:

@@ -43,11 +43,13 @@ class AntePoolParams(Params):
 
     The row `3 = [50, 30, 20]` is that of three players. The largest serves larger games, too, so it ends with 0, which
     everybody behind its last place gets. Games of fewer players than the smallest are not scored. The ante is the
-    `ante_divisor`-th part of the points.
+    `ante_divisor`-th part of the points. Season 2010-2 begins with the second of `season_months`, and ends before the
+    next; without them seasons have no dates.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
     ante_divisor: Annotated[int, Field(ge=1, le=1_000_000)] = 10
+    season_months: Annotated[list[Annotated[int, Field(ge=1, le=12)]], Field(max_length=12)] = []
     shares: Rows
 
 
@@ -58,6 +60,8 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
     """
     if reason := refuse_percentages("params.shares", params.shares):
         return reason
+    if params.season_months != sorted({*params.season_months}):
+        return "params.season_months: the months stand in the order of the year, each once"
     sizes = sorted(map(int, params.shares))
     if missing := sorted({*range(sizes[0], sizes[-1])} - {*sizes}):
         return f"params.shares: there are rows for {sizes[0]} and {sizes[-1]} players, but none for {missing[0]}"

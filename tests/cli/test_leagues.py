@@ -1,0 +1,242 @@
+"""Leagues: who may subscribe, what is played, and what is refused; on both stores."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+PLAYERS = list("abcdefgh")
+AT = ("--at", "2026-02-02T12:00Z")
+LATER = ("--at", "2026-02-03T12:00Z")
+
+
+def evening(player: str, at: str, number: int, **members: Any) -> str:
+    """A game of somebody against a guest."""
+    seat = {"player": player, "place": 1, **members.pop("seat", {})}
+    participants = [seat, {"player": "guest", "place": 2}]
+    data = {"game_id": f"{player}-{at}-{number}", "game": "gonzaga", "participants": participants, **members}
+    return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
+
+
+def five(player: str, at: str = "2026-01-05T20:00:00Z") -> list[str]:
+    """Games that make somebody active."""
+    return [evening(player, at, number) for number in range(5)]
+
+
+@pytest.fixture
+def db(ledger_url: str, ratings: Ratings) -> str:
+    """A ledger in which a to h are active, with the league L1 of three players a game."""
+    assert ratings("init", db=ledger_url).exit_code == 0
+    active = [line for player in PLAYERS for line in five(player)]
+    assert ratings("import", "-", db=ledger_url, input="\n".join(active)).exit_code == 0
+    created = ratings("league", "create", "L1", "--game", "cartagena", "--players-per-game", 3, *AT, db=ledger_url)
+    assert created.exit_code == 0, created.stderr
+    return ledger_url
+
+
+def join(ratings: Ratings, db: str, *players: str) -> list[dict[str, Any]]:
+    """Let them subscribe; the scheduled games."""
+    for player in players:
+        result = ratings("league", "join", "L1", player, "--seed", "2026", *AT, db=db)
+        assert result.exit_code == 0, result.stderr
+    return list(show(ratings, db)["games"])
+
+
+def show(ratings: Ratings, db: str) -> Any:
+    """The league as JSON."""
+    return json.loads(ratings("league", "show", "L1", "--format", "json", db=db).stdout)
+
+
+def refused(ratings: Ratings, db: str, *command: object, input: str | None = None) -> tuple[str, str]:  # noqa: A002
+    """The code and the message of a refusal that changes nothing."""
+    before = ratings("status", "--format", "json", db=db).stdout
+    result = ratings(*command, db=db, input=input)
+    assert result.exit_code == 1, result.stdout
+    assert ratings("status", "--format", "json", db=db).stdout == before
+    code, _, message = result.stderr.partition(": ")
+    return code, message
+
+
+def play(game: dict[str, Any], *players: str, **members: Any) -> str:
+    """A game as one line, won by its first player."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players or game["seats"], 1)]
+    data = {"game_id": game["game_id"], "game": "cartagena", "league": "L1", "participants": participants, **members}
+    return json.dumps({"type": "game.recorded", "occurred_at": "2026-03-01T20:00:00Z", "data": data})
+
+
+@pytest.mark.parametrize(
+    ("games", "told"),
+    [
+        ([], "'x' has finished 0 of 5 games in the last 90 days; 5 more within 90 days"),
+        (
+            five("x", "2025-11-04T12:00:01Z")[:4],
+            "'x' has finished 4 of 5 games in the last 90 days; 1 more by 2026-02-02",
+        ),
+        (five("x")[:3], "'x' has finished 3 of 5 games in the last 90 days; 2 more by 2026-04-05"),
+        (five("x", "2025-11-04T12:00:00Z"), "has finished 0 of 5 games"),
+        (five("x", "2026-02-02T12:00:01Z"), "has finished 0 of 5 games"),
+        ([*five("x")[:4], evening("x", "2026-01-05T20:00:00Z", 9, aborted=True)], "has finished 4 of 5 games"),
+        (
+            [*five("x")[:4], evening("x", "2026-01-05T20:00:00Z", 9, seat={"status": "abandoned"})],
+            "has finished 4 of 5",
+        ),
+    ],
+    ids=["never", "about to be too old", "three", "too old", "later", "one ended by agreement", "one left"],
+)
+def test_given_too_few_finished_games_when_somebody_subscribes_then_he_is_told_how_many_and_by_when(
+    games: list[str], told: str, db: str, ratings: Ratings
+) -> None:
+    if games:
+        assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
+
+    code, message = refused(ratings, db, "league", "join", "L1", "x", *AT)
+    assert (code, told in message) == ("not-active", True), message
+
+
+def test_given_games_under_an_old_id_and_at_the_very_edge_when_somebody_subscribes_then_they_count(
+    db: str, ratings: Ratings
+) -> None:
+    games = [*five("old", "2025-11-04T12:00:00.000001Z")[:3], *five("new", "2026-02-02T12:00:00Z")[:2]]
+    assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
+    assert ratings("player", "rename", "old", "new", db=db).exit_code == 0
+
+    assert ratings("league", "join", "L1", "new", *AT, db=db).exit_code == 0
+
+
+def test_given_a_full_league_when_others_subscribe_then_there_is_one_schedule_and_nobody_twice_or_ninth(
+    db: str, ratings: Ratings
+) -> None:
+    join(ratings, db, *"abcd")
+    assert refused(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
+    games = join(ratings, db, *"efgh")
+
+    assert (len(games), show(ratings, db)["seed"]) == (24, "2026")
+    assert refused(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
+    assert refused(ratings, db, "league", "join", "L1", "guest", *AT)[0] == "league-full"
+    assert refused(ratings, db, "league", "schedule", "L1")[0] == "league-scheduled"
+    assert refused(ratings, db, "league", "join", "L2", "guest", *AT)[0] == "league-unknown"
+    again = ("league", "create", "L1", "--game", "gonzaga", "--players-per-game", 2)
+    assert refused(ratings, db, *again)[0] == "league-exists"
+
+
+def test_given_players_that_were_imported_when_the_schedule_is_drawn_then_the_league_begins(
+    db: str, ratings: Ratings
+) -> None:
+    joined = [
+        json.dumps(
+            {"type": "league.joined", "occurred_at": "2026-02-02T12:00:00Z", "data": {"league": "L1", "player": p}}
+        )
+        for p in PLAYERS
+    ]
+    assert ratings("league", "schedule", "L1", db=db).exit_code == 1
+    assert ratings("import", "-", db=db, input="\n".join(joined)).exit_code == 0
+    assert show(ratings, db)["state"] == "no schedule"
+    assert ratings("league", "schedule", "L1", "--seed", "2026", db=db).exit_code == 0
+    assert show(ratings, db)["state"] == "0 of 24 games"
+
+
+NOT_AS_SCHEDULED = {
+    "another id": (lambda game: play({**game, "game_id": "L1-99"}), "not-scheduled"),
+    "others play": (lambda game: play(game, "x", *game["seats"][1:]), "not-as-scheduled"),
+    "one is missing": (lambda game: play(game, *game["seats"][1:]), "not-as-scheduled"),
+    "one too many": (lambda game: play(game, *game["seats"], "x"), "not-as-scheduled"),
+    "another game": (lambda game: play(game).replace("cartagena", "gonzaga"), "not-as-scheduled"),
+    "on other seats": (
+        lambda game: play(game, participants=[
+            {"player": player, "place": 1, "seat": seat} for seat, player in zip((2, 1, 3), game["seats"], strict=True)
+        ]), "not-as-scheduled",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
+def test_given_a_game_that_is_not_as_scheduled_when_recorded_or_corrected_then_it_is_refused(
+    made: Callable[[dict[str, Any]], str], code: str, db: str, ratings: Ratings
+) -> None:
+    games = join(ratings, db, *PLAYERS)
+    wrong = made(games[0])
+
+    assert refused(ratings, db, "record", input=wrong)[0] == code
+    assert ratings("record", db=db, input=play(games[0])).exit_code == 0
+    changed = json.loads(wrong)["data"] | {"game_id": games[0]["game_id"]}
+    if changed != json.loads(play(games[0]))["data"]:
+        event = {"game_id": games[0]["game_id"], "reason": "a mistake", "game": changed}
+        line = json.dumps({"type": "game.corrected", "occurred_at": "2026-03-02T20:00:00Z", "data": event})
+        assert f" {code}: " in ratings("import", "-", db=db, input=line).stderr
+
+
+def test_given_a_game_of_the_schedule_when_a_substitute_comes_or_seats_are_named_then_it_is_taken(
+    db: str, ratings: Ratings
+) -> None:
+    games = join(ratings, db, *PLAYERS)
+    first, *others = games[0]["seats"]
+    seats = [
+        {"player": first, "place": 3, "status": "abandoned", "seat": 1},
+        {"player": "x", "place": 3, "status": "substitute", "replaces": first, "seat": 1},
+        *({"player": player, "place": place, "seat": place + 1} for place, player in enumerate(others, 1)),
+    ]
+
+    assert ratings("record", db=db, input=play(games[0], participants=seats)).exit_code == 0
+    assert ratings("void", games[0]["game_id"], "--reason", "again", db=db).exit_code == 0
+    assert ratings("reinstate", games[0]["game_id"], "--reason", "no", db=db).exit_code == 0
+    assert show(ratings, db)["state"] == "1 of 24 games"
+
+
+def test_given_steps_that_others_depend_on_when_taken_back_then_they_are_still_needed(
+    db: str, ratings: Ratings
+) -> None:
+    games = join(ratings, db, *PLAYERS)
+    rows = json.loads(ratings("log", "--format", "json", "--limit", "0", db=db).stdout)["rows"]
+    created, joined, scheduled = (
+        next(row["id"] for row in rows if row["type"] == f"league.{step}")
+        for step in ("created", "joined", "scheduled")
+    )
+    assert ratings("record", db=db, input=play(games[0])).exit_code == 0
+
+    def void(event_id: str) -> tuple[object, ...]:
+        return ("void", "--event", event_id, "--reason", "wrong")
+
+    for step in (created, joined, scheduled):
+        assert refused(ratings, db, *void(step))[0] == "still-needed"
+    assert refused(ratings, db, "player", "rename", "a", "b")[0] == "players-met"
+    assert ratings("void", games[0]["game_id"], "--reason", "wrong", db=db).exit_code == 0
+    assert ratings(*void(scheduled), db=db).exit_code == 0
+    assert refused(ratings, db, "reinstate", games[0]["game_id"], "--reason", "no")[0] == "not-scheduled"
+    assert ratings(*void(joined), db=db).exit_code == 0
+    assert show(ratings, db)["state"] == "7 of 8 players"
+    assert ratings("verify", db=db).exit_code == 0
+
+
+def test_given_games_with_a_mere_label_when_a_league_of_that_name_is_created_then_it_is_refused(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("record", db=db, input=play({"game_id": "x-1", "seats": ["a", "b"]}, league="L7")).exit_code == 0
+
+    code, message = refused(ratings, db, "league", "create", "L7", "--game", "cartagena", "--players-per-game", 3)
+    assert (code, "'x-1'" in message) == ("league-exists", True)
+
+
+def test_given_a_b5_season_when_asked_then_each_entrant_has_his_id_for_good_and_those_whom_he_has_not_met(
+    db: str, ratings: Ratings
+) -> None:
+    def game(game_id: str, *players: str, month: int = 2, season: str = "2026-1") -> str:
+        participants = [{"player": player, "power": 9 - place, "influence": 1, "vp": int(place == 1)}
+                        for place, player in enumerate(players)]  # fmt: skip
+        data = {"game_id": game_id, "game": "babylon5", "kind": "b5", "season": season, "participants": participants}
+        return json.dumps({"type": "game.recorded", "occurred_at": f"2026-{month:02d}-05T20:00:00Z", "data": data})
+
+    lines = [game("g1", "kim", "lee", "max"), game("g2", "nia", "oda", "kim"), game("g3", "pia", "lee", "max")]
+    assert ratings("import", "-", db=db, input="\n".join(lines)).exit_code == 0
+    assert ratings("void", "g1", "--reason", "never played", db=db).exit_code == 0
+    told = json.loads(ratings("league", "unmet", "b5-league/2026-1", "kim", "--format", "json", db=db).stdout)
+
+    assert (told["lid"], [(row["lid"], row["player"]) for row in told["rows"]]) == (
+        1,
+        [(2, "lee"), (3, "max"), (6, "pia")],
+    )
+    assert "kim (LID 1) has met 2 of 5" in ratings("league", "unmet", "b5-league/2026-1", "kim", db=db).stdout
+    late = refused(ratings, db, "record", input=game("g4", "kim", "lee", "max", month=5))
+    assert late[0] == "uncounted"
+    assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in late[1]

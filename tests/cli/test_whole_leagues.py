@@ -1,0 +1,73 @@
+"""Whole leagues through the command line, from creation to the final table, for every number of players per game."""
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+PLAYERS = ["anna", "ben", "cleo", "dora", "émile", "ζωή", "美咲", "Łukasz"]
+GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
+
+
+def evening(player: str, number: int) -> str:
+    """A game that somebody finished, so that he is active."""
+    participants = [{"player": player, "place": 1}, {"player": f"{player}'s guest", "place": 2}]
+    data = {"game_id": f"{player}-{number}", "game": "gonzaga", "participants": participants}
+    return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """A ledger in which everybody has played five games in January."""
+    name = str(tmp_path / "ratings.db")
+    assert ratings("init", db=name).exit_code == 0
+    games = [evening(player, number) for player in PLAYERS for number in range(1, 6)]
+    assert ratings("import", "-", db=name, input="\n".join(games)).exit_code == 0
+    return name
+
+
+def points_of(place: int, size: int) -> int:
+    """What a place is worth, by the formula of the site."""
+    return (size - place) * (size - place + 1)
+
+
+@pytest.mark.parametrize("size", range(2, 9))
+def test_given_eight_players_when_they_play_all_games_of_a_league_then_its_table_and_winner_are_theirs(
+    size: int, db: str, ratings: Ratings
+) -> None:
+    def done(*arguments: object) -> str:
+        result = ratings(*arguments, db=db)
+        assert result.exit_code == 0, result.stderr
+        return str(result.stdout)
+
+    def seen() -> Any:
+        return json.loads(done("league", "show", "L1", "--format", "json"))
+
+    done("league", "create", "L1", "--game", "cartagena", "--players-per-game", size, "--at", "2026-02-01T12:00Z")
+    for player in PLAYERS:
+        assert seen()["games"] == []
+        done("league", "join", "L1", player, "--at", "2026-02-02T12:00Z")
+    games = seen()["games"]
+    assert (len(games), seen()["players"], seen()["state"]) == (GAMES[size], PLAYERS, f"0 of {GAMES[size]} games")
+
+    expected = dict.fromkeys(PLAYERS, 0)
+    chance = random.Random(size)
+    for number, game in enumerate(games):
+        assert seen()["winners"] == []
+        placed: Sequence[str] = chance.sample(game["seats"], size)
+        for place, player in enumerate(placed, 1):
+            expected[player] += points_of(place, size)
+        at = f"2026-03-{number // 24 + 1:02d}T{number % 24:02d}:00Z"
+        done("record", "--game", "cartagena", "--league", "L1", "--game-id", game["game_id"], "--at", at, *placed)
+
+    found = seen()
+    assert {row["player"]: int(row["points"]) for row in found["table"]} == expected
+    best = [player for player in sorted(PLAYERS) if expected[player] == max(expected.values())]
+    assert (found["state"], sorted(found["winners"])) == ("finished", best)
+    assert all(game["played"] for game in found["games"])
+    assert f"Finished: won by {' and '.join(found['winners'])}." in done("league", "table", "L1")
+    assert done("verify") == ""
