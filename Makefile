@@ -30,7 +30,8 @@ docs: $(VENV)/ready  ## write the reference pages again from the code
 golden: $(VENV)/ready  ## write the golden files again; read the difference before it is committed
 	$(VENV)/bin/pytest -q tests/projections/test_rule_contract.py --write-golden
 
-ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_month_lists.py
+ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_month_lists.py \
+	tests/projections/test_clock_machine.py
 
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock

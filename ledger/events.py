@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
 from ledger.canonical import dump, format_instant, parse_instant
+from ledger.clock_events import CLOCK_TYPES
 from ledger.games import Status
 from ledger.kinds import KINDS
 from ledger.members import DecimalString, EventId, GameId, Label, LadderName, Members, PlayerId, Slug, Text, refuse
@@ -213,6 +214,7 @@ TYPES = {
     "league.created": EventType(1, LeagueCreated, _league),
     "league.joined": EventType(1, LeagueJoined, _league),
     "league.scheduled": EventType(1, LeagueScheduled, _league),
+    **{name: EventType(1, model, lambda data: f"clock:{data['game_id']}") for name, model in CLOCK_TYPES.items()},
 }
 
 

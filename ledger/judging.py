@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from ledger import leagues
 from ledger.canonical import parse_object
+from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Draft, corrected_game
 from ledger.identities import finished_games, identities, meeting, players_of
 from ledger.lineage import Batch, Both, Events, Known, refuse_stale, superseded, taken_back
@@ -14,9 +15,9 @@ from ledger.rejections import Refused, Rejection, shown
 from ledger.store import Head, Log, changes_behind, head, read_naming
 
 # other people's events that can change what is said of one's own
-WATCHED = ("player.renamed", "event.voided", "ruleset.published", *sorted(leagues.TYPES))
+WATCHED = ("player.renamed", "event.voided", "ruleset.published", *sorted(leagues.TYPES), *CLOCK_TYPES)
 # what depends on more than that, so that it is judged again whatever others appended
-FAR_REACHING = frozenset({"player.renamed", "event.voided", "league.created", "league.joined"})
+FAR_REACHING = frozenset({"player.renamed", "event.voided", "league.created", "league.joined", *CLOCK_TYPES})
 
 
 class Ladders(Protocol):

@@ -108,6 +108,19 @@ def full(*more: bytes) -> bytes:
     return lines(created(), *map(joined, "abcdefgh"), *more)
 
 
+def clock(*steps: str) -> bytes:
+    """The clock of a game as lines, each step a type, a time and its members: `offered 5 anna choice=fortune`."""
+    told = []
+    for step in ("started 0", *steps):
+        name, at, *more = step.split()
+        members: dict[str, Any] = {"players": ["anna", "ben"]} if name == "started" else {}
+        for part in more:
+            member, _, value = part.rpartition("=")
+            members[member or "player"] = value
+        told.append(line(type=f"clock.{name}", data={"game_id": "g-1", "at": int(at), **members}))
+    return lines(*told)
+
+
 def lines(*events: bytes) -> bytes:
     """Events one a line; the last is the one that is refused."""
     return b"\n".join(events)
@@ -223,6 +236,21 @@ CASES = {
     "not-active": Case(lines(created(game="cartagena"), joined("anna"))),
     "not-scheduled": Case(lines(created(game="catan"), game(league="L1"))),
     "not-as-scheduled": Case(lines(created(), game(league="L1"))),
+    "clock-not-started": Case(clock("heartbeat 5 anna").partition(b"\n")[2]),
+    "clock-started-twice": Case(clock("started 5")),
+    "clock-stopped": Case(clock("stopped 5", "heartbeat 6 anna")),
+    "clock-time-backwards": Case(clock("heartbeat 5 anna", "heartbeat 4 anna")),
+    "clock-paused": Case(clock("pause_asked 5 anna", "pause_answered 6 ben answer=yes", "turn_ended 7",
+                               "offered 8 anna choice=fortune")),
+    "clock-player-unknown": Case(clock("heartbeat 5 zoe")),
+    "clock-player-out": Case(clock("player_left 5 anna", "heartbeat 6 anna")),
+    "clock-choice-open": Case(clock("offered 5 anna choice=fortune", "offered 6 anna choice=fortune")),
+    "clock-choice-missing": Case(clock("decided 5 anna")),
+    "clock-time-short": Case(clock("offered 0 anna choice=fortune", "heartbeat 30000 anna", "heartbeat 60000 anna",
+                                   "heartbeat 90000 anna", "auction_started 110000 anna")),
+    "clock-pause-open": Case(clock("pause_asked 5 anna", "pause_asked 6 ben")),
+    "clock-no-question": Case(clock("pause_answered 5 ben answer=yes")),
+    "clock-not-paused": Case(clock("resume_asked 5 ben")),
     "game-unknown": Case(corrected("g-9")),
     "game-voided": Case(lines(about("game.voided", "g-1"), corrected("g-1"))),
     "game-live": Case(about("game.reinstated", "g-1")),
@@ -294,6 +322,9 @@ LINES = {
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2,
     "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,
     "not-active": 2, "not-scheduled": 2, "not-as-scheduled": 2,
+    "clock-started-twice": 2, "clock-stopped": 3, "clock-time-backwards": 3, "clock-paused": 5,
+    "clock-player-unknown": 2, "clock-player-out": 3, "clock-choice-open": 3, "clock-choice-missing": 2,
+    "clock-time-short": 6, "clock-pause-open": 3, "clock-no-question": 2, "clock-not-paused": 2,
 }  # fmt: skip
 
 

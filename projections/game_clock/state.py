@@ -1,0 +1,206 @@
+"""What a game clock shows, and how time passes in it: from one thing that falls due to the next, without ticking.
+
+A timer that reaches 0 has run out in that millisecond, before the events of the same one. What falls due together comes
+in this order: the end of a question, removals, disconnections; players in the order of their seats.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+from ledger.timers import Timers
+
+
+class Line(NamedTuple):
+    """Something that happened to a player: what it gave (or took, below 0), and his main timer after it."""
+
+    at: int
+    what: str
+    change_ms: int
+    main_ms: int
+    detail: str
+
+
+@dataclass
+class PlayerClock:
+    """One player's timers as they stand at the clock's `now`, and how they came there.
+
+    He plays until he is removed or leaves. `ran_ms` is what his main timer ran down since `ran_since` and no line tells
+    yet.
+    """
+
+    player: str
+    is_first: bool
+    main_ms: int
+    choice: str | None = None
+    auxiliary_ms: int = 0
+    ran_ms: int = 0
+    ran_since: int = 0
+    silent_ms: int = 0
+    played_ms: int = 0  # without pauses
+    removed_at: int | None = None
+    left_at: int | None = None
+    disconnected_at: int | None = None
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def plays(self) -> bool:
+        """Whether he is still in the game; a disconnected player is."""
+        return self.removed_at is None and self.left_at is None
+
+    def run(self, now: int, ms: int) -> None:
+        """Let time pass: the auxiliary timer of an open choice runs down, and after it the main timer."""
+        self.silent_ms += ms
+        self.played_ms += ms
+        if self.choice is None:
+            return
+        over = max(ms - self.auxiliary_ms, 0)
+        self.auxiliary_ms -= ms - over
+        if over:
+            self.ran_since = self.ran_since if self.ran_ms else now + ms - over
+            self.main_ms -= over
+            self.ran_ms += over
+
+    def tell(self, at: int, what: str, detail: str, change_ms: int = 0) -> None:
+        """Add a line and change the main timer by it; what the main timer ran down gets a line before."""
+        if self.ran_ms:
+            detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
+            self.lines.append(Line(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
+            self.ran_ms = 0
+        if what:
+            self.main_ms += change_ms
+            self.lines.append(Line(at, what, change_ms, self.main_ms, detail))
+
+
+class Question(NamedTuple):
+    """Shall the game be paused? The time left for answers, and who has said yes; the asker has."""
+
+    asked_by: str
+    left_ms: int
+    yes: frozenset[str]
+
+
+@dataclass
+class GameClock:
+    """The clock of a game at `now`; its last event was at `recorded_until`.
+
+    A pause that is granted begins when the turn ends. `pause_told` says what became of the last question.
+    """
+
+    game_id: str
+    timers: Timers
+    started_at: int
+    now: int
+    recorded_until: int
+    players: dict[str, PlayerClock]
+    question: Question | None = None
+    pause_granted_at: int | None = None
+    paused_at: int | None = None
+    resume_asked: frozenset[str] = frozenset()
+    stopped_at: int | None = None
+    pause_told: str = "nobody has asked for one yet"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether timers run: the clock is neither paused nor stopped."""
+        return self.paused_at is None and self.stopped_at is None
+
+    @property
+    def playing(self) -> list[PlayerClock]:
+        """Who is still in the game."""
+        return [one for one in self.players.values() if one.plays]
+
+    @property
+    def yes_needed(self) -> int:
+        """How many players have to say yes to a pause."""
+        return min(self.timers.pause_yes, len(self.playing))
+
+    def copy(self) -> "GameClock":
+        """A clock that can be changed without changing this one."""
+        players = {name: replace(one, lines=[*one.lines]) for name, one in self.players.items()}
+        return replace(self, players=players)
+
+
+class Due(NamedTuple):
+    """Something that happens in `wait_ms`, if no event comes before."""
+
+    wait_ms: int
+    happen: Callable[[], None]
+
+
+def settle(clock: GameClock, at: int) -> None:
+    """Let time pass until `at`, with everything that falls due up to and in that millisecond."""
+    while (due := next_due(clock)) is not None and due.wait_ms <= at - clock.now:
+        _pass(clock, due.wait_ms)
+        due.happen()
+    if clock.is_running:
+        _pass(clock, at - clock.now)
+    clock.now = at
+
+
+def run_out(clock: GameClock) -> None:
+    """Let time pass until nothing more falls due."""
+    while (due := next_due(clock)) is not None:
+        settle(clock, clock.now + due.wait_ms)
+
+
+def next_due(clock: GameClock) -> Due | None:
+    """The next thing that happens without an event, or None."""
+    return min(_all_due(clock), key=lambda due: due.wait_ms, default=None) if clock.is_running else None
+
+
+def _all_due(clock: GameClock) -> Iterator[Due]:
+    # of things that are due together the first one happens
+    if clock.question is not None:
+        yield Due(clock.question.left_ms, partial(deny_pause, clock, "the time for answers was over"))
+    for one in clock.playing:
+        if one.choice is not None:
+            yield Due(one.auxiliary_ms + one.main_ms, partial(remove, clock, one))
+    for one in clock.playing:
+        if one.disconnected_at is None:
+            yield Due(clock.timers.unresponsive_ms - one.silent_ms, partial(_disconnect, clock, one))
+
+
+def _pass(clock: GameClock, ms: int) -> None:
+    for one in clock.playing:
+        one.run(clock.now, ms)
+    if clock.question is not None:
+        clock.question = clock.question._replace(left_ms=clock.question.left_ms - ms)
+    clock.now += ms
+
+
+def remove(clock: GameClock, one: PlayerClock) -> None:
+    """The main timer is at 0: the player is out of the game."""
+    one.tell(clock.now, "removed", "the main timer is at 0")
+    one.choice, one.removed_at = None, clock.now
+    count_yes(clock)
+
+
+def _disconnect(clock: GameClock, one: PlayerClock) -> None:
+    one.disconnected_at = clock.now
+    one.tell(clock.now, "disconnected", f"no sign of life for {one.silent_ms} ms")
+
+
+def count_yes(clock: GameClock) -> None:
+    """Grant the pause that is asked for if enough of those who are still in the game have said yes."""
+    if clock.question is None:
+        return
+    yes = sum(one.player in clock.question.yes for one in clock.playing)
+    if yes >= clock.yes_needed > 0:
+        clock.question, clock.pause_granted_at = None, clock.now
+        clock.pause_told = f"the last one was granted at {clock.now}"
+
+
+def deny_pause(clock: GameClock, reason: str) -> None:
+    """The question is over, and the game goes on."""
+    clock.question = None
+    clock.pause_told = f"the last one was denied at {clock.now}: {reason}"
+
+
+def resume(clock: GameClock) -> None:
+    """The pause is over; every timer goes on where it stood."""
+    clock.paused_at, clock.resume_asked = None, frozenset()
+    clock.pause_told = f"the last pause ended at {clock.now}"
+    for one in clock.playing:
+        one.tell(clock.now, "resumed", "the pause is over; the timers go on")

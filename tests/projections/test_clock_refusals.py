@@ -1,0 +1,78 @@
+"""Clock logs that contradict themselves: refused at the first bad line, with what is wrong and what would be right."""
+
+import pytest
+from clock_logs import GRANTED, event, log, refused
+
+from projections.game_clock import GameClock, explain, replay, show, take
+
+REFUSALS = [
+    ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
+    ("5000 zoe heartbeat", "clock-player-unknown", "'zoe' does not play"),
+    ("5000 anna offered chess", "bad-value", "'chess' is not a choice"),
+    ("5000 anna pause_asked\n5000 ben pause_answered maybe", "bad-value", "'maybe' is not an answer"),
+    ("5000 anna decided", "clock-choice-missing", "clock.offered comes first"),
+    ("5000 anna offered fortune\n5000 anna decided roll-dice", "clock-choice-missing", "was offered fortune"),
+    ("5000 anna offered fortune\n5000 anna offered fortune", "clock-choice-open", "still has to choose: fortune"),
+    ("0 anna offered roll-dice\n124000 anna decided", "clock-player-out", "was removed at 124000"),
+    ("0 anna offered roll-dice\n124000 anna heartbeat", "clock-player-out", "too late"),
+    ("0 anna offered roll-dice\n124001 anna offered roll-dice", "clock-player-out", "was removed at 124000"),
+    ("10 anna player_left\n10 anna heartbeat", "clock-player-out", "left at 10"),
+    ("5000 anna pause_answered yes", "clock-no-question", "nobody has asked for one yet"),
+    ("1 anna pause_asked\n2 ben pause_answered no\n3 cleo pause_answered no", "clock-no-question", "'ben' said no"),
+    ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "14999 ms are left for answers"),
+    ("5000 anna resume_asked", "clock-not-paused", "not paused at 5000"),
+    ("5000 stopped\n5000 anna heartbeat", "clock-stopped", "stopped at 5000"),
+    ("5000 exploded", "unknown-type", "not an event of a clock"),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "says"), REFUSALS)
+def test_given_a_log_that_contradicts_itself_when_replayed_then_its_first_bad_line_is_refused(text, code, says):
+    line, found, message = refused(f"{text}\n9 nobody heartbeat")
+
+    assert (line, found) == (len(text.splitlines()) + 1, code)
+    assert says in message
+
+
+IN_A_PAUSE = ["anna offered roll-dice", "ben decided", "ben auction_started", "ben pause_asked", "turn_ended"]
+
+
+@pytest.mark.parametrize("what", [*IN_A_PAUSE, "ben pause_answered yes"])
+def test_given_a_pause_when_anybody_plays_on_then_it_is_refused(what):
+    line, code, message = refused(f"{GRANTED}\n9000 turn_ended\n9000 {what}", players="anna ben")
+
+    assert (line, code) == (6, "clock-paused")
+    assert "paused since 9000; clock.resume_asked ends" in message
+
+
+def test_given_a_granted_pause_when_asked_again_or_resumed_then_it_is_refused():
+    assert refused(f"{GRANTED}\n9000 ben pause_asked", players="anna ben")[1] == "clock-pause-open"
+    assert refused(f"{GRANTED}\n9000 ben resume_asked", players="anna ben")[1] == "clock-not-paused"
+    assert refused(f"{GRANTED}\n9000 ben pause_answered yes", players="anna ben")[1] == "clock-no-question"
+
+
+def test_given_no_start_or_two_when_replayed_then_it_is_refused():
+    started, heartbeat = log("7 anna heartbeat")
+
+    assert replay([heartbeat, started])[:2] == (
+        "clock-not-started",
+        "a clock.heartbeat without a clock; clock.started comes first",
+    )
+    assert replay([started, heartbeat, started]).code == "clock-started-twice"
+    assert show([]).code == "clock-not-started"
+    assert show(log(""), -1).code == "clock-not-started"
+    assert explain(log(""), "zoe").code == "clock-player-unknown"
+
+
+def test_given_a_bad_line_behind_the_instant_when_shown_then_the_log_is_refused_all_the_same():
+    assert show(log("5000 anna heartbeat\n3000 ben heartbeat"), 1_000).code == "clock-time-backwards"
+
+
+def test_given_a_refused_event_when_another_follows_then_the_clock_is_as_before():
+    clock = replay(log("1000 anna offered roll-dice"))
+    late = event("clock.heartbeat", at=500_000, player="anna")
+    assert take(clock, late["type"], late["data"]).code == "clock-player-out"
+
+    after = take(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
+    assert isinstance(after, GameClock)
+    assert (clock.now, after.now, after.players["anna"].main_ms) == (1_000, 2_000, 121_500)

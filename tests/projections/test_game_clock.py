@@ -1,0 +1,205 @@
+"""The game clock: every sentence of the rules at its last millisecond, before it and after it."""
+
+import pytest
+from clock_logs import GRANTED, lines, log, player, refused, timers
+
+from ledger.clock_events import CLOCK_TYPES, ClockTimers
+from ledger.timers import Timers
+from projections.game_clock import explain, show
+
+
+def test_given_a_new_clock_when_shown_then_everybody_has_120_seconds():
+    shown = show(log(""))
+    assert {one["main_ms"] for one in shown["players"]} == {120_000}
+    assert {one["running"] for one in shown["players"]} == {None}
+
+
+CHOICES = [
+    ("roll-dice", "anna", 4_000),
+    ("auction-or-pass", "anna", 7_000),
+    ("fortune", "anna", 6_000),
+    ("sell-houses", "anna", 12_000),
+    ("choose-character", "anna", 15_000),
+    ("choose-character", "ben", 7_000),
+    ("choose-character", "dora", 7_000),
+    ("roll-dice", "dora", 4_000),
+]
+
+
+@pytest.mark.parametrize(("choice", "name", "auxiliary"), CHOICES)
+def test_given_a_choice_when_time_passes_then_its_timer_runs_and_the_main_timer_only_after_it(choice, name, auxiliary):
+    offered = f"1000 {name} offered {choice}"
+
+    assert timers(offered, 1_000, name) == (120_000, auxiliary, "auxiliary")
+    assert timers(offered, 1_000 + auxiliary - 1, name) == (120_000, 1, "auxiliary")
+    assert timers(offered, 1_000 + auxiliary, name) == (120_000, 0, "main")
+    assert timers(offered, 1_000 + auxiliary + 1, name) == (119_999, 0, "main")
+
+
+REWARDS = [  # rolled the dice after so long, with this on the main timer
+    (0, 122_000), (1, 121_999), (2, 121_999), (3, 121_998), (3_997, 120_001), (3_998, 120_001), (3_999, 120_000),
+    (4_000, 120_000), (4_001, 119_999), (4_002, 119_998), (123_999, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("after", "main"), REWARDS)
+def test_given_a_choice_when_made_then_half_of_the_auxiliary_time_left_is_added_rounded_down(after, main):
+    decided = f"1000 anna offered roll-dice\n{1_000 + after} anna decided"
+
+    assert timers(decided) == (main, None, None)
+    assert timers(decided, 200_000) == (main, None, None)
+
+
+def test_given_no_choice_when_time_passes_then_the_main_timer_stands_still():
+    assert timers("", 1_000_000) == (120_000, None, None)
+    assert timers("5000 anna offered roll-dice\n5000 anna decided roll-dice", 1_000_000, "ben") == (120_000, None, None)
+
+
+def test_given_choices_of_two_players_when_one_decides_then_the_timers_of_the_other_run_on():
+    both = "0 anna offered auction-or-pass\n1000 ben offered auction-or-pass\n3000 anna decided"
+
+    assert timers(both, 9_000) == (122_000, None, None)
+    assert timers(both, 9_000, "ben") == (119_000, 0, "main")
+
+
+@pytest.mark.parametrize(("at", "main", "removed"), [(123_999, 1, None), (124_000, 0, 124_000), (900_000, 0, 124_000)])
+def test_given_a_choice_that_is_never_made_when_the_main_timer_is_at_0_then_the_player_is_removed(at, main, removed):
+    one = player("0 anna offered roll-dice", at)
+    assert (one["main_ms"], one["removed_at"]) == (main, removed)
+    # between events it is no different
+    later = player(f"0 anna offered roll-dice\n{at} ben heartbeat\n950000 turn_ended", at)
+    assert (later["main_ms"], later["removed_at"]) == (main, removed)
+
+
+AUCTIONS = [(99_999, 20_001, 1), (100_000, 20_000, 0)]  # overtime, main timer before and after
+
+
+@pytest.mark.parametrize(("overtime", "before", "after"), AUCTIONS)
+def test_given_20_seconds_or_more_when_an_auction_is_started_then_it_costs_20_seconds(overtime, before, after):
+    late = f"0 anna offered roll-dice\n{4_000 + overtime} anna decided"
+    assert timers(late)[0] == before
+
+    one = player(f"{late}\n150000 anna auction_started")
+    assert (one["main_ms"], one["removed_at"]) == (after, None if after else 150_000)
+
+
+def test_given_a_millisecond_less_than_20_seconds_when_an_auction_is_started_then_it_is_refused():
+    late = "0 anna offered roll-dice\n104001 anna decided\n150000 anna auction_started"
+
+    assert refused(late) == (
+        4,
+        "clock-time-short",
+        "'anna' has 19999 ms left on the main timer at 150000; starting an auction costs 20000 ms",
+    )
+
+
+def test_given_an_open_choice_when_an_auction_is_started_then_it_stays_open_and_its_timers_run_on():
+    text = "0 anna offered roll-dice\n1000 anna auction_started"
+
+    assert timers(text, 3_999) == (100_000, 1, "auxiliary")
+    assert timers(text, 5_000) == (99_000, 0, "main")
+
+
+SIGNS = ["decided", "auction_started", "heartbeat", "pause_asked", "pause_answered yes"]
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_given_40_seconds_without_a_sign_of_life_then_a_player_is_disconnected(sign):
+    before = "0 anna offered sell-houses\n1000 ben pause_asked" if sign != "pause_asked" else ""
+    text = f"{before}\n10000 anna {sign}"
+
+    assert player(text, 49_999)["disconnected_at"] is None
+    assert player(text, 50_000)["disconnected_at"] == 50_000
+    assert player(text, 50_001)["disconnected_at"] == 50_000
+    assert player("", 39_999)["disconnected_at"] is None
+    assert player("", 40_000)["disconnected_at"] == 40_000
+
+
+def test_given_an_offer_to_a_player_when_he_is_silent_then_it_is_no_sign_of_life():
+    assert player("39999 anna offered roll-dice\n39999 ben heartbeat", 40_000)["disconnected_at"] == 40_000
+
+
+def test_given_a_disconnected_player_when_he_is_heard_again_then_he_is_back_and_his_timers_ran_meanwhile():
+    text = "0 anna offered roll-dice\n44000 anna heartbeat"
+
+    assert player(text, 43_999)["disconnected_at"] == 40_000
+    assert player(text)["disconnected_at"] is None
+    assert timers(text) == (80_000, 0, "main")
+    assert player(text, 84_000)["disconnected_at"] == 84_000
+
+
+def test_given_other_values_when_replayed_then_they_hold_instead():
+    odd = {"main_ms": 10, "roll_dice_ms": 3, "reward_percent": 100, "unresponsive_ms": 5, "auction_cost_ms": 12}
+
+    assert timers("0 anna offered roll-dice\n1 anna decided\n2 anna auction_started", **odd) == (0, None, None)
+    assert timers("0 anna offered roll-dice\n1 anna decided", **odd) == (12, None, None)
+    assert player("", 5, **odd)["disconnected_at"] == 5
+    assert player("0 anna offered roll-dice", 13, **odd)["removed_at"] == 13
+    assert player("0 anna offered roll-dice", 4_010, main_ms=10)["removed_at"] == 4_010
+
+
+def test_given_a_stopped_clock_when_shown_later_then_nothing_has_run_since():
+    text = "0 anna offered roll-dice\n5000 stopped"
+
+    assert timers(text, 900_000) == (119_000, 0, None)
+    assert player(text, 900_000)["disconnected_at"] is None
+
+
+REMOVED = """
+    1000 anna offered roll-dice
+    2001 anna decided
+    10000 anna auction_started
+    20000 anna offered fortune
+    21000 anna auction_started
+    27000 anna heartbeat
+    30000 anna decided
+    40000 anna offered sell-houses
+    60000 anna auction_started
+"""
+
+
+def test_given_a_removed_player_when_explained_then_every_millisecond_has_a_line_up_to_the_removal():
+    assert lines(REMOVED) == [
+        (0, "started", 120_000, 120_000),
+        (1_000, "offered", 0, 120_000),
+        (2_001, "decided", 1_499, 121_499),
+        (10_000, "auction", -20_000, 101_499),
+        (20_000, "offered", 0, 101_499),
+        (21_000, "auction", -20_000, 81_499),
+        (30_000, "ran", -4_000, 77_499),
+        (30_000, "decided", 0, 77_499),
+        (40_000, "offered", 0, 77_499),
+        (60_000, "ran", -8_000, 69_499),
+        (60_000, "auction", -20_000, 49_499),
+        (100_000, "ran", -40_000, 9_499),
+        (100_000, "disconnected", 0, 9_499),
+        (109_499, "ran", -9_499, 0),
+        (109_499, "removed", 0, 0),
+    ]
+    assert explain(log(REMOVED), "anna")["recorded_until"] == 60_000
+    assert lines(REMOVED, 25_000)[-1] == (21_000, "auction", -20_000, 81_499)
+    assert lines(REMOVED, 26_001)[-1] == (26_001, "ran", -1, 81_498)
+
+
+def test_given_a_pause_in_overtime_when_explained_then_the_lines_say_where_the_timer_stood():
+    text = "0 anna offered roll-dice\n5000 ben pause_asked\n5000 anna pause_answered yes\n6000 turn_ended"
+    text += "\n700000 ben resume_asked\n700001 anna decided"
+
+    assert lines(text, 700_001, players="anna ben") == [
+        (0, "started", 120_000, 120_000),
+        (0, "offered", 0, 120_000),
+        (6_000, "ran", -2_000, 118_000),
+        (6_000, "paused", 0, 118_000),
+        (700_000, "resumed", 0, 118_000),
+        (700_001, "ran", -1, 117_999),
+        (700_001, "decided", 0, 117_999),
+    ]
+
+
+def test_given_the_timers_when_their_two_forms_are_compared_then_names_and_defaults_agree():
+    assert ClockTimers().model_dump() == Timers()._asdict()
+
+
+def test_given_logs_of_these_tests_when_validated_then_the_models_take_them():
+    for one in log(f"{GRANTED}\n9000 turn_ended\n609000 anna resume_asked\n609001 anna decided\n609002 stopped"):
+        CLOCK_TYPES[one["type"]].model_validate(one["data"])
