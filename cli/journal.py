@@ -240,6 +240,9 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
         return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
     if event["type"] == "league.created":
         return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
+    if event["type"].startswith("clock."):
+        rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
+        return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
     if event["type"] == "league.joined":
         return f"{data['player']} is in {data['league']}"
     if event["type"] == "league.scheduled":

@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "cli.explaining:explain_",
     "statistics": "cli.lists:statistics_",
     "league": "cli.leagues:league",
+    "clock": "cli.clocks:clock",
     "books": "cli.reading:books_",
     "rules": "cli.rules:rules",
     "rebuild": "cli.nightly:rebuild_",

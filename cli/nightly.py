@@ -12,7 +12,7 @@ from ledger.errors import RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
 from ledger.store import open_ledger
 from projections.generations import Rebuilt, rebuild
-from projections.integrity import verify_standings
+from projections.integrity import verify_clocks, verify_standings
 
 
 @click.command(name="rebuild")
@@ -75,7 +75,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
                 sys.stdout.flush()
         if not findings:
             try:
-                projected = list(verify_standings(connection))
+                projected = [*verify_clocks(connection), *verify_standings(connection)]
             except (StoreDamaged, RulesetUnusable) as problem:
                 projected = [Finding("rule", None, f"the log cannot be replayed: {problem}")]
             for finding in projected:

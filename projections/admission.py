@@ -14,11 +14,13 @@ from sqlalchemy import Connection
 
 from ledger.appending import version_exists
 from ledger.canonical import format_instant
+from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_live
 from projections.decoding import apply
 from projections.facts import LABELS, Facts, RuleFailure
+from projections.game_clock.logs import Clocks
 from projections.ladders import parse_name, partition_values, refuse_name
 from projections.periods import local_time
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
@@ -38,6 +40,7 @@ class Admission:
         self._homeless = homeless
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
+        self._clocks = Clocks(connection, self.versions)
         # the rulesets that games of a name are judged by
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str]], str | None] = {}
@@ -67,9 +70,13 @@ class Admission:
             self._add(self._ruleset(data))
         elif type_name == "league.joined":
             self._joined(occurred_at, data)
+        elif type_name in CLOCK_TYPES:
+            self._clocks.take(type_name, occurred_at, data)
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Raises `Refused` (still-needed) if an event cannot be taken back; else it is gone for what comes behind."""
+        if type_name in CLOCK_TYPES:
+            self._clocks.release(type_name, data)
         if type_name == "points.adjusted":
             self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
         if type_name != "ruleset.published":

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ledger.clock_events import ClockTimers as ClockTimers
 from ledger.games import LEAVER_STATUSES, STATUSES
 from ledger.rejections import shown
 

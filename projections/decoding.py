@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.canonical import record_instant
+from ledger.clock_events import CLOCK_TYPES
 from ledger.errors import StoreDamaged
 from ledger.events import TYPES, Ruleset, corrected_game
 from ledger.games import STATUSES, seats_of
@@ -21,6 +22,8 @@ from ledger.lineage import GAME_TYPES
 from ledger.store import chain_hash_at, head, read_records, read_where
 from ledger.upcasting import upcast
 from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Account, Adjustment, Facts, League, Rename, Unusable
+from projections.game_clock import GameClock, replay
+from projections.game_clock.logs import timed
 from projections.rulesets import bind
 
 
@@ -32,7 +35,7 @@ def decode(connection: Connection, known_at: int | None = None) -> Facts:
     else:
         facts = Facts(latest.position, latest.chain_hash)
     # only of these games the rows must be found again
-    for name in ("game.corrected", "game.voided", "game.reinstated"):
+    for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
         for _, record in read_where(connection, until=facts.position, type_name=name):
             facts.rows[json.loads(record)["data"]["game_id"]] = NONE
     for page in read_records(connection, until=facts.position):
@@ -57,7 +60,11 @@ def apply(facts: Facts, position: int, event: dict[str, Any]) -> None:
     )  # fmt: skip
     if name not in GAME_TYPES:
         facts.recorded.positions[event["id"]] = position
-    APPLY[name](facts, position, record_instant(event["occurred_at"]), data)
+    if name in CLOCK_TYPES:
+        instant = record_instant(event["occurred_at"])
+        facts.recorded.clocks.setdefault(data["game_id"], []).append((position, instant, name, data))
+    else:
+        APPLY[name](facts, position, record_instant(event["occurred_at"]), data)
 
 
 def settle(facts: Facts) -> None:
@@ -81,6 +88,31 @@ def settle(facts: Facts) -> None:
     for unusable in recorded.unusable:
         if unusable.position not in gone:
             facts.unusable.setdefault(unusable.ruleset_id, unusable)
+    facts.clock_seconds = _played_by_clocks(facts)
+
+
+def clock_of(facts: Facts, game_id: str) -> GameClock | None:
+    """The clock of a game as far as its live events lead; None if it has none, or one that contradicts itself."""
+    gone = facts.recorded.taken_back
+    told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
+    events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]
+    clock = replay(events)
+    return clock if isinstance(clock, GameClock) else None
+
+
+def _played_by_clocks(facts: Facts) -> dict[int, int]:
+    """The seconds that participants played by the clocks of their games, rounded up; pauses are no playing."""
+    found: dict[int, int] = {}
+    for game_id in facts.recorded.clocks:
+        clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
+        if clock is None or row == NONE:
+            continue
+        numbers = {facts.player_numbers.get(name, NONE): one for name, one in clock.players.items()}
+        played = {facts.person[number]: one.played_ms for number, one in numbers.items() if number != NONE}
+        for p in range(facts.start[row], facts.start[row] + facts.count[row]):
+            if facts.person_of(p) in played:
+                found[p] = -(-played[facts.person_of(p)] // 1000)
+    return found
 
 
 def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:

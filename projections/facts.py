@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ledger.kinds import KINDS
 from projections.contract import OPTIONAL_COLUMNS
@@ -76,6 +76,8 @@ class Recorded:
     versions: list[Version] = field(default_factory=list)
     unusable: list[Unusable] = field(default_factory=list)
     leagues: list[League] = field(default_factory=list)
+    # the events of game clocks by game_id: position, instant, type, data
+    clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
     # the positions of these events by id, what an `event.voided` is about in the end, and what is taken back now
     positions: dict[str, int] = field(default_factory=dict)
     roots: dict[int, int] = field(default_factory=dict)
@@ -139,8 +141,12 @@ class Facts:
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, Unusable] = field(default_factory=dict)
     leagues: list[League] = field(default_factory=list)
+    # the events of game clocks by game_id: position, instant, type, data
+    clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
     # for rulesets that were asked for, by the positions of their versions: when leagues began, by their labels' numbers
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
+    # by participant: the seconds that he played by the game's clock, rounded up
+    clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
 
     def label(self, name: str, row: int) -> str | None:
@@ -157,8 +163,15 @@ class Facts:
         if name in self.of_kind:
             shift = self.kind_start[row] - self.start[row]
             return [self.of_kind[name][p + shift] for p in participants]
+        if name == "seconds_played":
+            return [self._seconds_played(p) for p in participants]
         source = self.place if name == "place" else self.status if name == "status" else self.optional[name]
         return [source[p] for p in participants]
+
+    def _seconds_played(self, participant: int) -> int:
+        """What the result says, else what the game's clock says, else -1."""
+        said = self.optional["seconds_played"][participant]
+        return self.clock_seconds.get(participant, NONE) if said == NONE else said
 
     def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
         """How many seats have a participant's place; a seat that changed hands counts once."""

@@ -4,11 +4,42 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
+from ledger.games import STATUSES
 from ledger.integrity import Finding
-from ledger.store import chain_hash_at
-from projections.decoding import decode
+from ledger.store import chain_hash_at, head, read_where
+from projections.decoding import clock_of, decode
+from projections.facts import NONE, VOIDED, Facts
+from projections.game_clock.state import run_out
 from projections.generations import compute, ladders_of, live, stored_rows
 from projections.standings import Standings
+
+
+def verify_clocks(connection: Connection) -> Iterator[Finding]:
+    """Results that say of a player's removal something else than the clock of the game."""
+    until = head(connection).position
+    if not read_where(connection, until=until, type_name="clock.started"):
+        return
+    facts = decode(connection, until)
+    for game_id in facts.recorded.clocks:
+        clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
+        if clock is None or row == NONE or facts.flags[row] & VOIDED:
+            continue
+        sure = {name for name, one in clock.players.items() if one.removed_at is not None}
+        # a log may end with what is due: the server had no more to say
+        run_out(clock)
+        possible = {name for name, one in clock.players.items() if one.removed_at is not None}
+        for p in range(facts.start[row], facts.start[row] + facts.count[row]):
+            names = {name for name in clock.players if _is(facts, name, p)}
+            removed = STATUSES[facts.status[p]] == "removed"
+            if names and removed != bool(names & (possible if removed else sure)):
+                told = "removed, by its clock he was not" if removed else "not removed, by its clock he was"
+                yield Finding("clock", facts.live_position[row], f"{game_id}: {facts.name_of(p)} is {told}")
+
+
+def _is(facts: Facts, player: str, participant: int) -> bool:
+    """Whether an id is that of a participant."""
+    number = facts.player_numbers.get(player)
+    return number is not None and facts.person[number] == facts.person_of(participant)
 
 
 def verify_standings(connection: Connection) -> Iterator[Finding]:

@@ -104,7 +104,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         *(Problem("partition.bands", f"the band {band} ends before it begins")
           for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
-          for key in ruleset.assumed if key not in found.params.model_fields and key not in Ruleset.model_fields),
+          for key in ruleset.assumed
+          if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}),
     ]  # fmt: skip
     by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
     for key, values in (("by", by), ("bands", bands)):
@@ -128,6 +129,11 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         return None, problems
     since = None if ruleset.effective_from is None else _start(ruleset.effective_from, ruleset.time_zone)
     return Version(ruleset, found, params, found.prepare(params), since, position), []
+
+
+def _nested(params: dict[str, Any]) -> set[str]:
+    """The keys of the tables that stand in some parameters."""
+    return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
 def _kinds_of(found: Rule) -> list[str]:

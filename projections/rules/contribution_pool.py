@@ -22,6 +22,7 @@ from pydantic import Field
 
 from projections.contract import (
     Changes,
+    ClockTimers,
     Columns,
     Numbers,
     Params,
@@ -51,6 +52,7 @@ class ContributionPoolParams(Params):
     bonus: Annotated[int, Field(ge=0, le=1_000_000)] = 100
     bonus_seconds: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
     dust: Literal["burn", "winner"] = "burn"
+    timers: ClockTimers = ClockTimers()  # of the clocks of the games, not of their points
 
 
 def refuse_params(params: ContributionPoolParams, players_max: int) -> str | None:

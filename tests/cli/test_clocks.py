@@ -1,0 +1,165 @@
+"""The clock of a game through the command line: what it shows, and what else looks at it; on both stores."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from projections.rulesets import shipped
+
+Ratings = Callable[..., Any]
+
+
+def clock(*steps: str, game_id: str = "g-1", players: str = "anna ben") -> str:
+    """Events of a clock as lines, each step a type, a time and its members: `offered 5 anna choice=fortune`."""
+    lines = []
+    for step in steps:
+        name, at, *more = step.split()
+        data: dict[str, Any] = {"game_id": game_id, "at": int(at)}
+        if name == "started":
+            data["players"] = players.split()
+        for part in more:
+            member, _, value = part.rpartition("=")
+            data[member or "player"] = value
+        lines.append(json.dumps({"type": f"clock.{name}", "occurred_at": "2026-01-01T20:00:00Z", "data": data}))
+    return "\n".join(lines)
+
+
+def result(status: str = "finished", game_id: str = "g-1", **members: Any) -> str:
+    """The result of a game that anna wins against ben."""
+    participants = [{"player": "anna", "place": 1, **members}, {"player": "ben", "place": 2, "status": status}]
+    data = {"game_id": game_id, "game": "galactic-magnate", "participants": participants}
+    return json.dumps({"type": "game.recorded", "occurred_at": "2026-01-01T21:00:00Z", "data": data})
+
+
+@pytest.fixture
+def db(ledger_url: str, ratings: Ratings) -> str:
+    """A ledger with the shipped rulesets."""
+    assert ratings("init", db=ledger_url).exit_code == 0
+    return ledger_url
+
+
+def add(ratings: Ratings, db: str, *texts: str) -> Any:
+    """Import lines."""
+    return ratings("import", "-", db=db, input="\n".join(texts))
+
+
+def read(ratings: Ratings, db: str, *command: str) -> Any:
+    """What a command prints as JSON."""
+    found = ratings(*command, "--format", "json", db=db)
+    assert found.exit_code == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+BEN_STALLS = ("started 0", "offered 0 ben choice=fortune", "heartbeat 30000 ben", "heartbeat 60000 ben",
+              "heartbeat 90000 ben", "heartbeat 120000 ben")  # fmt: skip
+
+
+def test_given_a_log_when_asked_at_any_instant_then_timers_and_the_removal_are_told(db: str, ratings: Ratings) -> None:
+    """Ben has 6 s and then his 120 s; at 126,000 ms he is out."""
+    assert add(ratings, db, clock(*BEN_STALLS)).exit_code == 0
+
+    def ben(at: int) -> Any:
+        return read(ratings, db, "clock", "show", "g-1", "--at", str(at))["players"][1]
+
+    assert [ben(at)["main_ms"] for at in (0, 6_000, 6_001, 125_999)] == [120_000, 120_000, 119_999, 1]
+    assert [ben(at)["removed_at"] for at in (125_999, 126_000, 200_000)] == [None, 126_000, 126_000]
+    lines = read(ratings, db, "clock", "explain", "g-1", "ben")["lines"]
+    assert (lines[-1]["what"], lines[-1]["at"], sum(line["change_ms"] for line in lines)) == ("removed", 126_000, 0)
+    table = ratings("clock", "explain", "g-1", "ben", db=db).stdout
+    assert "the main timer is at 0 (if nothing more is recorded)" in table
+    assert "removed at 126000 ms" in ratings("clock", "show", "g-1", "--at", "126000", db=db).stdout
+    assert ratings("clock", "show", "g-2", db=db).exit_code == 1
+    assert ratings("clock", "explain", "g-1", "zoe", db=db).exit_code == 1
+
+
+def test_given_a_log_that_contradicts_itself_when_imported_then_the_first_bad_line_is_named_and_nothing_is_appended(
+    db: str, ratings: Ratings
+) -> None:
+    told = add(ratings, db, clock("started 0", "decided 5 anna", "heartbeat 4 ben"))
+    assert (told.exit_code, "-:2: clock-choice-missing: " in told.stderr) == (1, True)
+    assert add(ratings, db, clock("started 0", "heartbeat 10 ben")).exit_code == 0
+
+    late = add(ratings, db, clock("heartbeat 9 ben"))
+    assert (late.exit_code, "clock-time-backwards" in late.stderr) == (1, True)
+    assert add(ratings, db, clock("started 0", "heartbeat 10 ben")).stdout.startswith("0 appended, 2 already there")
+
+
+def test_given_a_clock_when_its_events_are_taken_back_then_the_last_comes_first(db: str, ratings: Ratings) -> None:
+    assert add(ratings, db, clock("started 0", "heartbeat 10 ben", "heartbeat 20 ben")).exit_code == 0
+    rows = read(ratings, db, "log", "--limit", "2")["rows"]
+    first, last = (("void", "--event", row["id"], "--reason", "wrong") for row in rows)
+
+    refused = ratings(*first, db=db)
+    assert (refused.exit_code, refused.stderr.partition(":")[0]) == (1, "still-needed")
+    assert ratings(*last, db=db).exit_code == 0
+    assert ratings(*first, db=db).exit_code == 0
+    assert read(ratings, db, "clock", "show", "g-1")["recorded_until"] == 0
+    assert add(ratings, db, clock("heartbeat 5 ben")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("steps", "status", "told"),
+    [
+        (BEN_STALLS, "finished", None),
+        (BEN_STALLS, "removed", None),
+        ((*BEN_STALLS, "stopped 126000"), "finished", "g-1: ben is not removed, by its clock he was"),
+        ((*BEN_STALLS, "stopped 126000"), "removed", None),
+        ((*BEN_STALLS, "stopped 125999"), "removed", "g-1: ben is removed, by its clock he was not"),
+        ((*BEN_STALLS, "stopped 125999"), "surrendered", None),
+    ],
+)
+def test_given_a_result_when_it_disagrees_with_the_clock_about_a_removal_then_verify_says_so(
+    steps: tuple[str, ...], status: str, told: str | None, db: str, ratings: Ratings
+) -> None:
+    """A log that ends before the removal that is due says neither."""
+    assert add(ratings, db, clock(*steps), result(status)).exit_code == 0
+    found = ratings("verify", db=db)
+
+    assert found.exit_code == int(told is not None)
+    assert (told or "") in found.stdout
+    assert (found.stdout == "") is (told is None)
+
+
+BONUS = {
+    "600 seconds": (("started 0", "stopped 600000"), {}, "0"),
+    "a millisecond more": (("started 0", "stopped 600001"), {}, "100"),
+    "on another clock": (("started 5000000", "stopped 5600001"), {}, "100"),
+    "without the pause": (
+        ("started 0", "pause_asked 1 anna", "pause_answered 2 ben answer=yes", "turn_ended 3",
+         "resume_asked 200003 anna", "resume_asked 200003 ben", "stopped 800000"), {}, "0",
+    ),
+    "until he left": (("started 0", "player_left 600000 anna", "stopped 900000"), {}, "0"),
+    "the result says it": (("started 0", "stopped 900000"), {"seconds_played": 10}, "0"),
+    "no clock": ((), {}, "0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("steps", "members", "bonus"), BONUS.values(), ids=BONUS)
+def test_given_a_result_without_seconds_when_there_is_a_clock_then_the_bonus_goes_by_it(
+    steps: tuple[str, ...], members: dict[str, Any], bonus: str, db: str, ratings: Ratings
+) -> None:
+    assert add(ratings, db, *([clock(*steps)] if steps else []), result(**members)).exit_code == 0
+
+    (anna,) = (
+        row for row in read(ratings, db, "explain", "g-1", "galactic-points")["players"] if row["player"] == "anna"
+    )
+    assert int(anna["change"]) - 160 == int(bonus)
+
+
+def test_given_a_version_with_other_timers_when_a_clock_starts_then_they_are_its_unless_it_says_others(
+    db: str, ratings: Ratings, tmp_path: Any
+) -> None:
+    text = next(text for text in shipped() if 'id = "galactic-points"' in text)
+    changed = text.replace('version = "1"', 'version = "2"').replace("main_ms = 120000", "main_ms = 60000")
+    (tmp_path / "two.toml").write_text(changed.replace("1900-01-01", "2025-01-01"), encoding="utf-8")
+    assert ratings("rules", "publish", tmp_path / "two.toml", db=db).exit_code == 0
+    old = clock("started 0", game_id="old").replace("2026-01-01", "2024-01-01")
+    own = json.dumps({"type": "clock.started", "occurred_at": "2026-01-01T20:00:00Z", "data": {
+        "game_id": "own", "at": 0, "players": ["anna", "ben"], "timers": {"main_ms": 5000},
+    }})  # fmt: skip
+    assert add(ratings, db, old, clock("started 0", game_id="new"), own).exit_code == 0
+
+    timers = {game: read(ratings, db, "clock", "show", game)["players"][0]["main_ms"] for game in ("old", "new", "own")}
+    assert timers == {"old": 120_000, "new": 60_000, "own": 5_000}
