@@ -145,6 +145,7 @@ def _row(rule: Rule) -> Callable[[str], str]:
         choices = schema.get("anyOf", [schema])
         values = [_values(choice, len(choices) > 1) for choice in choices if choice.get("type") != "null"]
         default = schema.get("default")
+        default = "the usual ones" if isinstance(default, dict) else default
         text = str(default).lower() if isinstance(default, bool) else default
         shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
         return f"| `{name}` | {' or '.join(values)} | {shown} |"
@@ -160,7 +161,8 @@ def _values(schema: dict[str, Any], among_others: bool) -> str:
         return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
     text = 'a fraction in quotes (`"64/3"`)' if among_others else "a text"
     others = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
-    return others[schema["type"]]
+    # a table of its own is a reference to its model
+    return others[schema.get("type", "object")]
 
 
 PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}
