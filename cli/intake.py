@@ -92,7 +92,7 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        return report(restore(ledger, files[0]), form, False, {})
+        return report(restore(ledger, files[0]), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
     options = TableOptions(zone, renamed, fixed)
     homeless: dict[str, str] = {}
@@ -109,7 +109,8 @@ def import_(
             ignore_clock=ignore_clock,
             progress=appended,
         )
-    return report(result, form, dry_run, homeless)
+    _note_homeless(result, homeless)
+    return report(result, form, dry_run)
 
 
 @click.command()
@@ -176,7 +177,8 @@ def record(
         ignore_clock=ignore_clock,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
-    return report(result, form, dry_run, homeless)
+    _note_homeless(result, homeless)
+    return report(result, form, dry_run)
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -188,10 +190,14 @@ def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def report(result: Imported, form: str, dry_run: bool, homeless: dict[str, str]) -> int:
-    """Tell what was appended and what was refused, and of games on no ladder; the exit code."""
+def _note_homeless(result: Imported, homeless: dict[str, str]) -> None:
+    """Tell of games on no ladder, one for each reason, unless something was refused."""
     for reason, game_id in homeless.items() if not result.rejected_count else ():
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
+
+
+def report(result: Imported, form: str, dry_run: bool) -> int:
+    """Tell what was appended and what was refused; the exit code."""
     if form == "json":
         render.print_json(
             {

@@ -11,7 +11,7 @@ from cli import render
 from cli.corrections import How, writing
 from cli.intake import report, zone_option
 from cli.options import composed, format_option, instant_or_now
-from cli.reading import print_rows, reading_of, standings_
+from cli.reading import failures_told, print_rows, reading_of, standings_
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.identities import identities
@@ -48,7 +48,7 @@ def league() -> None:
 def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
-    return report(_append(how, [("league.created", data)], _instant(at, zone)), how.form, how.dry_run, {})
+    return report(_append(how, [("league.created", data)], _instant(at, zone)), how.form, how.dry_run)
 
 
 @league.command()
@@ -79,7 +79,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         if len(events) > 1:
             click.echo(f"The schedule is drawn; see: ratings league show {name}")
         return 0
-    return report(result, how.form, how.dry_run, {})
+    return report(result, how.form, how.dry_run)
 
 
 @league.command()
@@ -93,7 +93,7 @@ def schedule(how: How, name: str, seed: str | None) -> int:
     events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
     if not events:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return report(_append(how, events, _instant(None, None)), how.form, how.dry_run, {})
+    return report(_append(how, events, _instant(None, None)), how.form, how.dry_run)
 
 
 class Subscribing(Admission):
@@ -164,9 +164,16 @@ def _see(connection: Connection, ladders: Ladders, there: League) -> Seen:
     found = None
     for ruleset_id, versions in ladders.facts.rulesets.items():
         ruleset = versions[0].ruleset
-        if ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
+        usable = ruleset_id not in ladders.facts.unusable
+        if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
             found = ladders.standings(f"{ruleset_id}/{there.name}")
     return Seen(there, played, found)
+
+
+def _seen(connection: Connection, name: str) -> Seen:
+    facts = decode(connection)
+    with failures_told(facts):
+        return _see(connection, Ladders(facts), known_league(Log(connection), name))
 
 
 def _all(connection: Connection, ladders: Ladders) -> list[Seen]:
@@ -181,7 +188,9 @@ def _all(connection: Connection, ladders: Ladders) -> list[Seen]:
 def list_(db: str, form: str) -> None:
     """The leagues, what they wait for, and who won."""
     with open_ledger(db).reading() as connection:
-        found = _all(connection, Ladders(decode(connection)))
+        facts = decode(connection)
+        with failures_told(facts):
+            found = _all(connection, Ladders(facts))
     header = ("league", "game", "players_per_game", "players", "games", "played", "state", "winners")
     rows = [
         (seen.league.name, seen.league.game, seen.league.size, len(seen.league.players), len(seen.league.games),
@@ -206,7 +215,7 @@ def list_(db: str, form: str) -> None:
 def show(db: str, name: str, form: str) -> None:
     """The players of LEAGUE, its schedule with what is played and what is open, and its table so far."""
     with open_ledger(db).reading() as connection:
-        seen = _see(connection, Ladders(decode(connection)), known_league(Log(connection), name))
+        seen = _seen(connection, name)
         current = identities(connection).current
     there = seen.league
     games: list[dict[str, Any]] = [
@@ -246,7 +255,7 @@ def show(db: str, name: str, form: str) -> None:
 def table(context: click.Context, name: str, form: str) -> None:
     """The table of LEAGUE: the standings of its ladder."""
     with open_ledger(context.obj).reading() as connection:
-        seen = _see(connection, Ladders(decode(connection)), known_league(Log(connection), name))
+        seen = _seen(connection, name)
     if seen.table is None:
         raise click.ClickException(f"no ruleset scores leagues of {seen.league.game}; see: ratings rules list")
     context.invoke(standings_, ladder=seen.table.ladder, as_of=None, known_at=None, rules=None, form=form)

@@ -7,12 +7,13 @@ import click
 
 from cli import render
 from cli.options import composed, format_option, known_position, played_instant
+from cli.reading import failures_noted, failures_told, note_unusable
 from ledger import clock
 from ledger.rejections import shown
 from ledger.store import open_ledger
 from projections.decoding import decode
 from projections.explaining import current_id
-from projections.facts import Facts, RuleFailure
+from projections.facts import Facts
 from projections.ladders import Stream, parse_name
 from projections.periods import period_of, running
 from projections.standings import Ladders, Standings
@@ -44,14 +45,15 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
         by = facts.rulesets[ruleset_id][0].ruleset.partition.by
         if "month" not in by and "year" not in by:
             continue
-        for name, stream in sorted(ladders.every(ruleset_id).items()):
+        streams: dict[str, Stream] = {}
+        with failures_noted(facts):
+            streams = ladders.every(ruleset_id)
+        for name, stream in sorted(streams.items()):
             value = dict(zip(by, parse_name(name).values, strict=True)).get("month" if "month" in by else "year")
             if period is None or str(value).startswith(period):
-                try:
+                with failures_noted(facts):
                     rows.append(_row(ladders.of_stream(stream), str(value), _state(ladders, stream)))
-                except RuleFailure as problem:
-                    render.note(f"ratings: {name}: the rule failed at position {problem.place(facts)}: {problem}")
-    _note_unusable(facts)
+    note_unusable(facts)
     header = ("list", "period", "state", "players", "ranked", "games", "ruleset")
     if form == "json":
         rows_ = [dict(zip(header, row, strict=True)) for row in rows]
@@ -59,8 +61,8 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
     elif form == "csv":
         render.print_csv(header, rows)
     elif rows:
-        shown = [(row[0], *row[2:6]) for row in rows]
-        render.print_table(("list", "state", "players", "ranked", "games"), shown, right=("players", "ranked", "games"))
+        short = [(row[0], *row[2:6]) for row in rows]
+        render.print_table(("list", "state", "players", "ranked", "games"), short, right=("players", "ranked", "games"))
     else:
         render.note("There is no such list yet.")
 
@@ -68,11 +70,6 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
 def _ladders_of(facts: Facts, ruleset_id: str, as_of: str | None) -> Ladders:
     """The ladders at a time, which as a date ends in the zone of a ruleset."""
     return Ladders(facts, played_instant(as_of, facts.rulesets[ruleset_id][0].ruleset.time_zone))
-
-
-def _note_unusable(facts: Facts) -> None:
-    for unusable in facts.unusable.values():
-        render.note(f"ratings: {unusable.reason}")
 
 
 def _state(ladders: Ladders, stream: Stream) -> str:
@@ -98,17 +95,13 @@ def statistics_(db: str, player: str, game: str | None, as_of: str | None, known
         facts = decode(connection, known_position(connection, known_at))
     player = current_id(facts, player)
     usable = sorted(facts.rulesets.keys() - facts.unusable.keys())
-    try:
+    with failures_told(facts):
         found = statistics(facts, player, game, played_instant(as_of, "UTC"))
         paid = gold(((name, _ladders_of(facts, name, as_of)) for name in usable), player, clock.now(), game)
-    except RuleFailure as problem:
-        raise click.ClickException(
-            f"{problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}"
-        ) from None
     if found is None:
         what = "" if game is None else f" {render.plain(game)}"
         raise click.ClickException(f"{render.plain(player)} has not played{what}; see: ratings games")
-    _note_unusable(facts)
+    note_unusable(facts)
     if form == "json":
         asked = {"player": player, "game": game, "as_of": as_of, "known_at": facts.position}
         render.print_json({**asked, **_as_json(found, paid)})

@@ -17,7 +17,7 @@ from ledger.store import Ledger, open_ledger
 from projections.contract import exact
 from projections.decoding import decode
 from projections.explaining import UnknownGame, current_id, history
-from projections.facts import RuleFailure
+from projections.facts import Facts, RuleFailure
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
 from projections.periods import period_of, running
@@ -38,6 +38,30 @@ class Reading(NamedTuple):
 
 
 @contextmanager
+def failures_told(facts: Facts) -> Iterator[None]:
+    """A ladder that cannot be replayed becomes a refusal."""
+    try:
+        yield
+    except RuleFailure as problem:
+        raise click.ClickException(problem.told(facts)) from None
+
+
+@contextmanager
+def failures_noted(facts: Facts) -> Iterator[None]:
+    """A ladder that cannot be replayed is noted, and the others go on."""
+    try:
+        yield
+    except RuleFailure as problem:
+        render.note(f"ratings: {problem.told(facts)}")
+
+
+def note_unusable(facts: Facts) -> None:
+    """Tell which rulesets do not run here."""
+    for unusable in facts.unusable.values():
+        render.note(f"ratings: {unusable.reason}")
+
+
+@contextmanager
 def reading_of(
     ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None, rules: str | None
 ) -> Iterator[Reading]:
@@ -47,15 +71,12 @@ def reading_of(
             zone = time_zone(connection, ladder)
             facts = decode(connection, known_position(connection, known_at, zone))
             coordinates = Coordinates(played_instant(as_of, zone), facts.position)
-            yield Reading(connection, Ladders(facts, coordinates.as_of, rules), coordinates)
+            with failures_told(facts):
+                yield Reading(connection, Ladders(facts, coordinates.as_of, rules), coordinates)
         except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
         except UnknownGame as problem:
             raise click.ClickException(str(problem)) from None
-        except RuleFailure as problem:
-            raise click.ClickException(
-                f"{problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}"
-            ) from None
 
 
 @click.command()
@@ -71,14 +92,11 @@ def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None
     found: dict[str, tuple[Stream, int]] = {}
     for ruleset_id, versions in sorted(facts.rulesets.items()):
         ladders_then = Ladders(facts, played_instant(as_of, versions[0].ruleset.time_zone))
-        try:
+        with failures_noted(facts):
             for name, stream in sorted(ladders_then.every(ruleset_id).items()):
                 annual = stream.rule.ranking == "annual"
                 found[name] = stream, len(ladders_then.of_stream(stream).rows if annual else stream.names)
-        except RuleFailure as problem:
-            render.note(f"ratings: {problem.ladder}: the rule failed at position {problem.place(facts)}: {problem}")
-    for unusable in facts.unusable.values():
-        render.note(f"ratings: {unusable.reason}")
+    note_unusable(facts)
     rows = [
         (name, stream.versions[stream.version[-1]].ruleset.name if stream.version else "", players,
          len(stream.row), format_instant(facts.occurred_at[stream.row[-1]]) if stream.row else None)

@@ -213,6 +213,10 @@ class RuleFailure(Exception):
         self.row = row
         self.position = position
 
+    def told(self, facts: Facts) -> str:
+        """What failed where, in one line."""
+        return f"{self.ladder}: the rule failed at position {self.place(facts)}: {self}"
+
     def place(self, facts: Facts) -> int:
         """The log position of the game or adjustment."""
         return facts.live_position[self.row] if self.row is not None else self.position or 0

@@ -27,12 +27,11 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
     player = current_id(facts, player)
-    found = ladders.of_stream(stream)
-    row = next((row for row in found.rows if row.player == player), None)
     number = stream.names.index(player) if player in stream.names else None
-    ranking = LISTS[stream.rule.ranking]
     outcome, steps = replay(stream, watch=number)
-    results = ladders.results(stream, outcome)
+    found, results = ladders.ranked(stream, outcome)
+    row = next((row for row in found.rows if row.player == player), None)
+    ranking = LISTS[stream.rule.ranking]
     annual = stream.rule.ranking == "annual"
     events: list[dict[str, Any]] = []
     if not annual:

@@ -108,29 +108,31 @@ class Ladders:
 
     def of_stream(self, stream: Stream) -> Standings:
         """The standings of a stream. Raises `RuleFailure`."""
-        outcome, _ = replay(stream)
+        return self.ranked(stream, replay(stream)[0])[0]
+
+    def ranked(self, stream: Stream, outcome: Outcome) -> tuple[Standings, Results]:
+        """The standings that a replay of a stream comes to, and what its list ranked. Raises `RuleFailure`."""
         version = ranking_version(stream, outcome)
-        results = self.results(stream, outcome)
+        annual = stream.rule.ranking == "annual"
+        months = self._months(stream, version) if annual else {}
+        results = self._results(stream, outcome, version, months)
         rows = LISTS[stream.rule.ranking].rank(results)
-        games = len(stream.row)
-        if stream.rule.ranking == "annual":
-            games = sum(month.games for month in self._months(stream, version).values())
-        return Standings(
+        games = sum(month.games for month in months.values()) if annual else len(stream.row)
+        found = Standings(
             stream.ladder, version.ruleset.name, stream.rule.scale, rows, games, sum(results.points),
             outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
         )  # fmt: skip
+        return found, results
 
-    def results(self, stream: Stream, outcome: Outcome) -> Results:
-        """What the list of a stream ranks."""
-        version = ranking_version(stream, outcome)
+    def _results(
+        self, stream: Stream, outcome: Outcome, version: Version, months: dict[str, Standings]
+    ) -> Results:  # fmt: skip
         # everybody in a stream that was replayed to its end is on the ladder
-        annual = stream.rule.ranking == "annual"
-        months = self._months(stream, version) if annual else {}
         return Results(
             stream.names, outcome.points, outcome.games, stream.offsets, stream.players, outcome.changes,
             stream.rule.scale, version.params,
             {month: {row.player: row for row in found.rows} for month, found in months.items()},
-            self._excluded(stream, version, months) if annual else {},
+            self._excluded(stream, version, months) if stream.rule.ranking == "annual" else {},
         )  # fmt: skip
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Standings]:
