@@ -6,7 +6,7 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.options import composed, format_option, known_position
+from cli.options import composed, format_option, known_at_option, known_position
 from ledger.rejections import Rejection, shown
 from ledger.store import open_ledger
 from projections.admission import Admission
@@ -14,7 +14,6 @@ from projections.game_clock import explain, show
 from projections.game_clock.logs import clock_events
 
 at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
-known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 
 
 @click.group()
@@ -93,7 +92,8 @@ def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str |
 
 
 def _events(connection: Connection, game_id: str, known_at: str | None) -> list[dict[str, Any]]:
-    events = clock_events(connection, Admission(connection).versions, game_id, known_position(connection, known_at))
+    position = known_position(connection, known_at)
+    events = clock_events(connection, Admission(connection, until=position).versions, game_id, position)
     if not events:
         raise click.ClickException(f"no clock of a game {shown(game_id)} is recorded")
     return events

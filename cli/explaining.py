@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli import render
+from cli.coordinates import Coordinates, heading, print_csv
 from cli.options import axes, composed, format_option
 from cli.reading import reading_of
 from ledger.rejections import shown
@@ -46,18 +47,17 @@ def explain_(
             told = explain_player(reading.connection, reading.ladders, ladder, game)
             if told is None:
                 raise _unknown(reading.ladders, ladder, game) from None
-            _tell_player({**told, **reading.stated()}, form)
+            _tell_player(told, reading.coordinates, form)
             return
         found = explain(reading.ladders, ladder, game, row)
         running_points = reading.ladders.versions(ladder)[0].rule.ranking == "points"
-    found = {**found, **reading.stated()}
     if form == "json":
-        render.print_json(found)
+        render.print_json({**found, **reading.coordinates.stated()})
     elif form == "csv":
         header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
-        render.print_csv(header, list(_explained_rows(found)))
+        print_csv(header, list(_explained_rows(found)), reading.coordinates)
     else:
-        _print_explained(found, running_points)
+        _print_explained(found, reading.coordinates, running_points)
 
 
 def _unknown(ladders: Ladders, ladder: str, name: str) -> click.ClickException:
@@ -81,10 +81,10 @@ def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
             )
 
 
-def _print_explained(found: dict[str, Any], running_points: bool) -> None:
+def _print_explained(found: dict[str, Any], at: Coordinates, running_points: bool) -> None:
     played = f", played {render.moment(found['occurred_at'])} UTC"
     under = f", under {found['ruleset']}" if found["ruleset"] else ""
-    render.title(f"{render.plain(found['game_id'])} on {found['ladder']}", played + under)
+    heading(f"{render.plain(found['game_id'])} on {found['ladder']}", played + under, at)
     if not found["counted"]:
         render.hanging(f"Not counted: {render.plain(found['why_not'])}.", 2)
         return
@@ -111,9 +111,9 @@ def _print_explained(found: dict[str, Any], running_points: bool) -> None:
         click.echo(f"\nNot zero-sum: {', '.join(told)}.")
 
 
-def _tell_player(found: dict[str, Any], form: str) -> None:
+def _tell_player(found: dict[str, Any], at: Coordinates, form: str) -> None:
     if form == "json":
-        render.print_json(found)
+        render.print_json({**found, **at.stated()})
         return
     header = ("term", "amount", "detail")
     lines = [
@@ -123,13 +123,13 @@ def _tell_player(found: dict[str, Any], form: str) -> None:
     ]
     if form == "csv":
         cells = [(term, None if amount is None else render.spreadsheet(amount), told) for term, amount, told in lines]
-        render.print_csv(header, cells)
+        print_csv(header, cells, at)
         return
     rank = f"rank {found['rank']}" if found["rank"] else "no rank"
     points = f", {render.human(found['points'])} points" if found["points"] is not None else ""
     gold = f", {found['gold']} gold" if found.get("gold") else ""
     subject = f"{render.plain(found['player'])} on {found['ladder']}: {rank}{points}{gold}"
-    render.title(subject, f", under {found['ruleset']}, times in {found['time_zone']}")
+    heading(subject, f", under {found['ruleset']}, times in {found['time_zone']}", at)
     click.echo()
     render.print_table(header, [(term, _both(amount), told) for term, amount, told in lines], right=("amount",))
 

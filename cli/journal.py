@@ -1,7 +1,6 @@
-"""`games`, `log`, `export`: the facts as they were recorded."""
+"""`games`, `log`: the facts as they were recorded."""
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.options import composed, format_option, known_position, played_instant
+from cli.options import composed, format_option, known_at_option, known_position, played_instant
 from ledger.canonical import format_instant, record_instant
 from ledger.identities import identities, players_of
 from ledger.kinds import places
@@ -32,7 +31,7 @@ from ledger.store import (
 @click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end in UTC.")
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+@known_at_option
 @format_option
 @click.pass_obj
 def games(
@@ -159,7 +158,7 @@ def _result(data: dict[str, Any]) -> str:
 @click.command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=composed, required=False)
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+@known_at_option
 @format_option
 @click.pass_obj
 def log(db: str, subject: str | None, limit: int, known_at: str | None, form: str) -> None:
@@ -250,30 +249,3 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
     if event["type"] == "ruleset.published":
         return f"{data['id']}@{data['version']}"
     return ", ".join(str(value) for value in data.values())
-
-
-@click.group()
-def export() -> None:
-    """Write the ledger's content for other programs."""
-
-
-@export.command(name="events")
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
-@click.option("--output", "-o", metavar="FILE", default="-", help="A file that does not exist yet.  [default: stdout]")
-@click.pass_obj
-def export_events(db: str, known_at: str | None, output: str) -> None:
-    """Every record verbatim, one a line: a full backup that `import --restore` takes into an empty ledger."""
-    ledger = open_ledger(db)
-    with ledger.reading() as connection:
-        until = known_position(connection, known_at)
-        if output == "-":
-            for page in read_records(connection, until=until):
-                sys.stdout.buffer.write("".join(f"{record}\n" for _, record in page).encode())
-            return
-        try:
-            with open(output, "x", encoding="utf-8", newline="\n") as file:
-                for page in read_records(connection, until=until):
-                    file.writelines(f"{record}\n" for _, record in page)
-        except FileExistsError:
-            raise click.UsageError(f"{output} exists; nothing was written") from None
-    render.note(f"{until:,} events in {output}")

@@ -1,23 +1,66 @@
-"""`lists` and `statistics`: which lists there are, and what somebody did beside them."""
+"""`ladders`, `lists`, `statistics`: which ladders and lists there are, and what somebody did beside them."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from cli import render
-from cli.options import composed, format_option, known_position, played_instant
-from cli.reading import failures_noted, failures_told, note_unusable
+from cli.coordinates import Coordinates, print_csv
+from cli.options import axes, composed, format_option
+from cli.reading import failures_noted, failures_told
+from cli.survey import survey
 from ledger import clock
+from ledger.canonical import format_instant
 from ledger.rejections import shown
-from ledger.store import open_ledger
-from projections.decoding import decode
 from projections.explaining import current_id
-from projections.facts import Facts
 from projections.ladders import Stream, parse_name
 from projections.periods import period_of, running
 from projections.standings import Ladders, Standings
 from projections.statistics import Statistics, gold, statistics
+
+
+@click.command(name="ladders")
+@axes
+@format_option
+@click.pass_obj
+def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
+    """The ladders that have games or adjustments."""
+    seen = survey(db, as_of, known_at, rules)
+    facts = seen.facts
+    rows: list[tuple[Any, ...]] = []
+    places: list[Coordinates] = []
+    for ruleset_id in sorted(facts.rulesets):
+        ladders = seen.ladders(ruleset_id)
+        with failures_noted(facts):
+            for name, stream in sorted(ladders.every(ruleset_id).items()):
+                annual = stream.rule.ranking == "annual"
+                players = len(ladders.of_stream(stream).rows if annual else stream.names)
+                ruleset = stream.versions[stream.version[-1]].ruleset.name if stream.version else ""
+                last_game = format_instant(facts.occurred_at[stream.row[-1]]) if stream.row else None
+                rows.append((name, ruleset, players, len(stream.row), last_game))
+                places.append(seen.at(ruleset_id))
+    header = ("ladder", "ruleset", "players", "games", "last_game")
+    if form == "json":
+        render.print_json({**seen.coordinates.stated(), "rows": _json_rows(header, rows, places)})
+    elif form == "csv":
+        print_csv(header, rows, places)
+    elif rows:
+        seen.heading(render.count(len(rows), "ladder"), places)
+        click.echo()
+        readable = [(row[0], *row[2:4], render.moment(row[4]) if row[4] else "") for row in rows]
+        render.print_table(("ladder", "players", "games", "last game"), readable, right=("players", "games"))
+    else:
+        render.note("No ladder has a game yet. Results go in with: ratings import FILE")
+
+
+def _json_rows(header: Sequence[str], rows: list[tuple[Any, ...]], places: list[Coordinates]) -> list[dict[str, Any]]:
+    """The rows with their own `as_of`, since a date does not end at the same instant in every ruleset's zone."""
+    return [
+        {**dict(zip(header, row, strict=True)), "as_of": at.stated()["as_of"]}
+        for row, at in zip(rows, places, strict=True)
+    ]  # fmt: skip
 
 
 def _period(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -30,18 +73,17 @@ def _period(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option(
     "--period", metavar="YYYY[-MM]", callback=_period, help="Only lists of this month, or year and its months."
 )
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+@axes
 @format_option
 @click.pass_obj
-def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None, form: str) -> None:
+def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
     """The lists of months and years, whether they are closed, and how many players are on them."""
-    ledger = open_ledger(db)
-    with ledger.reading() as connection:
-        facts = decode(connection, known_position(connection, known_at))
+    seen = survey(db, as_of, known_at, rules)
+    facts = seen.facts
     rows: list[tuple[Any, ...]] = []
-    for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
-        ladders = _ladders_of(facts, ruleset_id, as_of)
+    places: list[Coordinates] = []
+    for ruleset_id in seen.usable:
+        ladders = seen.ladders(ruleset_id)
         by = facts.rulesets[ruleset_id][0].ruleset.partition.by
         if "month" not in by and "year" not in by:
             continue
@@ -53,23 +95,19 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
             if period is None or str(value).startswith(period):
                 with failures_noted(facts):
                     rows.append(_row(ladders.of_stream(stream), str(value), _state(ladders, stream)))
-    note_unusable(facts)
+                    places.append(seen.at(ruleset_id))
     header = ("list", "period", "state", "players", "ranked", "games", "ruleset")
     if form == "json":
-        rows_ = [dict(zip(header, row, strict=True)) for row in rows]
-        render.print_json({"known_at": facts.position, "as_of": as_of, "rows": rows_})
+        render.print_json({**seen.coordinates.stated(), "rows": _json_rows(header, rows, places)})
     elif form == "csv":
-        render.print_csv(header, rows)
+        print_csv(header, rows, places)
     elif rows:
+        seen.heading(render.count(len(rows), "list"), places)
+        click.echo()
         short = [(row[0], *row[2:6]) for row in rows]
         render.print_table(("list", "state", "players", "ranked", "games"), short, right=("players", "ranked", "games"))
     else:
         render.note("There is no such list yet.")
-
-
-def _ladders_of(facts: Facts, ruleset_id: str, as_of: str | None) -> Ladders:
-    """The ladders at a time, which as a date ends in the zone of a ruleset."""
-    return Ladders(facts, played_instant(as_of, facts.rulesets[ruleset_id][0].ruleset.time_zone))
 
 
 def _state(ladders: Ladders, stream: Stream) -> str:
@@ -85,26 +123,28 @@ def _row(found: Standings, period: str, state: str) -> tuple[Any, ...]:
 @click.command(name="statistics")
 @click.argument("player", type=composed)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+@axes
 @format_option
 @click.pass_obj
-def statistics_(db: str, player: str, game: str | None, as_of: str | None, known_at: str | None, form: str) -> None:
+def statistics_(
+    db: str, player: str, game: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
+) -> None:
     """What PLAYER started and finished, his stars, and his gold over all lists."""
-    with open_ledger(db).reading() as connection:
-        facts = decode(connection, known_position(connection, known_at))
+    seen = survey(db, as_of, known_at, rules)
+    facts = seen.facts
     player = current_id(facts, player)
-    usable = sorted(facts.rulesets.keys() - facts.unusable.keys())
     with failures_told(facts):
-        found = statistics(facts, player, game, played_instant(as_of, "UTC"))
-        paid = gold(((name, _ladders_of(facts, name, as_of)) for name in usable), player, clock.now(), game)
+        found = statistics(facts, player, game, seen.coordinates.as_of)
+        paid = gold(((name, seen.ladders(name)) for name in seen.usable), player, clock.now(), game)
     if found is None:
         what = "" if game is None else f" {render.plain(game)}"
         raise click.ClickException(f"{render.plain(player)} has not played{what}; see: ratings games")
-    note_unusable(facts)
+    at = seen.coordinates
+    of_lists = {name: seen.at(parse_name(name).ruleset_id) for name in paid}
     if form == "json":
-        asked = {"player": player, "game": game, "as_of": as_of, "known_at": facts.position}
-        render.print_json({**asked, **_as_json(found, paid)})
+        gold_as_of = {name: place.stated()["as_of"] for name, place in of_lists.items()}
+        asked = {"player": player, "game": game, **at.stated()}
+        render.print_json({**asked, **_as_json(found, paid), "gold_as_of": gold_as_of})
         return
     percent = "-" if found.ratio is None else f"{render.human(str(found.ratio * 100))} %"
     rows: list[tuple[str, str | int]] = [
@@ -113,7 +153,12 @@ def statistics_(db: str, player: str, game: str | None, as_of: str | None, known
         ("stars", _stars(found)), ("gold", sum(paid.values())),
         *((f"  {name}", pieces) for name, pieces in paid.items()),
     ]  # fmt: skip
-    (render.print_csv if form == "csv" else render.print_table)(("what", "value"), rows)
+    if form == "csv":
+        print_csv(("what", "value"), rows, [*[at] * (len(rows) - len(paid)), *of_lists.values()])
+        return
+    seen.heading(render.plain(player) + (f": games of {render.plain(game)}" if game else ""), [at, *of_lists.values()])
+    click.echo()
+    render.print_table(("what", "value"), rows)
 
 
 def _stars(found: Statistics) -> str:

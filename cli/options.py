@@ -3,15 +3,17 @@
 import getpass
 import unicodedata
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from sqlalchemy import Connection
 
+from cli import render
+from ledger import clock
 from ledger.events import read_by
 from ledger.rejections import Refused
-from ledger.store import head, position_known_at
-from ledger.zones import end_of, read_instant
+from ledger.store import head, position_known_at, recorded_at
+from ledger.zones import beginning_of, end_of, read_instant
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -53,39 +55,68 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+as_of_option = click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+
+known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+
+rules_option = click.option(
+    "--rules", metavar="ID@VERSION", help="Score all games of its ruleset by this published version."
+)
+
+
 def axes(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options --as-of, --known-at and --rules."""
-    for option in (
-        click.option("--rules", metavar="ID@VERSION", help="Score everything by this published version."),
-        click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then."),
-        click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end."),
-    ):
-        command = option(command)
-    return command
+    return as_of_option(known_at_option(rules_option(command)))
 
 
-class Coordinates(NamedTuple):
-    """Where on the axes a result was computed."""
-
-    as_of: int | None
-    known_at: int
-
-
-def known_position(connection: Connection, known_at: str | None, zone: str = "UTC") -> int:
-    """The log position that --known-at means; a date means its end. Raises `click.BadParameter`, `Refused`."""
-    newest = head(connection).position
+def known_position(connection: Connection, known_at: str | None) -> int:
+    """The log position that --known-at means; a date means its end in UTC. Raises `click.BadParameter`."""
+    newest = head(connection)
     if known_at is None:
-        return newest
+        return newest.position
+    if newest.position == 0:
+        raise _wrong("--known-at", "the ledger is empty: nothing is known at any time")
     if known_at.isascii() and known_at.isdigit():
-        if len(known_at) > 18 or int(known_at) > newest:
-            raise click.BadParameter(f"the log ends at position {newest}", param_hint="--known-at")
-        return int(known_at)
-    return position_known_at(connection, end_of(known_at, zone))
+        if len(known_at) > 18 or int(known_at) > newest.position:
+            raise _wrong("--known-at", f"the log ends at position {newest.position}")
+        position = int(known_at)
+    else:
+        instant = _end("--known-at", known_at, "UTC")
+        position = position_known_at(connection, instant)
+        if instant > newest.recorded_at and _lies_ahead(known_at, "UTC"):
+            last = render.second(newest.recorded_at)
+            render.note(f"note: the last event was recorded at {last}; nothing is known from after it")
+    if position == 0:
+        first = render.second(recorded_at(connection, 1))
+        raise _wrong("--known-at", f"nothing is known from before position 1, which was recorded at {first}")
+    return position
 
 
 def played_instant(as_of: str | None, time_zone: str) -> int | None:
-    """The instant that --as-of means in a ruleset's zone. Raises `Refused`."""
-    return None if as_of is None else end_of(as_of, time_zone)
+    """The instant that --as-of means in a zone. Raises `click.BadParameter`."""
+    return None if as_of is None else _end("--as-of", as_of, time_zone)
+
+
+def note_future(as_of: str | None, time_zone: str) -> None:
+    """Tell that --as-of lies in the future; the date of today does not."""
+    if as_of is not None and _end("--as-of", as_of, time_zone) > clock.now() and _lies_ahead(as_of, time_zone):
+        render.note(f"note: --as-of {as_of} lies in the future; more may be played until then")
+
+
+def _lies_ahead(text: str, time_zone: str) -> bool:
+    return beginning_of(text, time_zone) > clock.now()
+
+
+def _end(option: str, text: str, time_zone: str) -> int:
+    try:
+        return end_of(text, time_zone)
+    except Refused as problem:
+        nor = ", nor a position of the log" if option == "--known-at" else ""
+        raise _wrong(option, problem.message + nor) from None
+
+
+def _wrong(option: str, message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint=option)
 
 
 def instant_or_now(at: str | None, zone: str | None, now: int) -> int:

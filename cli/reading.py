@@ -1,4 +1,4 @@
-"""`ladders`, `standings`, `history`, `books`: what the facts mean."""
+"""`standings`, `history`, `books`: what the facts mean on one ladder."""
 
 import sys
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.options import Coordinates, axes, composed, format_option, known_position, played_instant
+from cli.coordinates import Coordinates, heading, print_csv
+from cli.options import axes, composed, format_option, known_position, note_future, played_instant
 from ledger import clock
-from ledger.canonical import format_instant
 from ledger.store import Ledger, open_ledger
 from projections.contract import exact
 from projections.decoding import decode
 from projections.explaining import UnknownGame, current_id, history
 from projections.facts import Facts, RuleFailure
-from projections.ladders import Stream, parse_name
+from projections.ladders import parse_name
 from projections.lists.contract import Standing
 from projections.periods import period_of, running
-from projections.standings import Ladders, Standings, UnknownLadder, books, time_zone
+from projections.standings import Ladders, Standings, UnknownLadder, books, versions_of
 
 
 class Reading(NamedTuple):
@@ -30,11 +30,6 @@ class Reading(NamedTuple):
     connection: Connection
     ladders: Ladders
     coordinates: Coordinates
-
-    def stated(self) -> dict[str, Any]:
-        """The coordinates as every JSON result states them."""
-        as_of = self.coordinates.as_of
-        return {"as_of": None if as_of is None else format_instant(as_of), "known_at": self.coordinates.known_at}
 
 
 @contextmanager
@@ -68,50 +63,27 @@ def reading_of(
     """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
     with ledger.reading() as connection:
         try:
-            zone = time_zone(connection, ladder)
-            facts = decode(connection, known_position(connection, known_at, zone))
-            coordinates = Coordinates(played_instant(as_of, zone), facts.position)
+            facts = decode(connection, known_position(connection, known_at))
+            zone = versions_of(facts, ladder, rules)[0].ruleset.time_zone
+            coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules)
+            found = Ladders(facts, coordinates.as_of, rules)
+            note_future(as_of, zone)
             with failures_told(facts):
-                yield Reading(connection, Ladders(facts, coordinates.as_of, rules), coordinates)
+                _note_early(found, ladder)
+                yield Reading(connection, found, coordinates)
         except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
         except UnknownGame as problem:
             raise click.ClickException(str(problem)) from None
 
 
-@click.command()
-@format_option
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
-@click.pass_obj
-def ladders(db: str, form: str, as_of: str | None, known_at: str | None) -> None:
-    """The ladders that have games or adjustments."""
-    ledger = open_ledger(db)
-    with ledger.reading() as connection:
-        facts = decode(connection, known_position(connection, known_at))
-    found: dict[str, tuple[Stream, int]] = {}
-    for ruleset_id, versions in sorted(facts.rulesets.items()):
-        ladders_then = Ladders(facts, played_instant(as_of, versions[0].ruleset.time_zone))
-        with failures_noted(facts):
-            for name, stream in sorted(ladders_then.every(ruleset_id).items()):
-                annual = stream.rule.ranking == "annual"
-                found[name] = stream, len(ladders_then.of_stream(stream).rows if annual else stream.names)
-    note_unusable(facts)
-    rows = [
-        (name, stream.versions[stream.version[-1]].ruleset.name if stream.version else "", players,
-         len(stream.row), format_instant(facts.occurred_at[stream.row[-1]]) if stream.row else None)
-        for name, (stream, players) in found.items()
-    ]  # fmt: skip
-    header = ("ladder", "ruleset", "players", "games", "last_game")
-    if form == "json":
-        render.print_json({"known_at": facts.position, "rows": [dict(zip(header, row, strict=True)) for row in rows]})
-    elif form == "csv":
-        render.print_csv(header, rows)
-    elif rows:
-        readable = [(row[0], *row[2:4], render.moment(row[4]) if row[4] else "") for row in rows]
-        render.print_table(("ladder", "players", "games", "last game"), readable, right=("players", "games"))
-    else:
-        render.note("No ladder has a game yet. Results go in with: ratings import FILE")
+def _note_early(ladders: Ladders, ladder: str) -> None:
+    """Tell when a ladder began if nothing had been played on it by then."""
+    if ladders.as_of is None or ladders.first(ladder) is not None:
+        return
+    if first := Ladders(ladders.facts, None, ladders.rules).first(ladder):
+        instant, what = first
+        render.note(f"note: the first {what} on {ladder} was at {render.second(instant)}")
 
 
 @click.command(name="standings")
@@ -123,19 +95,24 @@ def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, ru
     """Who stands where on LADDER, such as club-catan-elo/all."""
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
         found = reading.ladders.standings(ladder)
-        unfinished = _unfinished(reading.ladders, ladder)
+        unfinished = why_unfinished(reading.ladders, ladder)
     if form == "json":
-        render.print_json(
-            {"ladder": ladder, "ruleset": found.ruleset, **reading.stated(), "games": found.games,
-             "digest": found.digest, **({"open": True} if unfinished else {}), "rows": found.json_rows()}
-        )  # fmt: skip
+        render.print_json(as_json(found, reading.coordinates, unfinished))
     elif form == "csv":
-        _print_csv(found)
+        _print_csv(found, reading.coordinates)
     else:
-        _print_standings(ladder, found, reading.stated(), unfinished)
+        _print_standings(found, reading.coordinates, unfinished)
 
 
-def _unfinished(ladders: Ladders, ladder: str) -> str | None:
+def as_json(found: Standings, at: Coordinates, unfinished: str | None) -> dict[str, Any]:
+    """Standings as the contract writes them."""
+    return {
+        "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
+        **({"open": True} if unfinished else {}), "rows": found.json_rows(),
+    }  # fmt: skip
+
+
+def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
     """That the period of a list still runs or has not begun, or None."""
     period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
@@ -148,7 +125,7 @@ def _unfinished(ladders: Ladders, ladder: str) -> str | None:
     return "The period of this list still ran then." if running(period, now, ladders.as_of) else None
 
 
-def _print_csv(found: Standings) -> None:
+def _print_csv(found: Standings, at: Coordinates) -> None:
     header = ["rank", "player", "points", "games", "qualified"]
     rows = [
         [row.rank, row.player, render.spreadsheet(str(row.value(found.scale))), row.games, row.qualified]
@@ -164,19 +141,17 @@ def _print_csv(found: Standings) -> None:
         rows = [[*cells, row.gold] for cells, row in zip(rows, found.rows, strict=True)]
     if any(row.places is not None for row in found.rows):
         header.append("places")
-        rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
-    render.print_csv(header, rows)
+        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    print_csv(header, rows, at)
 
 
-def _places(row: Standing) -> str:
+def places_told(row: Standing) -> str:
+    """The places that an annual list summed."""
     return " ".join(map(str, row.places or ()))
 
 
-def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfinished: str | None) -> None:
-    games = render.count(found.games, "game")
-    render.title(f"{ladder}: {games}", f" under {found.ruleset}, known at position {stated['known_at']:,}")
-    if stated["as_of"]:
-        click.echo(f"played up to {stated['as_of'][:19].replace('T', ' ')} UTC")
+def _print_standings(found: Standings, at: Coordinates, unfinished: str | None) -> None:
+    heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at)
     if unfinished:
         click.echo(unfinished)
     click.echo()
@@ -185,7 +160,7 @@ def _print_standings(ladder: str, found: Standings, stated: dict[str, Any], unfi
         return
     print_rows(found)
     if any(row.rank is None for row in found.rows):
-        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {ladder}", 2)
+        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {found.ladder}", 2)
 
 
 def print_rows(found: Standings) -> None:
@@ -200,7 +175,7 @@ def print_rows(found: Standings) -> None:
         rows = [[*cells, row.gold or ""] for cells, row in zip(rows, found.rows, strict=True)]
     if any(row.places is not None for row in found.rows):
         header.append("places")
-        rows = [[*cells, _places(row)] for cells, row in zip(rows, found.rows, strict=True)]
+        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
     render.print_table(header, rows, right=("rank", "points", "games", "gold"))
 
 
@@ -219,14 +194,13 @@ def history_(
         rows = history(reading.connection, reading.ladders, ladder, player)
         ranking = reading.ladders.versions(ladder)[0].rule.ranking
     if form == "json":
-        render.print_json({"player": player, "ladder": ladder, **reading.stated(), "rows": rows})
+        render.print_json({"player": player, "ladder": ladder, **reading.coordinates.stated(), "rows": rows})
         return
     if form == "csv":
         header = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
         exact_points = {"before", "change", "after"}
-        render.print_csv(
-            header, [[render.spreadsheet(row[n]) if n in exact_points else row[n] for n in header] for row in rows]
-        )
+        cells = [[render.spreadsheet(row[n]) if n in exact_points else row[n] for n in header] for row in rows]
+        print_csv(header, cells, reading.coordinates)
         return
     if not rows:
         if ranking == "annual":
@@ -234,7 +208,7 @@ def history_(
         else:
             render.note(f"{render.plain(player)} has no game or adjustment on {ladder}.")
         return
-    click.echo(f"{render.plain(player)} on {ladder}: {len(rows)} {'change' if len(rows) == 1 else 'changes'}")
+    heading(f"{render.plain(player)} on {ladder}: {render.count(len(rows), 'change')}", "", reading.coordinates)
     if sys.stdout.isatty() and len(rows) > 1:
         click.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
     click.echo()
@@ -278,15 +252,18 @@ def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules:
     total = sum(Fraction(amount) for _, amount in accounts)
     if form == "json":
         render.print_json(
-            {"ladder": ladder, "ruleset": found.ruleset, **reading.stated(), "games": found.games,
+            {"ladder": ladder, "ruleset": found.ruleset, **reading.coordinates.stated(), "games": found.games,
              "players": len(found.rows),
              "accounts": [{"account": name, "amount": amount} for name, amount in accounts], "sum": str(total)}
         )  # fmt: skip
     elif form == "csv":
-        render.print_csv(("account", "amount"), [(name, render.spreadsheet(amount)) for name, amount in accounts])
+        cells = [(name, render.spreadsheet(amount)) for name, amount in accounts]
+        print_csv(("account", "amount"), cells, reading.coordinates)
     else:
         players = render.count(len(found.rows), "player")
-        click.echo(f"{ladder}: {render.count(found.games, 'game')} of {players} under {found.ruleset}\n")
+        subject = f"{ladder}: {render.count(found.games, 'game')} of {players}"
+        heading(subject, f" under {found.ruleset}", reading.coordinates)
+        click.echo()
         amounts = render.column([*(amount for _, amount in accounts), str(total)], 6)
         rows = [(name, amount, ACCOUNTS[name]) for (name, _), amount in zip(accounts, amounts, strict=False)]
         render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))

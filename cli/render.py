@@ -6,11 +6,13 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import click
+
+from ledger.canonical import format_instant
 
 SPARKS = "▁▂▃▄▅▆▇█"
 
@@ -24,11 +26,14 @@ def print_json(value: Any) -> None:
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Rows for a spreadsheet or a script, every value as it is."""
+    click.echo(csv_text([header, *rows]), nl=False)
+
+
+def csv_text(rows: Iterable[Sequence[Cell]]) -> str:
+    """Rows as lines of CSV."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
-    click.echo(out.getvalue(), nl=False)
+    csv.writer(out, lineterminator="\n").writerows([["" if cell is None else cell for cell in row] for row in rows])
+    return out.getvalue()
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
@@ -150,6 +155,11 @@ def title(subject: str, more: str) -> None:
 def moment(instant: str) -> str:
     """A record's time for people: minutes, UTC."""
     return f"{instant[:10]} {instant[11:16]}"
+
+
+def second(instant: int) -> str:
+    """An instant for people: seconds, UTC."""
+    return f"{format_instant(instant)[:19].replace('T', ' ')} UTC"
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:

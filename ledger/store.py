@@ -165,9 +165,14 @@ def position_known_at(connection: Connection, instant: int) -> int:
     low, high = 0, head(connection).position
     while low < high:
         middle = (low + high + 1) // 2
-        recorded = connection.execute(select(events.c.recorded_at).where(events.c.position == middle)).scalar_one()
-        low, high = (middle, high) if recorded <= instant else (low, middle - 1)
+        low, high = (middle, high) if recorded_at(connection, middle) <= instant else (low, middle - 1)
     return low
+
+
+def recorded_at(connection: Connection, position: int) -> int:
+    """When the event at a position was recorded."""
+    when = select(events.c.recorded_at).where(events.c.position == position)
+    return int(connection.execute(when).scalar_one())
 
 
 _page = (

@@ -33,9 +33,13 @@ class Admission:
     """The live rulesets, asked about one new event after the other (`ledger.judging.Ladders`)."""
 
     def __init__(
-        self, connection: Connection, allow_uncounted: bool = False, homeless: dict[str, str] | None = None
+        self,
+        connection: Connection,
+        allow_uncounted: bool = False,
+        homeless: dict[str, str] | None = None,
+        until: int | None = None,
     ) -> None:
-        """`homeless` is filled with a game for each reason why games are on no ladder."""
+        """`homeless` is filled with a game for each reason why games are on no ladder; `until` defaults to the head."""
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
         self.versions: dict[str, list[Version]] = {}
@@ -45,7 +49,7 @@ class Admission:
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str]], str | None] = {}
         self._connection = connection
-        self._until = head(connection).position
+        self._until = head(connection).position if until is None else until
         # how often each ruleset's ladders are adjusted by what waits
         self._adjusted: Counter[str] = Counter()
         for position, record in read_live(connection, until=self._until, type_name="ruleset.published"):

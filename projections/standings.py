@@ -1,18 +1,13 @@
 """Standings: the rows of a ladder, ranked by the list that its rule names, at any coordinates."""
 
 import hashlib
-import json
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
-
 from ledger.canonical import dump
 from ledger.errors import RulesetUnusable
-from ledger.events import Ruleset
 from ledger.rejections import shown
-from ledger.store import head, read_where
 from projections.facts import Facts, RuleFailure
 from projections.ladders import Stream, order, parse_name, refuse_name, streams
 from projections.lists import LISTS
@@ -24,6 +19,10 @@ from projections.rulesets import Version, in_force, newest, refuse_months
 
 class UnknownLadder(ValueError):
     """No ruleset has this id, or the ladder's name does not fit its ruleset."""
+
+
+class UnknownVersion(ValueError):
+    """No ruleset has a version of this name."""
 
 
 class Standings(NamedTuple):
@@ -66,7 +65,7 @@ def _json_row(row: Standing, scale: int) -> dict[str, Any]:
 class Ladders:
     """All ladders of some facts at one `as_of`, and of one ruleset under the version `rules`, replayed when asked for.
 
-    The streams of a ruleset are made once.
+    A stream is made once.
     """
 
     def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
@@ -74,6 +73,7 @@ class Ladders:
         self.as_of = as_of
         self.rules = rules
         self._streams: dict[str, dict[str, Stream]] = {}
+        self._single: dict[str, Stream] = {}
 
     @cached_property
     def _ordered(self) -> list[int]:
@@ -81,14 +81,18 @@ class Ladders:
 
     def versions(self, ladder: str) -> list[Version]:
         """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
-        return versions_of(self.facts, ladder, self.rules)
+        return versions_of(self.facts, ladder, self._rules_of(parse_name(ladder).ruleset_id))
+
+    def _rules_of(self, ruleset_id: str) -> str | None:
+        """The version that replaces the timeline of a ruleset; the others keep theirs."""
+        return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
 
     def every(self, ruleset_id: str) -> dict[str, Stream]:
         """The streams of all ladders of a usable ruleset, by name."""
         if ruleset_id not in self._streams:
             versions = self.facts.rulesets[ruleset_id]
-            if self.rules is not None and self.rules.partition("@")[0] == ruleset_id:
-                versions = _only(versions, self.rules)
+            if (rules := self._rules_of(ruleset_id)) is not None:
+                versions = _only(versions, rules)
             self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
         return self._streams[ruleset_id]
 
@@ -96,11 +100,19 @@ class Ladders:
         """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
         versions = self.versions(ladder)
         name = parse_name(ladder)
-        if name.ruleset_id in self._streams:
-            found = self._streams[name.ruleset_id]
-        else:
-            found = streams(self.facts, versions, only=name.values, as_of=self.as_of)
+        found = self._streams.get(name.ruleset_id, self._single)
+        if found is self._single and ladder not in found:
+            found |= streams(self.facts, versions, only=name.values, as_of=self.as_of)
         return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
+
+    def first(self, ladder: str) -> tuple[int, str] | None:
+        """When a ladder begins, and whether with a `game` or an `adjustment`; None if it has neither.
+
+        Raises `UnknownLadder`, `RulesetUnusable`.
+        """
+        stream = self.stream(ladder)
+        games = [(self.facts.occurred_at[row], "game") for row in stream.row[:1]]
+        return min([*games, *((one.occurred_at, "adjustment") for one in stream.adjustments)], default=None)
 
     def standings(self, ladder: str) -> Standings:
         """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
@@ -204,23 +216,30 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
     return chosen
 
 
+def check_version(facts: Facts, rules: str | None) -> None:
+    """Raises `UnknownVersion` if no version of this name (ID@VERSION) is published, `RulesetUnusable` if it cannot run.
+
+    None is the timeline, which is always there.
+    """
+    if rules is None:
+        return
+    ruleset_id, _, _ = rules.partition("@")
+    if ruleset_id in facts.unusable:
+        raise RulesetUnusable(facts.unusable[ruleset_id].reason)
+    every = [version for versions in facts.rulesets.values() for version in versions]
+    if not _only(every, rules):
+        there = facts.rulesets.get(ruleset_id) or every
+        names = ", ".join(version.ruleset.name for version in there) or "none"
+        raise UnknownVersion(f"no version {shown(rules)} is published at position {facts.position} (there are {names})")
+
+
 def _only(versions: Iterable[Version], rules: str) -> list[Version]:
     """The version of this name alone, in force from the start; empty if there is none."""
     return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
 
 
-def time_zone(connection: Connection, ladder: str) -> str:
-    """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
-    ruleset_id = parse_name(ladder).ruleset_id
-    # voided versions, too: what was known at an earlier position may need them, and all share the zone
-    published = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
-    if not published:
-        raise _unknown_ruleset(ruleset_id, [])
-    return Ruleset.model_validate(json.loads(published[0][1])["data"]).time_zone
-
-
 def _unknown_ruleset(ruleset_id: str, known: Iterable[str], when: str = "") -> UnknownLadder:
-    there = f"there are {', '.join(sorted(known))}" if known else "see: ratings rules list"
+    there = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
     return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there})")
 
 

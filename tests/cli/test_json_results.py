@@ -56,10 +56,10 @@ def test_given_games_when_standings_are_read_then_members_types_and_order_are_th
     found = read(ratings, db, "standings", ALL)
 
     assert types(found) == {
-        "ladder": "str", "ruleset": "str", "as_of": "NoneType", "known_at": "int", "games": "int", "digest": "str",
-        "rows": "list",
+        "ladder": "str", "ruleset": "str", "as_of": "NoneType", "known_at": "int", "rules": "NoneType", "games": "int",
+        "digest": "str", "rows": "list",
     }  # fmt: skip
-    assert list(found) == ["ladder", "ruleset", "as_of", "known_at", "games", "digest", "rows"]
+    assert list(found) == ["ladder", "ruleset", "as_of", "known_at", "rules", "games", "digest", "rows"]
     assert (found["ladder"], found["ruleset"], found["known_at"], found["games"]) == (ALL, "club-catan-elo@1", 5, 3)
     for row in found["rows"]:
         assert types(row) == {"rank": "int", "player": "str", "points": "str", "games": "int", "qualified": "bool"}
@@ -162,9 +162,10 @@ def test_given_a_game_off_the_ladder_when_explained_then_it_is_not_counted_and_s
 def test_given_the_axes_when_standings_are_read_then_they_say_where_they_stand_and_count_the_games_there(
     axes: list[str], games: int, as_of: str | None, known_at: int, db: str, ratings: Callable[..., Any]
 ) -> None:
-    found = read(ratings, db, "standings", ALL, *axes)
+    result = ratings("standings", ALL, "--format", "json", *axes, db=db)
 
-    assert (found["games"], found["as_of"], found["known_at"]) == (games, as_of, known_at)
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["games"], found["as_of"], found["known_at"]) == (0, games, as_of, known_at)
 
 
 def test_given_another_version_when_named_by_rules_then_the_whole_replay_is_scored_by_it(
@@ -188,7 +189,7 @@ def test_given_a_ladder_without_games_when_read_then_there_are_no_rows_and_it_is
     assert read(ratings, db, "history", "nobody", ALL)["rows"] == []
     assert (
         ratings("standings", "club-catan-elo/7-8", "--format", "csv", db=db).stdout
-        == "rank,player,points,games,qualified\n"
+        == "rank,player,points,games,qualified,as_of,known_at,rules\n"
     )
 
 

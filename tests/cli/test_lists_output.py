@@ -92,11 +92,12 @@ def test_given_lists_when_listed_then_rows_say_how_many_are_on_them_and_ranked(d
 
     assert found[MARCH] == {
         "list": MARCH, "period": "2010-03", "state": "closed", "players": 6, "ranked": 3, "games": 8,
-        "ruleset": "catan-monthly@2008-03",
+        "ruleset": "catan-monthly@2008-03", "as_of": None,
     }  # fmt: skip
     assert (found[KNIGHTS_YEAR]["players"], found[KNIGHTS_YEAR]["ranked"]) == (2, 1)
     table = ratings("lists", db=db).stdout.splitlines()
-    assert table[0].split() == ["list", "state", "players", "ranked", "games"]
+    assert table[0] == f"10 lists, known at position {read(ratings, db, 'lists')['known_at']}"
+    assert table[2].split() == ["list", "state", "players", "ranked", "games"]
     assert [line.split() for line in table if line.startswith(MARCH)] == [[MARCH, "closed", "6", "3", "8"]]
     assert list(csv.DictReader(io.StringIO(ratings("lists", "--format", "csv", db=db).stdout)))[4]["list"] == MARCH
 
@@ -183,13 +184,14 @@ def test_given_lists_when_read_as_csv_then_gold_and_places_are_columns_and_no_ra
     year = ratings("standings", KNIGHTS_YEAR, "--format", "csv", db=db).stdout.splitlines()
 
     assert month[:2] == [
-        "rank,player,points,games,qualified,points_exact,gold", "1,anna,3.857143,7,True,27/7,2",
+        "rank,player,points,games,qualified,points_exact,gold,as_of,known_at,rules",
+        "1,anna,3.857143,7,True,27/7,2,,43,",
     ]  # fmt: skip
-    assert ",dora,1,6,False,1,0" in month
+    assert ",dora,1,6,False,1,0,,43," in month
     assert year == [
-        "rank,player,points,games,qualified,places",
-        "1,anna,452,7,True,2 150 150 150",
-        ",ben,451,7,False,1 150 150 150",
+        "rank,player,points,games,qualified,places,as_of,known_at,rules",
+        "1,anna,452,7,True,2 150 150 150,,43,",
+        ",ben,451,7,False,1 150 150 150,,43,",
     ]  # fmt: skip
     assert "gold" not in ratings("standings", OPEN_MARCH, "--format", "csv", db=db).stdout
 
@@ -215,7 +217,8 @@ def test_given_a_date_when_a_list_is_read_up_to_it_then_the_day_ends_in_berlin(d
     """The game of 2010-02-28T23:30:00Z belongs to March, that of a microsecond before midnight to February."""
 
     def games(ladder: str, day: str) -> int:
-        return int(read(ratings, db, "standings", ladder, "--as-of", day)["games"])
+        told = ratings("standings", ladder, "--as-of", day, "--format", "json", db=db).stdout
+        return int(json.loads(told)["games"])
 
     february = "catan-monthly/7/basic/2010-02"
     assert (games(february, "2010-02-28"), games(MARCH, "2010-02-28")) == (2, 0)

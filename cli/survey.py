@@ -1,0 +1,67 @@
+"""The ladders of all rulesets at coordinates: what `ladders`, `lists`, `statistics` and `export standings` look at."""
+
+from collections.abc import Iterable
+
+import click
+
+from cli.coordinates import Coordinates, heading
+from cli.options import known_position, note_future, played_instant
+from cli.reading import note_unusable
+from ledger.store import open_ledger
+from projections.decoding import decode
+from projections.facts import Facts
+from projections.standings import Ladders, UnknownVersion, check_version
+
+
+class Survey:
+    """All ladders of some facts; as a date --as-of ends for each ruleset in its own zone."""
+
+    def __init__(self, facts: Facts, as_of: str | None, rules: str | None) -> None:
+        self.facts = facts
+        self.as_of = as_of
+        self.rules = rules
+        self._ladders: dict[int | None, Ladders] = {}
+
+    @property
+    def usable(self) -> list[str]:
+        """The ids of the rulesets that run here."""
+        return sorted(self.facts.rulesets.keys() - self.facts.unusable.keys())
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """The coordinates of what no ruleset decides: a date ends in UTC."""
+        return self._at("UTC")
+
+    def at(self, ruleset_id: str) -> Coordinates:
+        """The coordinates of a ruleset's ladders."""
+        return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone)
+
+    def ladders(self, ruleset_id: str) -> Ladders:
+        """The ladders as a ruleset's are looked at; those of rulesets that share the instant are the same."""
+        instant = self.at(ruleset_id).as_of
+        if instant not in self._ladders:
+            self._ladders[instant] = Ladders(self.facts, instant, self.rules)
+        return self._ladders[instant]
+
+    def _at(self, time_zone: str) -> Coordinates:
+        return Coordinates(played_instant(self.as_of, time_zone), self.facts.position, self.rules)
+
+    def heading(self, subject: str, coordinates: Iterable[Coordinates]) -> None:
+        """What a table of several rulesets is about, and where on the axes its rows were computed."""
+        places = {*coordinates} or {self.coordinates}
+        each = None if len(places) == 1 else f"played up to {self.as_of} in the time zone of each ruleset"
+        heading(subject, "", min(places), each)
+
+
+def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) -> Survey:
+    """All ladders of a ledger at coordinates; a version that there is not is a usage error."""
+    with open_ledger(db).reading() as connection:
+        facts = decode(connection, known_position(connection, known_at))
+    try:
+        check_version(facts, rules)
+    except UnknownVersion as problem:
+        raise click.UsageError(str(problem)) from None
+    found = Survey(facts, as_of, rules)
+    note_future(as_of, "UTC")
+    note_unusable(facts)
+    return found

@@ -1,0 +1,260 @@
+"""The three axes: which commands take them, what they mean together, and what is said at their ends."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from list_games import game as catan
+from rich.cells import cell_len
+
+from ledger import clock
+from ledger.canonical import parse_instant
+
+Ratings = Callable[..., Any]
+ALL = "club-catan-elo/all"
+ROOT = Path(__file__).parents[2]
+NOW = "2030-06-15T12:00:00Z"
+
+
+def club(game_id: str, *players: str, day: int) -> dict[str, Any]:
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": game_id, "game": "club-catan", "participants": participants}
+    return {"type": "game.recorded", "occurred_at": f"2024-01-{day:02d}T12:00:00Z", "data": data}
+
+
+# the last two are of different days in Berlin, where catan-monthly's days end, and of one day in UTC
+GAMES = [
+    club("g-1", "anna", "ben", "cleo", day=1), club("g-2", "ben", "anna", "dora", day=3),
+    catan("c-1", "2024-01-03T20:00:00Z", "anna ben cleo"), catan("c-2", "2024-01-03T23:30:00Z", "ben anna cleo"),
+]  # fmt: skip
+AXES = {
+    "standings": [ALL], "history": ["anna", ALL], "explain": ["g-1", ALL], "books": [ALL], "ladders": [], "lists": [],
+    "statistics": ["anna"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def db(ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A ledger with shipped rulesets at positions 1 to 16, club-catan-elo@2 at 17 and four games behind it."""
+    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    assert ratings("init", db=ledger_url).exit_code == 0
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=ledger_url).exit_code == 0
+    lines = "".join(json.dumps(event) + "\n" for event in GAMES)
+    assert ratings("import", "-", db=ledger_url, input=lines).exit_code == 0
+    return ledger_url
+
+
+def read(ratings: Ratings, db: str, *arguments: object) -> Any:
+    result = ratings(*arguments, "--format", "json", db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def table_of(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(ratings(*arguments, "--format", "csv", db=db).stdout)))
+
+
+@pytest.mark.parametrize("command", AXES)
+def test_given_the_axes_when_a_command_reads_then_every_output_states_them(
+    command: str, db: str, ratings: Ratings
+) -> None:
+    of_command = [command, *AXES[command]]
+    axes = ["--as-of", "2024-01-03T21:00:00Z", "--known-at", 20, "--rules", "club-catan-elo@1"]
+    stated = {"as_of": "2024-01-03T21:00:00.000000Z", "known_at": 20, "rules": "club-catan-elo@1"}
+
+    found = read(ratings, db, *of_command, *axes)
+    assert {name: found[name] for name in stated} == stated
+    without = read(ratings, db, *of_command)
+    assert {name: without[name] for name in stated} == {"as_of": None, "known_at": 21, "rules": None}
+    rows = table_of(ratings, db, *of_command, *axes)
+    if command != "lists":  # there is none of January by 20
+        assert rows
+    assert all([*row][-3:] == [*stated] for row in rows)
+    assert {tuple(row[name] for name in stated) for row in rows} <= {tuple(map(str, stated.values()))}
+    unlimited = table_of(ratings, db, *of_command)
+    assert {tuple(row[name] for name in stated) for row in unlimited} == {("", "21", "")}
+    table = ratings(*of_command, *axes, db=db)
+    assert (table.exit_code, table.stderr) == (0, "")
+    heading = table.stdout.split("\n\n")[0]
+    assert "known at position 20" in heading
+    assert heading.splitlines()[-2:] == [
+        "played up to 2024-01-03 21:00:00 UTC", "all games of club-catan-elo under club-catan-elo@1 (--rules)",
+    ]  # fmt: skip
+    assert [line for line in table.stdout.splitlines() if cell_len(line) > 80] == []
+
+
+def test_given_zones_that_differ_when_asked_for_a_date_then_each_row_states_when_the_day_ended_for_it(
+    db: str, ratings: Ratings
+) -> None:
+    """The club's days end in UTC, those of the lists in Berlin, an hour before and so before c-2."""
+    found = read(ratings, db, "ladders", "--as-of", "2024-01-03")
+    rows = {row["ladder"]: (row["games"], row["as_of"]) for row in found["rows"]}
+
+    assert found["as_of"] == "2024-01-03T23:59:59.999999Z"
+    assert rows[ALL] == (2, "2024-01-03T23:59:59.999999Z")
+    assert rows["catan-open/basic/2024-01"] == (1, "2024-01-03T22:59:59.999999Z")
+    table = ratings("ladders", "--as-of", "2024-01-03", db=db).stdout.splitlines()
+    assert table[1] == "played up to 2024-01-03 in the time zone of each ruleset"
+    (one,) = {row["as_of"] for row in table_of(ratings, db, "lists", "--as-of", "2024-01-03")}
+    assert one == "2024-01-03T22:59:59.999999Z"
+    table = ratings("lists", "--as-of", "2024-01-03", db=db).stdout.splitlines()
+    assert table[1] == "played up to 2024-01-03 22:59:59 UTC"
+
+
+def test_given_rules_when_many_ladders_are_read_then_one_ruleset_has_that_version_and_the_others_their_timelines(
+    db: str, ratings: Ratings
+) -> None:
+    versions = {row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders")["rows"]}
+    found = {
+        row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders", "--rules", "club-catan-elo@1")["rows"]
+    }
+
+    assert (versions[ALL], found[ALL]) == ("club-catan-elo@2", "club-catan-elo@1")
+    others = versions.keys() - {ALL, "club-catan-elo/3-4"}
+    assert others
+    assert {name: found[name] for name in others} == {name: versions[name] for name in others}
+    lists = read(ratings, db, "lists", "--rules", "catan-monthly@pre-2008-03")["rows"]
+    assert {row["ruleset"] for row in lists} == {
+        "catan-annual@2008-03", "catan-monthly@pre-2008-03", "catan-open@2008-03",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*AXES, "export standings"])
+@pytest.mark.parametrize(
+    ("rules", "there"),
+    [
+        ("club-catan-elo@9", "club-catan-elo@1, club-catan-elo@2"),
+        ("chess@1", "club-catan-elo@1"),
+        ("", "club-catan-elo@1"),
+    ],
+)
+def test_given_a_version_that_is_not_published_when_named_then_it_is_a_usage_error_that_names_those_there_are(
+    rules: str, there: str, command: str, db: str, ratings: Ratings
+) -> None:
+    result = ratings(*command.split(), *AXES.get(command, []), "--rules", rules, db=db)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert there in result.stderr
+
+
+def test_given_a_version_when_asked_for_at_a_position_before_it_then_it_is_not_there_yet(
+    db: str, ratings: Ratings
+) -> None:
+    result = ratings("ladders", "--rules", "club-catan-elo@2", "--known-at", 16, db=db)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "at position 16 (there are club-catan-elo@1)" in result.stderr
+
+
+WRONG = {
+    "99": "the log ends at position 21",
+    "9" * 5_000: "the log ends at position 21",
+    "0": "nothing is known from before position 1, which was recorded at 2030-06-15 12:00:00 UTC",
+    "2030-06-14": "nothing is known from before position 1, which was recorded at 2030-06-15 12:00:00 UTC",
+    "-1": "'-1' is not a time like",
+    "soon": "nor a position of the log",
+    "١": "nor a position of the log",
+    "2030-02-30": "is not a date",
+    "99999-01-01": "is not a time",
+}
+
+
+@pytest.mark.parametrize("known_at", WRONG, ids=lambda text: text[:12])
+@pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "events")])
+def test_given_a_place_where_nothing_can_be_known_when_asked_for_then_the_message_says_what_there_is(
+    known_at: str, command: tuple[str, ...], db: str, ratings: Ratings
+) -> None:
+    result = ratings(*command, "--known-at", known_at, db=db)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Invalid value for --known-at: " in result.stderr
+    assert WRONG[known_at] in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("known_at", "noted"), [("2030-06-15", 0), (NOW, 0), ("2030-06-16", 1), ("2030-06-15T12:01Z", 1)]
+)
+def test_given_a_time_after_the_last_event_when_known_at_it_then_only_the_future_is_noted(
+    known_at: str, noted: int, db: str, ratings: Ratings
+) -> None:
+    result = ratings("standings", ALL, "--known-at", known_at, "--format", "json", db=db)
+
+    assert json.loads(result.stdout)["known_at"] == 21
+    assert result.stderr == noted * (
+        "note: the last event was recorded at 2030-06-15 12:00:00 UTC; nothing is known from after it\n"
+    )
+
+
+@pytest.mark.parametrize(("as_of", "noted"), [("2030-06-15", 0), (NOW, 0), ("2030-06-16", 1), ("9999-12-31", 1)])
+@pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "standings")])
+def test_given_a_time_in_the_future_when_played_up_to_it_then_it_is_noted(
+    as_of: str, noted: int, command: tuple[str, ...], db: str, ratings: Ratings
+) -> None:
+    result = ratings(*command, "--as-of", as_of, db=db)
+
+    assert (result.exit_code, "lies in the future" in result.stderr) == (0, bool(noted))
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+@pytest.mark.parametrize("command", [("standings",), ("history", "anna"), ("books",)])
+def test_given_a_time_before_the_first_game_when_played_up_to_it_then_nobody_is_there_and_its_date_is_noted(
+    command: tuple[str, ...], form: str, db: str, ratings: Ratings
+) -> None:
+    result = ratings(*command, ALL, "--as-of", "2023-12-31", "--format", form, db=db)
+
+    assert result.exit_code == 0
+    assert f"note: the first game on {ALL} was at 2024-01-01 12:00:00 UTC\n" in result.stderr
+    assert "first" not in ratings(*command, ALL, "--as-of", "2024-01-01", db=db).stderr
+    assert "first" not in ratings(*command, "club-catan-elo/7-8", "--as-of", "2023-12-31", db=db).stderr
+
+
+def test_given_an_adjustment_before_the_games_when_played_up_to_a_time_before_it_then_it_is_what_is_noted(
+    db: str, ratings: Ratings
+) -> None:
+    early = ["--at", "2023-06-01T12:00Z", "--reason", "invited"]
+    assert ratings("adjust", ALL, "dora", "5", *early, db=db).exit_code == 0
+
+    result = ratings("standings", ALL, "--as-of", "2023-01-01", db=db)
+    assert f"note: the first adjustment on {ALL} was at 2023-06-01 12:00:00 UTC\n" in result.stderr
+
+
+def test_given_an_empty_ledger_when_read_then_each_command_says_so(ledger_url: str, ratings: Ratings) -> None:
+    ladder = ratings("standings", ALL, db=ledger_url)
+    assert (ladder.exit_code, "none is published; see: ratings init" in ladder.stderr) == (2, True)
+    for known_at in ("0", "1", "2024-01-01"):
+        result = ratings("ladders", "--known-at", known_at, db=ledger_url)
+        assert (result.exit_code, "the ledger is empty" in result.stderr) == (2, True)
+    for command in ("ladders", "lists", "export standings"):
+        assert ratings(*command.split(), db=ledger_url)[:2] == (0, "")
+
+
+def test_given_a_log_that_grows_when_read_as_known_at_each_position_then_json_is_byte_for_byte_what_it_was(
+    ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    steps = [
+        ["init"], ["rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml"],
+        *(["import", "-"] for _ in GAMES), ["void", "g-2", "--reason", "unfair"], ["player", "rename", "cleo", "clara"],
+        ["reinstate", "g-2", "--reason", "fair"], ["adjust", ALL, "anna", "5", "--reason", "gift"],
+        ["correct", "c-1", "ben", "anna", "cleo", "--reason", "typo"],
+        ["void", "--event", "ruleset:club-catan-elo@2", "--reason", "too early"],
+    ]  # fmt: skip
+    commands = [
+        *([name, *arguments] for name, arguments in AXES.items()), ["games"], ["log"], ["export", "standings"], ["explain", "anna", ALL],
+        ["standings", ALL, "--as-of", "2024-01-02"],
+    ]  # fmt: skip
+    games, seen = iter(GAMES), {}
+    for step in steps:
+        line = json.dumps(next(games)) if step[0] == "import" else None
+        assert ratings(*step, db=ledger_url, input=line).exit_code == 0
+        position = int(json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["head"].split(":")[0])
+        seen[position] = [ratings(*command, "--format", "json", db=ledger_url).stdout for command in commands]
+
+    assert len(seen) == len(steps)
+    for position, before in seen.items():
+        axis = ["--known-at", position, "--format", "json"]
+        assert [ratings(*command, *axis, db=ledger_url).stdout for command in commands] == before, position
