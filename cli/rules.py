@@ -1,13 +1,15 @@
 """`rules`: what rulesets there are, what they say, publishing and checking them."""
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import click
+from sqlalchemy import Connection
 
 from cli import render
 from cli.intake import rejection_line
-from cli.options import by_option, format_option, ignore_clock_option
+from cli.options import by_option, format_option, ignore_clock_option, known_at_option, known_position
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.errors import NotALedger
@@ -24,24 +26,35 @@ def rules() -> None:
     """List, show, check and publish rulesets."""
 
 
-def _published(ledger: Ledger) -> list[tuple[int, Ruleset, dict[str, Any]]]:
-    with ledger.reading() as connection:
-        found = read_live(connection, until=head(connection).position, type_name="ruleset.published")
+class Published(NamedTuple):
+    """A published version, with its place in the log and its event."""
+
+    position: int
+    ruleset: Ruleset
+    event: dict[str, Any]
+
+
+def _published(connection: Connection, until: int | None = None) -> list[Published]:
+    """The versions that are live at a position, by default the head."""
+    until = head(connection).position if until is None else until
+    found = read_live(connection, until=until, type_name="ruleset.published")
     events = [(position, json.loads(record)) for position, record in found]
-    return [(position, Ruleset.model_validate(event["data"]), event) for position, event in events]
+    return [Published(position, Ruleset.model_validate(event["data"]), event) for position, event in events]
 
 
 @rules.command(name="list")
+@known_at_option
 @format_option
 @click.pass_obj
-def list_(db: str, form: str) -> None:
+def list_(db: str, known_at: str | None, form: str) -> None:
     """The published versions; in force: scores games that end now."""
-    ledger = open_ledger(db)
-    with ledger.reading() as connection:
-        versions = Admission(connection).versions
+    with open_ledger(db).reading() as connection:
+        until = known_position(connection, known_at)
+        versions = Admission(connection, until=until).versions
+        published = _published(connection, until)
     now = clock.now()
     rows = []
-    for position, ruleset, event in _published(ledger):
+    for position, ruleset, event in published:
         current = in_force(versions.get(ruleset.id, ()), now)
         rows.append((
             ruleset.name, ruleset.rule, ruleset.effective_from or "only by --rules",
@@ -59,24 +72,30 @@ def list_(db: str, form: str) -> None:
 
 @rules.command()
 @click.argument("name", metavar="ID[@VERSION]")
+@known_at_option
 @format_option
 @click.pass_obj
-def show(db: str, name: str, form: str) -> None:
-    """What a version says, with every assumed value marked. Without VERSION: the newest in force, and all versions."""
-    ledger = open_ledger(db)
+def show(db: str, name: str, known_at: str | None, form: str) -> None:
+    """What a version says, and from when until when each version of its ruleset scores.
+
+    Every assumed value is marked. Without VERSION: the newest in force.
+    """
     ruleset_id, _, version = name.partition("@")
-    known = [entry for entry in _published(ledger) if entry[1].id == ruleset_id]
-    chosen = [entry for entry in known if not version or entry[1].version == version]
+    with open_ledger(db).reading() as connection:
+        until = known_position(connection, known_at)
+        known = [entry for entry in _published(connection, until) if entry.ruleset.id == ruleset_id]
+        usable = Admission(connection, until=until).versions.get(ruleset_id)
+    chosen = [entry for entry in known if not version or entry.ruleset.version == version]
     if not chosen:
-        raise click.UsageError(f"no ruleset {name} is published; see: ratings rules list")
+        raise click.UsageError(f"no ruleset {name} is published at position {until}; see: ratings rules list")
     if not version:
-        with ledger.reading() as connection:
-            usable = Admission(connection).versions.get(ruleset_id)
-        current = newest(usable).position if usable else known[-1][0]
-        chosen = [entry for entry in chosen if entry[0] == current]
+        current = newest(usable).position if usable else known[-1].position
+        chosen = [entry for entry in chosen if entry.position == current]
     position, ruleset, event = chosen[0]
+    stretches, never = _timeline(known), _never(known)
     if form == "json":
-        render.print_json(event["data"] | {"versions": [entry[1].version for entry in known]})
+        told = {"versions": [entry.ruleset.version for entry in known], "known_at": until, "timeline": stretches}
+        render.print_json(event["data"] | told | {"never_in_force": never})
         return
     rows = [(key, value, _assumption(ruleset, key)) for key, value in _flat(event["data"])]
     header = ("key", "value", "assumed because")
@@ -87,10 +106,58 @@ def show(db: str, name: str, form: str) -> None:
     render.print_table(
         header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows]
     )
-    if len(known) > 1:
-        click.echo("\nVersions, by the day from which they score:")
-        for _, other, _ in sorted(known, key=lambda entry: entry[1].effective_from or "~"):
-            click.echo(f"  {other.effective_from or 'by --rules only':<16}{other.name}")
+    _print_timeline(ruleset, stretches, never)
+
+
+def _timeline(known: Sequence[Published]) -> list[dict[str, Any]]:
+    """From which day until before which other each version scores, in the zone of its ruleset."""
+    # of versions with the same day the last one stays
+    latest = {entry.ruleset.effective_from: entry for entry in known if entry.ruleset.effective_from is not None}
+    days = sorted(latest)
+    return [
+        {"version": latest[day].ruleset.version, "from": day, "until": following, **_recorded(latest[day])}
+        for day, following in zip(days, [*days[1:], None], strict=True)
+    ]  # fmt: skip
+
+
+def _never(known: Sequence[Published]) -> list[dict[str, Any]]:
+    """The versions that score no game by themselves, with the reason."""
+    found = []
+    for index, entry in enumerate(known):
+        day = entry.ruleset.effective_from
+        later = [other.ruleset.version for other in known[index + 1 :] if other.ruleset.effective_from == day]
+        if day is None:
+            why = "it has no day, and is used only by --rules"
+        elif later:
+            why = f"replaced on the same day by {later[-1]}, recorded later"
+        else:
+            continue
+        found.append({"version": entry.ruleset.version, **_recorded(entry), "why": why})
+    return found
+
+
+def _recorded(entry: Published) -> dict[str, Any]:
+    """Where a version stands in the log, when it was recorded, and by whom."""
+    return {"position": entry.position, "recorded_at": entry.event["recorded_at"], "by": entry.event["by"]}
+
+
+def _print_timeline(ruleset: Ruleset, stretches: list[dict[str, Any]], never: list[dict[str, Any]]) -> None:
+    what = (
+        "leagues by the day on which they begin"
+        if ruleset.freeze == "league-start"
+        else "games by the day of their end"
+    )
+    click.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
+    rows = [
+        (line.get("from", "never"), line.get("until") or "", line["version"], line["position"],
+         render.moment(line["recorded_at"]), line["by"])
+        for line in [*stretches, *never]
+    ]  # fmt: skip
+    header = ("from", "until before", "version", "position", "recorded (UTC)", "by")
+    render.print_table(header, rows, right=("position",))
+    for line in never:
+        render.hanging(f"Version {line['version']} is never in force: {line['why']}.", 2)
+    click.echo("Running points carry over from one version to the next.")
 
 
 def _assumption(ruleset: Ruleset, key: str) -> str:
@@ -165,7 +232,9 @@ def publish(db: str, files: tuple[str, ...], from_shipped: bool, ignore_clock: b
 
 def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]:
     """Publish the shipped versions that the ledger lacks, or only those whose id it does not have yet."""
-    known = {(other.id, "" if only_new_ids else other.version) for _, other, _ in _published(ledger)}
+    with ledger.reading() as connection:
+        published = [entry.ruleset for entry in _published(connection)]
+    known = {(other.id, "" if only_new_ids else other.version) for other in published}
     missing = []
     for text in shipped():
         ruleset, problems = read_toml(text)
@@ -182,9 +251,9 @@ def _publish(
     ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool
 ) -> Imported:
     """Publish rulesets, each with the name of the file that it comes from, all or none."""
-    live = {event["id"] for _, _, event in _published(ledger)}
     items = []
     with ledger.reading() as connection:
+        live = {entry.event["id"] for entry in _published(connection)}
         for name, ruleset in rulesets:
             event = {"type": "ruleset.published", "occurred_at": occurred_at,
                      "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip

@@ -164,7 +164,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("known_at", WRONG, ids=lambda text: text[:12])
-@pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "events")])
+@pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "events"), ("rules", "list")])
 def test_given_a_place_where_nothing_can_be_known_when_asked_for_then_the_message_says_what_there_is(
     known_at: str, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
@@ -244,7 +244,8 @@ def test_given_a_log_that_grows_when_read_as_known_at_each_position_then_json_is
         ["void", "--event", "ruleset:club-catan-elo@2", "--reason", "too early"],
     ]  # fmt: skip
     commands = [
-        *([name, *arguments] for name, arguments in AXES.items()), ["games"], ["log"], ["export", "standings"], ["explain", "anna", ALL],
+        *([name, *arguments] for name, arguments in AXES.items()), ["games"], ["log"], ["rules", "list"],
+        ["rules", "show", "club-catan-elo"], ["export", "standings"], ["explain", "anna", ALL],
         ["standings", ALL, "--as-of", "2024-01-02"],
     ]  # fmt: skip
     games, seen = iter(GAMES), {}

@@ -1,0 +1,123 @@
+"""`rules show` tells from when until when each version of a ruleset scores, and why one never does."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger import clock
+from ledger.canonical import parse_instant
+
+Ratings = Callable[..., Any]
+NOW = "2030-06-15T12:00:00Z"
+RULESET = """
+id = "house-elo"
+version = "{version}"
+rule = "pairwise-elo/1"
+{since}
+time_zone = "Europe/Berlin"
+
+[scope]
+game = ["catan"]
+
+[partition]
+by = ["group"]
+
+[params]
+start = 1000
+k_per_pair = 8
+"""
+
+
+@pytest.fixture
+def db(ledger_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Five versions of a ruleset: 3 is a fix of the years from 2010, 4 is only for trials, 5 replaces 3 on its day."""
+    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    assert ratings("init", "--no-rules", db=ledger_url).exit_code == 0
+    days = {"1": "1900-01-01", "2": "2020-01-01", "3": "2010-01-01", "4": None, "5": "2010-01-01"}
+    for version, day in days.items():
+        since = f"effective_from = {day}" if day else ""
+        (tmp_path / "house.toml").write_text(RULESET.format(version=version, since=since))
+        assert ratings("rules", "publish", tmp_path / "house.toml", "--by", f"b{version}", db=ledger_url).exit_code == 0
+    return ledger_url
+
+
+def shown(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
+    result = ratings("rules", "show", "house-elo", "--format", "json", *options, db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def stretches(found: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [tuple(line[name] for name in ("version", "from", "until", "position", "by")) for line in found["timeline"]]
+
+
+def test_given_versions_when_shown_then_the_timeline_tells_from_when_until_when_each_scores(
+    db: str, ratings: Ratings
+) -> None:
+    found = shown(ratings, db)
+
+    assert (found["version"], found["versions"], found["known_at"]) == ("2", ["1", "2", "3", "4", "5"], 5)
+    assert stretches(found) == [
+        ("1", "1900-01-01", "2010-01-01", 1, "b1"), ("5", "2010-01-01", "2020-01-01", 5, "b5"),
+        ("2", "2020-01-01", None, 2, "b2"),
+    ]  # fmt: skip
+    assert list(found["timeline"][0]) == ["version", "from", "until", "position", "recorded_at", "by"]
+    assert found["timeline"][0]["recorded_at"] == "2030-06-15T12:00:00.000000Z"
+    assert [(line["version"], line["position"], line["why"]) for line in found["never_in_force"]] == [
+        ("3", 3, "replaced on the same day by 5, recorded later"),
+        ("4", 4, "it has no day, and is used only by --rules"),
+    ]
+
+
+def test_given_versions_when_shown_to_people_then_the_timeline_is_a_table_and_says_why_one_never_scores(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("rules", "show", "house-elo", db=db).stdout.split("\n\n")[-1].splitlines() == [
+        "Timeline of games by the day of their end (Europe/Berlin)",
+        "from        until before  version  position  recorded (UTC)    by",
+        "1900-01-01  2010-01-01    1               1  2030-06-15 12:00  b1",
+        "2010-01-01  2020-01-01    5               5  2030-06-15 12:00  b5",
+        "2020-01-01                2               2  2030-06-15 12:00  b2",
+        "never                     3               3  2030-06-15 12:00  b3",
+        "never                     4               4  2030-06-15 12:00  b4",
+        "Version 3 is never in force: replaced on the same day by 5, recorded later.",
+        "Version 4 is never in force: it has no day, and is used only by --rules.",
+        "Running points carry over from one version to the next.",
+    ]
+
+
+def test_given_a_position_when_shown_as_known_there_then_later_versions_are_not_there(
+    db: str, ratings: Ratings
+) -> None:
+    then = shown(ratings, db, "--known-at", 3)
+    listed = json.loads(ratings("rules", "list", "--known-at", 1, "--format", "json", db=db).stdout)
+
+    assert [line[:3] for line in stretches(then)] == [
+        ("1", "1900-01-01", "2010-01-01"), ("3", "2010-01-01", "2020-01-01"), ("2", "2020-01-01", None),
+    ]  # fmt: skip
+    assert (then["known_at"], then["never_in_force"]) == (3, [])
+    assert [(row["version"], row["in_force"]) for row in listed] == [("house-elo@1", "yes")]
+    assert ratings("rules", "show", "house-elo@2", "--known-at", 1, db=db).exit_code == 2
+
+
+def test_given_a_version_that_was_taken_back_when_shown_then_the_one_that_it_replaced_scores_again(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("void", "--event", "ruleset:house-elo@5", "--reason", "wrong", db=db).exit_code == 0
+
+    found = shown(ratings, db)
+    assert [line[0] for line in stretches(found)] == ["1", "3", "2"]
+    assert [line["version"] for line in found["never_in_force"]] == ["4"]
+    assert [line[0] for line in stretches(shown(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
+
+
+def test_given_a_ruleset_that_a_league_keeps_when_shown_then_its_days_are_those_on_which_leagues_begin(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("init", db=db).exit_code == 0
+
+    told = ratings("rules", "show", "youplay-wsim", db=db).stdout
+    assert "\nTimeline of leagues by the day on which they begin (Europe/Berlin)\n" in told
