@@ -9,14 +9,13 @@ from typing import IO
 import click
 
 from cli import render
-from cli.coordinates import Coordinates
 from cli.options import axes, composed, known_at_option, known_position
 from cli.reading import as_json, places_told, why_unfinished
 from cli.survey import Survey, survey
 from ledger.store import open_ledger, read_records
 from projections.facts import RuleFailure
 from projections.ladders import parse_name
-from projections.standings import Ladders, Standings, UnknownLadder
+from projections.standings import Coordinates, Ladders, Standings, UnknownLadder
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-", help="A file that does not exist yet.  [default: stdout]"
@@ -128,7 +127,7 @@ class Export:
                 continue
             self.written += 1
             if form == "csv":
-                yield render.csv_text(at.after(row) for row in _rows(found))
+                yield render.csv_text([*row, *at.stated().values()] for row in _rows(found))
             else:
                 yield json.dumps(as_json(found, at, why_unfinished(ladders, name)), ensure_ascii=False) + "\n"
 

@@ -246,6 +246,11 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
         return f"{data['player']} is in {data['league']}"
     if event["type"] == "league.scheduled":
         return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
+    if event["type"] == "list.rows":
+        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
+    if event["type"] == "list.published":
+        as_of = f" as of {render.moment(data['as_of'])} UTC" if "as_of" in data else ""
+        return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
     if event["type"] == "ruleset.published":
         return f"{data['id']}@{data['version']}"
     return ", ".join(str(value) for value in data.values())

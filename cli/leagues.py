@@ -25,7 +25,6 @@ from ledger.store import Log, head, known_event, open_ledger, read_live
 from projections.admission import Admission
 from projections.decoding import decode
 from projections.entrants import league_ids, unmet
-from projections.explaining import current_id
 from projections.standings import Ladders, Standings
 
 # of those who subscribe at one moment one is first each time, so nobody tries more often than there are seats
@@ -271,7 +270,7 @@ def table(context: click.Context, name: str, form: str) -> None:
 def unmet_(db: str, ladder: str, player: str, form: str) -> None:
     """Whom PLAYER has not yet played on LADDER, such as b5-league/2010-1, with their league ids (LID)."""
     with reading_of(open_ledger(db), ladder, None, None, None) as reading:
-        player = current_id(reading.ladders.facts, player)
+        player = reading.ladders.facts.current(player)
         stream = reading.ladders.stream(ladder)
         ids = league_ids(reading.connection, reading.ladders.facts, stream.versions)
         rows = [(ids.get(other), other) for other in unmet(stream, player)]

@@ -7,17 +7,16 @@ from typing import Any
 import click
 
 from cli import render
-from cli.coordinates import Coordinates, print_csv
+from cli.coordinates import print_csv
 from cli.options import axes, composed, format_option
 from cli.reading import failures_noted, failures_told
 from cli.survey import survey
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.rejections import shown
-from projections.explaining import current_id
 from projections.ladders import Stream, parse_name
 from projections.periods import period_of, running
-from projections.standings import Ladders, Standings
+from projections.standings import Coordinates, Ladders, Standings
 from projections.statistics import Statistics, gold, statistics
 
 
@@ -132,7 +131,7 @@ def statistics_(
     """What PLAYER started and finished, his stars, and his gold over all lists."""
     seen = survey(db, as_of, known_at, rules)
     facts = seen.facts
-    player = current_id(facts, player)
+    player = facts.current(player)
     with failures_told(facts):
         found = statistics(facts, player, game, seen.coordinates.as_of)
         paid = gold(((name, seen.ladders(name)) for name in seen.usable), player, clock.now(), game)

@@ -28,6 +28,7 @@ COMMANDS = {
     "history": "cli.reading:history_",
     "explain": "cli.explaining:explain_",
     "statistics": "cli.lists:statistics_",
+    "publish": "cli.publishing:publish",
     "league": "cli.leagues:league",
     "clock": "cli.clocks:clock",
     "books": "cli.reading:books_",

@@ -13,6 +13,7 @@ from ledger.integrity import Finding, verify_log
 from ledger.store import open_ledger
 from projections.generations import Rebuilt, rebuild
 from projections.integrity import verify_clocks, verify_standings
+from projections.publishing import verify_published
 
 
 @click.command(name="rebuild")
@@ -75,7 +76,9 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
                 sys.stdout.flush()
         if not findings:
             try:
-                projected = [*verify_clocks(connection), *verify_standings(connection)]
+                projected = [
+                    *verify_clocks(connection), *verify_published(connection), *verify_standings(connection)
+                ]  # fmt: skip
             except (StoreDamaged, RulesetUnusable) as problem:
                 projected = [Finding("rule", None, f"the log cannot be replayed: {problem}")]
             for finding in projected:

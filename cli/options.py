@@ -69,8 +69,8 @@ def axes(command: Callable[..., Any]) -> Callable[..., Any]:
     return as_of_option(known_at_option(rules_option(command)))
 
 
-def known_position(connection: Connection, known_at: str | None) -> int:
-    """The log position that --known-at means; a date means its end in UTC. Raises `click.BadParameter`."""
+def known_position(connection: Connection, known_at: str | None, time_zone: str = "UTC") -> int:
+    """The log position that --known-at means; a date means its end in a zone. Raises `click.BadParameter`."""
     newest = head(connection)
     if known_at is None:
         return newest.position
@@ -81,9 +81,9 @@ def known_position(connection: Connection, known_at: str | None) -> int:
             raise _wrong("--known-at", f"the log ends at position {newest.position}")
         position = int(known_at)
     else:
-        instant = _end("--known-at", known_at, "UTC")
+        instant = _end("--known-at", known_at, time_zone)
         position = position_known_at(connection, instant)
-        if instant > newest.recorded_at and _lies_ahead(known_at, "UTC"):
+        if instant > newest.recorded_at and _lies_ahead(known_at, time_zone):
             last = render.second(newest.recorded_at)
             render.note(f"note: the last event was recorded at {last}; nothing is known from after it")
     if position == 0:

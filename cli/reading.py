@@ -10,18 +10,20 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.coordinates import Coordinates, heading, print_csv
+from cli.coordinates import heading, print_csv
 from cli.options import axes, composed, format_option, known_position, note_future, played_instant
 from ledger import clock
+from ledger.published import published_lists
 from ledger.store import Ledger, open_ledger
 from projections.contract import exact
 from projections.decoding import decode
-from projections.explaining import UnknownGame, current_id, history
+from projections.explaining import UnknownGame, history
 from projections.facts import Facts, RuleFailure
 from projections.ladders import parse_name
 from projections.lists.contract import Standing
 from projections.periods import period_of, running
-from projections.standings import Ladders, Standings, UnknownLadder, books, versions_of
+from projections.publishing import as_published as as_published_
+from projections.standings import Coordinates, Ladders, Standings, UnknownLadder, books, time_zone, versions_of
 
 
 class Reading(NamedTuple):
@@ -63,8 +65,9 @@ def reading_of(
     """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
     with ledger.reading() as connection:
         try:
-            facts = decode(connection, known_position(connection, known_at))
-            zone = versions_of(facts, ladder, rules)[0].ruleset.time_zone
+            zone = time_zone(connection, ladder)
+            facts = decode(connection, known_position(connection, known_at, zone))
+            versions_of(facts, ladder, rules)
             coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules)
             found = Ladders(facts, coordinates.as_of, rules)
             note_future(as_of, zone)
@@ -88,11 +91,19 @@ def _note_early(ladders: Ladders, ladder: str) -> None:
 
 @click.command(name="standings")
 @click.argument("ladder", type=composed)
+@click.option("--as-published", is_flag=True, help="The last published list, of --as-of if that is given.")
 @axes
 @format_option
 @click.pass_obj
-def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
+def standings_(
+    db: str, ladder: str, as_published: bool, as_of: str | None, known_at: str | None, rules: str | None, form: str
+) -> None:
     """Who stands where on LADDER, such as club-catan-elo/all."""
+    if as_published:
+        if rules is not None:
+            raise click.UsageError("a published list has its own version: --as-published takes no --rules")
+        _print_published(db, ladder, as_of, known_at, form)
+        return
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
         found = reading.ladders.standings(ladder)
         unfinished = why_unfinished(reading.ladders, ladder)
@@ -102,6 +113,43 @@ def standings_(db: str, ladder: str, as_of: str | None, known_at: str | None, ru
         _print_csv(found, reading.coordinates)
     else:
         _print_standings(found, reading.coordinates, unfinished)
+
+
+def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | None, form: str) -> None:
+    """What was published last, from its events."""
+    with open_ledger(db).reading() as connection:
+        try:
+            zone = time_zone(connection, ladder)
+        except UnknownLadder as problem:
+            raise click.UsageError(str(problem)) from None
+        instant, position = played_instant(as_of, zone), known_position(connection, known_at, zone)
+        lists = published_lists(connection, position, ladder)
+        lists = [one for one in lists if as_of is None or one.as_of == instant]
+        if not lists:
+            _refuse_unknown(connection, ladder, position)
+            played = "" if instant is None else f" as of {render.second(instant)}"
+            raise click.ClickException(f"no list of {ladder}{played} is published; see: ratings publish --help")
+        one = lists[-1]
+        found = as_published_(connection, one)
+    at = Coordinates(one.as_of, one.known_at, None)
+    if form == "json":
+        told = as_json(found, at, None)
+        rows = told.pop("rows")
+        source = {"position": one.position, "event_id": one.event_id, "recorded_at": one.recorded_at, "by": one.by}
+        render.print_json({**told, "published": source, "rows": rows})
+    elif form == "csv":
+        _print_csv(found, at)
+    else:
+        published = f"Published at position {one.position:,} by {one.by}, {render.moment(one.recorded_at)} UTC."
+        _print_standings(found, at, render.plain(published))
+
+
+def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
+    """Raises `click.UsageError` if there is no such ladder."""
+    try:
+        versions_of(decode(connection, position), ladder, None)
+    except UnknownLadder as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 def as_json(found: Standings, at: Coordinates, unfinished: str | None) -> dict[str, Any]:
@@ -150,10 +198,10 @@ def places_told(row: Standing) -> str:
     return " ".join(map(str, row.places or ()))
 
 
-def _print_standings(found: Standings, at: Coordinates, unfinished: str | None) -> None:
+def _print_standings(found: Standings, at: Coordinates, remark: str | None) -> None:
     heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at)
-    if unfinished:
-        click.echo(unfinished)
+    if remark:
+        click.echo(remark)
     click.echo()
     if not found.rows:
         render.note("Nobody is on this ladder.")
@@ -190,7 +238,7 @@ def history_(
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
-        player = current_id(reading.ladders.facts, player)
+        player = reading.ladders.facts.current(player)
         rows = history(reading.connection, reading.ladders, ladder, player)
         ranking = reading.ladders.versions(ladder)[0].rule.ranking
     if form == "json":
@@ -200,7 +248,8 @@ def history_(
         header = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
         exact_points = {"before", "change", "after"}
         cells = [[render.spreadsheet(row[n]) if n in exact_points else row[n] for n in header] for row in rows]
-        print_csv(header, cells, reading.coordinates)
+        cells = [[*line, _published(row)] for line, row in zip(cells, rows, strict=True)]
+        print_csv((*header, "published"), cells, reading.coordinates)
         return
     if not rows:
         if ranking == "annual":
@@ -218,16 +267,28 @@ def history_(
         render.column([row["after"] for row in rows]),
         strict=True,
     )
-    render.print_table(
-        ("played (UTC)", "game", "place", "before", "change", "after"),
-        [
-            (render.moment(row["occurred_at"]), row["game_id"] or f"adjusted: {row['reason']}", row["place"], *numbers)
-            for row, numbers in zip(rows, points, strict=True)
-        ],
-        right=("place", "before", "change", "after"),
-    )  # fmt: skip
+    columns = ["played (UTC)", "game", "place", "before", "change", "after"]
+    table: list[list[render.Cell]] = [
+        [render.moment(row["occurred_at"]), row["game_id"] or f"adjusted: {row['reason']}", row["place"], *numbers]
+        for row, numbers in zip(rows, points, strict=True)
+    ]
+    if marked := any("published" in row for row in rows):
+        columns.append("published")
+        table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
+    render.print_table(columns, table, right=("place", "before", "change", "after"))
+    if marked:
+        click.echo("\npublished: what lists showed then, with their positions in the log")
     if ranking != "points":
         click.echo(f"\nWhat the list makes of it: ratings explain {render.plain(player)} {ladder}")
+
+
+def _published(row: dict[str, Any]) -> str:
+    """What published lists showed instead, each with its position in the log: `869.75 (268, 270)`."""
+    shown: dict[str, list[str]] = {}
+    for one in row.get("published", ()):
+        points = "not on it" if one["points"] is None else render.human(one["points"])
+        shown.setdefault(points, []).append(str(one["position"]))
+    return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in shown.items())
 
 
 ACCOUNTS = {

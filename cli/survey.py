@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import click
 
-from cli.coordinates import Coordinates, heading
+from cli.coordinates import heading
 from cli.options import known_position, note_future, played_instant
 from cli.reading import note_unusable
 from ledger.store import open_ledger
 from projections.decoding import decode
 from projections.facts import Facts
-from projections.standings import Ladders, UnknownVersion, check_version
+from projections.standings import Coordinates, Ladders, UnknownVersion, check_version
 
 
 class Survey:

@@ -4,6 +4,7 @@ Appends are serialised by the store's own lock, taken before the head is read; a
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select
@@ -12,11 +13,11 @@ from ledger.canonical import format_instant, parse_object
 from ledger.clock import Clock
 from ledger.errors import ClockBehind, NotEmpty
 from ledger.events import Draft, Ruleset, meaning
-from ledger.lineage import SUPERSEDING, Batch, Both, Events, refuse_stale, superseded
+from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
 from ledger.records import Row, build, chain_hash, leaf_hash
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import events
-from ledger.store import LOOKUP_SIZE, Head, Ledger, Log, head, pairs, read_live
+from ledger.store import LOOKUP_SIZE, Head, Ledger, Log, head, pairs
 from ledger.upcasting import upcast
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
@@ -35,8 +36,13 @@ class Appended(NamedTuple):
     head: Head
 
 
-def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejection | None]:
-    """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal."""
+def lookup(
+    connection: Connection, drafts: Sequence[Draft], waiting: Events | None = None
+) -> dict[int, Rejection | None]:
+    """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal.
+
+    `waiting` are the events that will be appended before them.
+    """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
     for start in range(0, len(drafts), LOOKUP_SIZE):
@@ -50,8 +56,16 @@ def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejecti
                 if row.type == "game.recorded":
                     game_subjects[row.subject] = row.event_id
     found: dict[int, Rejection | None] = {}
+    log, batch = Log(connection), Batch()
+    before = Both(log if waiting is None else Both(log, waiting), batch)
     for index, draft in enumerate(drafts):
-        published, rejection = _published(connection, draft) if draft.type == "ruleset.published" else (False, None)
+        if draft.type == "event.voided" and before.event(draft.event_id) is None:
+            # a version that is taken back before may be published again
+            with suppress(Refused):
+                batch.add(draft, superseded(before, draft.type, parse_object(draft.data.encode()))[0])
+        published, rejection = False, None
+        if draft.type == "ruleset.published":
+            published, rejection = _published(log, before, draft)
         if published:
             found[index] = rejection
         elif draft.event_id in by_id:
@@ -61,12 +75,16 @@ def lookup(connection: Connection, drafts: Sequence[Draft]) -> dict[int, Rejecti
     return found
 
 
-def _published(connection: Connection, draft: Draft) -> tuple[bool, Rejection | None]:
-    """Whether a ruleset's version is published, under whatever id and date, and the refusal if with other content."""
+def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
+    """Whether the log has a ruleset's version, under whatever id and date, and the refusal if with other content.
+
+    `before` is what will have been recorded before: a version may have been taken back by then.
+    """
     given = Ruleset.model_validate(parse_object(draft.data.encode()))
-    until = head(connection).position
-    for _, record in read_live(connection, until=until, subject=draft.subject, type_name="ruleset.published"):
-        other = Ruleset.model_validate(parse_object(record.encode())["data"])
+    for event in log.about(draft.subject):
+        if event.type != "ruleset.published" or not is_live(before, event.event_id):
+            continue
+        other = Ruleset.model_validate(event.data)
         if other.version == given.version:
             return True, None if other == given else version_exists(given)
     return False, None

@@ -15,6 +15,7 @@ from ledger.canonical import dump, format_instant, parse_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.games import Status
 from ledger.kinds import KINDS
+from ledger.list_events import ListPublished, ListRows
 from ledger.members import DecimalString, EventId, GameId, Label, LadderName, Members, PlayerId, Slug, Text, refuse
 from ledger.rejections import CODES, Refused, shown
 from ledger.upcasting import upcast
@@ -214,6 +215,8 @@ TYPES = {
     "league.created": EventType(1, LeagueCreated, _league),
     "league.joined": EventType(1, LeagueJoined, _league),
     "league.scheduled": EventType(1, LeagueScheduled, _league),
+    "list.rows": EventType(1, ListRows, lambda data: f"list:{data['digest']}"),
+    "list.published": EventType(1, ListPublished, lambda data: f"ladder:{data['ladder']}"),
     **{name: EventType(1, model, lambda data: f"clock:{data['game_id']}") for name, model in CLOCK_TYPES.items()},
 }
 

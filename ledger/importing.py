@@ -130,7 +130,7 @@ def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[Item | Rejectio
 def _validate(intake: _Intake, batch: list[Item | Rejection]) -> None:
     read = [item if isinstance(item, Rejection) else (item, _read(item)) for item in batch]
     drafts = [entry[1][0] for entry in read if isinstance(entry, tuple) and isinstance(entry[1], tuple)]
-    known = _known_one_by_one(lookup(intake.connection, drafts), len(drafts))
+    known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
     for entry in read:
         if isinstance(entry, Rejection):
             _note(intake, entry, entry.file, entry.line, None)

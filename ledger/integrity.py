@@ -49,6 +49,7 @@ CODES = {
     "guard": "a trigger that protects the events is gone or altered",
     "head": "the ledger does not contain the history that was asked for",
     "standings": "stored standings differ from a replay",
+    "published": "a published list does not come out of its coordinates",
     "clock": "a result says of a removal something else than the game's clock",
     "rule": "a rule failed at a game",
 }

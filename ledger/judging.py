@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from ledger import leagues
+from ledger import leagues, published
 from ledger.canonical import parse_object
 from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Draft, corrected_game
@@ -15,7 +15,10 @@ from ledger.rejections import Refused, Rejection, shown
 from ledger.store import Head, Log, changes_behind, head, read_naming
 
 # other people's events that can change what is said of one's own
-WATCHED = ("player.renamed", "event.voided", "ruleset.published", *sorted(leagues.TYPES), *CLOCK_TYPES)
+WATCHED = (
+    "player.renamed", "event.voided", "ruleset.published", "list.rows", "list.published", *sorted(leagues.TYPES),
+    *CLOCK_TYPES,
+)  # fmt: skip
 # what depends on more than that, so that it is judged again whatever others appended
 FAR_REACHING = frozenset({"player.renamed", "event.voided", "league.created", "league.joined", *CLOCK_TYPES})
 
@@ -42,6 +45,10 @@ class NoLadders:
 
 class Waiting(Events, Protocol):
     """What waits to be appended, searched by name, too."""
+
+    @property
+    def count(self) -> int:
+        """How many events wait."""
 
     def naming(self, names: Iterable[str]) -> Iterator[Known]:
         """The waiting events whose text holds one of these names as a whole string, in order."""
@@ -108,16 +115,22 @@ class Judge:
             self._rename(data["player"], data["new_player"])
         elif type_name in leagues.TYPES:
             data = self._league_step(type_name, data)
+        elif type_name == "list.published":
+            published.refuse_list(self._events, data, self.seen + self._waiting.count + 1)
         self._ladders.admit(type_name, occurred_at, data)
 
     def _void(self, event_id: str) -> None:
         root, was_live = taken_back(self._events, event_id)
         if not was_live:
-            self._new(root.type, root.occurred_at, root.data)
+            # what was published stands again, whatever was published since
+            if root.type not in published.TYPES:
+                self._new(root.type, root.occurred_at, root.data)
             return
         if root.type in leagues.TYPES:
             self._leagues.clear()
             leagues.refuse_taken_back(self._events, root)
+        if root.type == "list.rows":
+            published.refuse_rows_taken_back(self._events, root.data)
         self._ladders.release(root.type, root.data)
         if root.type == "player.renamed":
             self._identities.remove(root.data["player"])

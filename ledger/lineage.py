@@ -176,6 +176,11 @@ class Batch:
         self._about: dict[str, list[Draft]] = {}
         self._successors: dict[str, Draft] = {}
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._by_id)
+
     def naming(self, names: Iterable[str]) -> Iterator[Known]:
         """The drafts whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]

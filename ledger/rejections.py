@@ -84,6 +84,10 @@ CODES = {
     "not-active": "who subscribes has played lately: so many finished games in so many days, as the ruleset says",
     "not-scheduled": "a game of a league is one of its schedule",
     "not-as-scheduled": "a game of a league is played by those who are scheduled for it, on their seats",
+    "list-running": "a list is published when its time is over",
+    "list-empty": "a list has at least one row",
+    "list-exists": "the same list is published already with the same content",
+    "bad-list": "a published list has all its rows, and their digest",
     # the clock of a game
     "clock-not-started": "a clock's first event is clock.started",
     "clock-started-twice": "a game's clock is started once",

@@ -18,7 +18,7 @@ from ledger.store import known_event
 
 _COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by, supersedes"
 # games are found by their ids, which saves an index of all of them
-_FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type LIKE 'league.%')"
+_FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type LIKE 'league.%' OR type LIKE 'list.%')"
 
 
 class Waiting(NamedTuple):
@@ -88,7 +88,7 @@ class Spool:
         return found or self._one("event_id = ? AND subject = event_id AND type = 'game.recorded'", subject)
 
     def about(self, subject: str) -> list[Known]:
-        """The waiting events of a game or league, in order (of `lineage.Events`)."""
+        """The waiting events of a game, a league or a list, in order (of `lineage.Events`)."""
         recorded = self._recorded(subject)
         later = self._database.execute(
             f"SELECT {_COLUMNS} FROM waiting WHERE {_FOUND_BY_SUBJECT} AND subject = ? ORDER BY number", (subject,)

@@ -70,6 +70,8 @@ class Admission:
         elif type_name == "points.adjusted":
             self._adjustment(data)
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
+        elif type_name == "list.published":
+            self._fitting(data["ladder"])
         elif type_name == "ruleset.published":
             self._add(self._ruleset(data))
         elif type_name == "league.joined":
@@ -142,17 +144,20 @@ class Admission:
             self._homes[seen] = _why_homeless(self.versions, *seen)
         return self._homes[seen]
 
-    def _adjustment(self, data: dict[str, Any]) -> None:
-        name = parse_name(data["ladder"])
+    def _fitting(self, ladder: str) -> list[Version]:
+        """The versions of the ruleset that a ladder's name fits. Raises `Refused` (bad-ruleset, unknown-ladder)."""
+        name = parse_name(ladder)
         versions = self.versions.get(name.ruleset_id)
         if name.ruleset_id in self._unusable:
-            raise Refused("bad-ruleset", f"{shown(data['ladder'])}: {self._unusable[name.ruleset_id]}")
+            raise Refused("bad-ruleset", f"{shown(ladder)}: {self._unusable[name.ruleset_id]}")
         if versions is None:
-            raise Refused(
-                "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(data['ladder'])})"
-            )
+            raise Refused("unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(ladder)})")
         if reason := refuse_name(name, versions[0].ruleset):
-            raise Refused("unknown-ladder", f"{shown(data['ladder'])} is no ladder: {reason}")
+            raise Refused("unknown-ladder", f"{shown(ladder)} is no ladder: {reason}")
+        return versions
+
+    def _adjustment(self, data: dict[str, Any]) -> None:
+        versions = self._fitting(data["ladder"])
         if versions[0].rule.ranking in ("period", "annual"):
             raise Refused(
                 "ladder-not-adjustable", f"{data['ladder']} ranks what its games gave; such points are not adjusted"

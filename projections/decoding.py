@@ -19,6 +19,7 @@ from ledger.events import TYPES, Ruleset, corrected_game
 from ledger.games import STATUSES, seats_of
 from ledger.kinds import numbers, places
 from ledger.lineage import GAME_TYPES
+from ledger.records import ZERO
 from ledger.store import chain_hash_at, head, read_records, read_where
 from ledger.upcasting import upcast
 from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Account, Adjustment, Facts, League, Rename, Unusable
@@ -27,28 +28,34 @@ from projections.game_clock.logs import timed
 from projections.rulesets import bind
 
 
-def decode(connection: Connection, known_at: int | None = None) -> Facts:
-    """The facts recorded up to a position (default: the head)."""
-    latest = head(connection)
-    if known_at is not None and known_at < latest.position:
-        facts = Facts(known_at, chain_hash_at(connection, known_at) or b"")
-    else:
-        facts = Facts(latest.position, latest.chain_hash)
+def decode(connection: Connection, known_at: int | None = None, ahead: int = 0) -> Facts:
+    """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`."""
+    newest = head(connection).position
+    position = newest if known_at is None else min(known_at, newest)
+    facts = Facts(0, ZERO)
     # only of these games the rows must be found again
     for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
-        for _, record in read_where(connection, until=facts.position, type_name=name):
+        for _, record in read_where(connection, until=max(position, ahead), type_name=name):
             facts.rows[json.loads(record)["data"]["game_id"]] = NONE
-    for page in read_records(connection, until=facts.position):
-        for position, record in page:
-            try:
-                apply(facts, position, json.loads(record))
-            except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-                # every record was checked before it was stored, so this one was changed since
-                raise StoreDamaged(
-                    f"the event at position {position} cannot be read ({error}); see: ratings verify"
-                ) from error
-    settle(facts)
+    extend(facts, connection, position)
     return facts
+
+
+def extend(facts: Facts, connection: Connection, until: int) -> None:
+    """Take what was recorded behind the facts, up to a position."""
+    for page in read_records(connection, after=facts.position, until=until):
+        for position, record in page:
+            take(facts, position, record)
+    facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    settle(facts)
+
+
+def take(facts: Facts, position: int, record: str) -> None:
+    """Apply a record. Raises `StoreDamaged` if it cannot be read: it was checked before it was stored."""
+    try:
+        apply(facts, position, json.loads(record))
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise StoreDamaged(f"the event at position {position} cannot be read ({error}); see: ratings verify") from error
 
 
 def apply(facts: Facts, position: int, event: dict[str, Any]) -> None:
@@ -264,4 +271,6 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "league.created": _league_created,
     "league.joined": _nothing,
     "league.scheduled": _nothing,
+    "list.rows": _nothing,
+    "list.published": _nothing,
 }

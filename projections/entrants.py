@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.store import read_records
-from projections.explaining import current_id
 from projections.facts import Facts
 from projections.ladders import Stream
 from projections.rulesets import Version
@@ -29,7 +28,7 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
                     found.setdefault(participant["player"], len(found) + 1)
     people: dict[str, int] = {}
     for player, number in found.items():
-        people.setdefault(current_id(facts, player), number)
+        people.setdefault(facts.current(player), number)
     return people
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.canonical import format_instant
+from ledger.canonical import format_instant, record_instant
 from ledger.rejections import shown
 from ledger.store import read_records_at, read_where
 from projections.contract import Term, exact
@@ -23,6 +23,7 @@ from projections.ladders import (
     partition_values,
 )
 from projections.periods import local_time
+from projections.publishing import Point, contradicted
 from projections.replay import Outcome, Step, replay, start_of
 from projections.rulesets import Version, newest, refuse_months
 from projections.scope import why_left_out, why_not_counted
@@ -33,16 +34,11 @@ class UnknownGame(ValueError):
     """No such game is recorded."""
 
 
-def current_id(facts: Facts, player: str) -> str:
-    """The id that a player has now, who may be asked for by an old one."""
-    number = facts.player_numbers.get(player)
-    return player if number is None else facts.players[facts.person[number]]
-
-
 def history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> list[dict[str, Any]]:
     """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
 
-    An annual list has no games of its own.
+    A row whose points a published list showed otherwise has `published`: what it showed, and where it was recorded. An
+    annual list has no games of its own.
 
     `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -55,10 +51,18 @@ def history(connection: Connection, ladders: Ladders, ladder: str, player: str) 
         facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0 for step in steps
     ]
     events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
-    return [
+    rows = [
         _history_row(facts, stream, watched, step, events[position])
         for step, position in zip(steps, positions, strict=True)
     ]
+    firsts = [facts.first_position[stream.row[step.game]] if step.game is not None else step.position for step in steps]
+    course = [
+        Point(record_instant(row["occurred_at"]), first or 0, Fraction(row["after"]))
+        for row, first in zip(rows, firsts, strict=True)
+    ]
+    for index, lists in contradicted(connection, ladders, ladder, player, course).items():
+        rows[index]["published"] = lists
+    return rows
 
 
 def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> dict[str, Any]:

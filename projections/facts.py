@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ledger.kinds import KINDS
@@ -149,6 +149,13 @@ class Facts:
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
 
+    def snapshot(self) -> Facts:
+        """The facts as they are now, whatever is applied to these later."""
+        rows = ("first_position", "live_position", "occurred_at", "start", "count", "seats", "flags", "kind_start")
+        labels = {name: column[:] for name, column in self.labels.items()}
+        # what is appended behind participants, players and texts is none of its games'
+        return replace(self, **{name: getattr(self, name)[:] for name in rows}, labels=labels)
+
     def label(self, name: str, row: int) -> str | None:
         """The text of a label of a game, or None."""
         number = self.labels[name][row]
@@ -186,6 +193,12 @@ class Facts:
     def name_of(self, participant: int) -> str:
         """The current id of a participant."""
         return self.players[self.person[self.player[participant]]]
+
+    def current(self, player: str) -> str:
+        """The id that a player has now, who may be asked for by an old one."""
+        number = self.player_numbers.get(player)
+        # what was applied behind a snapshot may have brought ids that it does not know
+        return player if number is None or number >= len(self.person) else self.players[self.person[number]]
 
     def account(self, person: int, instant: int) -> str:
         """The account of a person at an instant: the latest not after it, else premium."""

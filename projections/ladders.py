@@ -19,7 +19,7 @@ from ledger.rejections import shown
 from projections.contract import Rule
 from projections.facts import LABELS, NONE, Adjustment, Facts
 from projections.periods import local_time
-from projections.rulesets import Version, band_range, in_force
+from projections.rulesets import Version, band_range, in_force, oldest
 from projections.scope import counted, league_starts, why_not_scored, why_out_of_scope
 
 
@@ -230,10 +230,11 @@ def games_before(stream: Stream, facts: Facts, moment: tuple[int, int]) -> int:
 
 
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
-    """Put an adjustment in its place; the version in force at `instant` says what somebody new begins with."""
+    """Put an adjustment in its place; the version in force at `instant`, or the first that comes into force behind it,
+    says what somebody new begins with."""
     game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
-    version = in_force(stream.versions, instant) or stream.versions[0]
+    version = in_force(stream.versions, instant) or oldest(stream.versions)
     index = next(index for index, other in enumerate(stream.versions) if other is version)
     number = stream.number(facts, adjustment.player)
     stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))

@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from ledger.canonical import format_instant
 from ledger.store import read_records_at
 from projections.contract import exact
-from projections.explaining import current_id
 from projections.facts import NONE, Facts
 from projections.ladders import Stream, parse_name, partition_values
 from projections.lists import LISTS
@@ -26,7 +25,7 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
     game and no adjustment there. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
-    player = current_id(facts, player)
+    player = facts.current(player)
     number = stream.names.index(player) if player in stream.names else None
     outcome, steps = replay(stream, watch=number)
     found, results = ladders.ranked(stream, outcome)

@@ -56,8 +56,8 @@ class Problem(NamedTuple):
     line: int | None = None
 
 
-def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
-    """A ruleset file as a ruleset, or everything that is wrong with it."""
+def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """The tables of a ruleset file, or why it is no TOML."""
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -67,6 +67,14 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
         return None, [Problem("", str(error), int(line.group(1)) if line else None)]
     if isinstance(data.get("effective_from"), date):
         data["effective_from"] = data["effective_from"].isoformat()
+    return data, []
+
+
+def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset file as a ruleset, or everything that is wrong with it."""
+    data, problems = parse_toml(text)
+    if data is None:
+        return None, problems
     ruleset, problems = read_ruleset(data)
     return ruleset, [problem._replace(line=_line_of(text, problem.key)) for problem in problems]
 
@@ -177,6 +185,14 @@ def newest(versions: Iterable[Version]) -> Version:
     """The version that is in force in the end; of a ruleset that never is, the one recorded last."""
     known = list(versions)
     return in_force(known, 2**63) or max(known, key=lambda version: version.position)
+
+
+def oldest(versions: Iterable[Version]) -> Version:
+    """The version that comes into force first, of equal dates the one recorded last; else the one recorded first."""
+    known = list(versions)
+    dated = [version.effective_from for version in known if version.effective_from is not None]
+    first = in_force(known, min(dated)) if dated else None
+    return first or min(known, key=lambda version: version.position)
 
 
 def shipped() -> list[str]:

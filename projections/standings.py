@@ -1,19 +1,28 @@
 """Standings: the rows of a ladder, ranked by the list that its rule names, at any coordinates."""
 
-import hashlib
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ledger.canonical import dump
+from sqlalchemy import Connection
+
+from ledger.canonical import format_instant
 from ledger.errors import RulesetUnusable
+from ledger.events import Ruleset
+from ledger.list_events import digest_of
 from ledger.rejections import shown
+from ledger.store import head, read_where
+from projections.contract import Params
 from projections.facts import Facts, RuleFailure
 from projections.ladders import Stream, order, parse_name, refuse_name, streams
 from projections.lists import LISTS
 from projections.lists.contract import Results, Standing
 from projections.periods import period_of
-from projections.replay import Outcome, replay
+from projections.replay import Outcome, replay, start_of
 from projections.rulesets import Version, in_force, newest, refuse_months
 
 
@@ -23,6 +32,22 @@ class UnknownLadder(ValueError):
 
 class UnknownVersion(ValueError):
     """No ruleset has a version of this name."""
+
+
+class Coordinates(NamedTuple):
+    """Where on the three axes: played time, log position, and the one version (ID@VERSION) that scores everything.
+
+    None is no limit, and the timelines.
+    """
+
+    as_of: int | None
+    known_at: int
+    rules: str | None
+
+    def stated(self) -> dict[str, Any]:
+        """The coordinates as JSON states them."""
+        as_of = None if self.as_of is None else format_instant(self.as_of)
+        return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
 
 
 class Standings(NamedTuple):
@@ -41,9 +66,8 @@ class Standings(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over canonical JSON of ruleset and rows: equal on every machine, store and path."""
-        content = dump({"ruleset": self.ruleset, "rows": self.json_rows()})
-        return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+        """The hash of ruleset and rows, as `digest_of` defines it."""
+        return digest_of(self.ruleset, self.json_rows())
 
     def json_rows(self) -> list[dict[str, Any]]:
         """The rows as the contract writes them."""
@@ -73,7 +97,14 @@ class Ladders:
         self.as_of = as_of
         self.rules = rules
         self._streams: dict[str, dict[str, Stream]] = {}
+        self._others: dict[int | None, Ladders] = {}
         self._single: dict[str, Stream] = {}
+
+    def at(self, as_of: int | None) -> Ladders:
+        """The same ladders at another `as_of`."""
+        if as_of == self.as_of:
+            return self
+        return self._others.setdefault(as_of, Ladders(self.facts, as_of, self.rules))
 
     @cached_property
     def _ordered(self) -> list[int]:
@@ -121,6 +152,21 @@ class Ladders:
     def of_stream(self, stream: Stream) -> Standings:
         """The standings of a stream. Raises `RuleFailure`."""
         return self.ranked(stream, replay(stream)[0])[0]
+
+    def rows_at(self, stream: Stream, outcome: Outcome, as_of: int | None) -> tuple[str, list[Standing]]:
+        """The version that ranks a stream at an earlier `as_of`, and the rows, after a replay to its end.
+
+        Nothing is scored again unless it has to be: the lists of years and of carried-over points look further back.
+        Raises `RuleFailure`.
+        """
+        if as_of is None or stream.rule.ranking == "annual" or stream.previous is not None:
+            found = self.ranked(stream, outcome)[0] if as_of is None else self.at(as_of).standings(stream.ladder)
+            return found.ruleset, found.rows
+        facts = self.facts
+        games = bisect_right(stream.row, as_of, key=facts.occurred_at.__getitem__)
+        version = stream.versions[stream.version[games - 1]] if games else newest(stream.versions)
+        results = until(stream, outcome, games, as_of, version.params)
+        return version.ruleset.name, LISTS[stream.rule.ranking].rank(results)
 
     def ranked(self, stream: Stream, outcome: Outcome) -> tuple[Standings, Results]:
         """The standings that a replay of a stream comes to, and what its list ranked. Raises `RuleFailure`."""
@@ -183,6 +229,36 @@ class Ladders:
         return found
 
 
+def until(stream: Stream, outcome: Outcome, games: int, as_of: int, params: Params) -> Results:
+    """What a list ranks of the first so many games of a replayed stream, and of its adjustments up to an instant."""
+    number: dict[int, int] = {}
+    points: list[int] = []
+    played: list[int] = []
+
+    def on_ladder(player: int, version: int) -> int:
+        if player not in number:
+            number[player] = len(points)
+            points.append(start_of(stream.names[player], stream.versions[version], outcome.carried))
+            played.append(0)
+        return number[player]
+
+    adjustments = iter([a for a in stream.adjustments if a.occurred_at <= as_of])
+    adjustment = next(adjustments, None)
+    for game in range(games + 1):
+        while adjustment is not None and adjustment.game == game:
+            points[on_ladder(adjustment.player, adjustment.version)] += adjustment.units
+            adjustment = next(adjustments, None)
+        if game < games:
+            for slot in range(stream.offsets[game], stream.offsets[game + 1]):
+                mine = on_ladder(stream.players[slot], stream.version[game])
+                points[mine] += outcome.changes[slot]
+                played[mine] += 1
+    offsets = stream.offsets[: games + 1]
+    players = [number[player] for player in stream.players[: offsets[-1]]]
+    names = [stream.names[player] for player in number]
+    return Results(names, points, played, offsets, players, outcome.changes, stream.rule.scale, params)
+
+
 def ranking_version(stream: Stream, outcome: Outcome) -> Version:
     """The version that ranks a ladder: the one that scored its last counted game, else the newest.
 
@@ -236,6 +312,22 @@ def check_version(facts: Facts, rules: str | None) -> None:
 def _only(versions: Iterable[Version], rules: str) -> list[Version]:
     """The version of this name alone, in force from the start; empty if there is none."""
     return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
+
+
+def time_zone(connection: Connection, ladder: str) -> str:
+    """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
+    ruleset_id = parse_name(ladder).ruleset_id
+    # voided versions, too: what was known at an earlier position may need them, and all share the zone
+    published = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
+    if not published:
+        raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
+    return Ruleset.model_validate(json.loads(published[0][1])["data"]).time_zone
+
+
+def ruleset_ids(connection: Connection) -> set[str]:
+    """The ids of all rulesets that were ever published."""
+    every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
+    return {json.loads(record)["data"]["id"] for _, record in every}
 
 
 def _unknown_ruleset(ruleset_id: str, known: Iterable[str], when: str = "") -> UnknownLadder:

@@ -37,15 +37,26 @@ AXES = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def db(ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A ledger with shipped rulesets at positions 1 to 16, club-catan-elo@2 at 17 and four games behind it."""
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
-    assert ratings("init", db=ledger_url).exit_code == 0
-    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=ledger_url).exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def db(shared_url: str, ratings: Ratings) -> str:
+    """A ledger that is only read, on each store in turn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "now", lambda: parse_instant(NOW))
+        return filled(ratings, shared_url)
+
+
+def filled(ratings: Ratings, db: str) -> str:
+    """A ledger with shipped rulesets at positions 1 to 16, club-catan-elo@2 at 17 and four games behind it."""
+    assert ratings("init", db=db).exit_code == 0
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
     lines = "".join(json.dumps(event) + "\n" for event in GAMES)
-    assert ratings("import", "-", db=ledger_url, input=lines).exit_code == 0
-    return ledger_url
+    assert ratings("import", "-", db=db, input=lines).exit_code == 0
+    return db
 
 
 def read(ratings: Ratings, db: str, *arguments: object) -> Any:
@@ -213,8 +224,9 @@ def test_given_a_time_before_the_first_game_when_played_up_to_it_then_nobody_is_
 
 
 def test_given_an_adjustment_before_the_games_when_played_up_to_a_time_before_it_then_it_is_what_is_noted(
-    db: str, ratings: Ratings
+    ledger_url: str, ratings: Ratings
 ) -> None:
+    db = filled(ratings, ledger_url)
     early = ["--at", "2023-06-01T12:00Z", "--reason", "invited"]
     assert ratings("adjust", ALL, "dora", "5", *early, db=db).exit_code == 0
 
@@ -233,11 +245,12 @@ def test_given_an_empty_ledger_when_read_then_each_command_says_so(ledger_url: s
 
 
 def test_given_a_log_that_grows_when_read_as_known_at_each_position_then_json_is_byte_for_byte_what_it_was(
-    ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    db = str(tmp_path / "ratings.db")
     monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
     steps = [
-        ["init"], ["rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml"],
+        ["rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml"],
         *(["import", "-"] for _ in GAMES), ["void", "g-2", "--reason", "unfair"], ["player", "rename", "cleo", "clara"],
         ["reinstate", "g-2", "--reason", "fair"], ["adjust", ALL, "anna", "5", "--reason", "gift"],
         ["correct", "c-1", "ben", "anna", "cleo", "--reason", "typo"],
@@ -249,13 +262,14 @@ def test_given_a_log_that_grows_when_read_as_known_at_each_position_then_json_is
         ["standings", ALL, "--as-of", "2024-01-02"],
     ]  # fmt: skip
     games, seen = iter(GAMES), {}
+    assert ratings("init", db=db).exit_code == 0
     for step in steps:
         line = json.dumps(next(games)) if step[0] == "import" else None
-        assert ratings(*step, db=ledger_url, input=line).exit_code == 0
-        position = int(json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["head"].split(":")[0])
-        seen[position] = [ratings(*command, "--format", "json", db=ledger_url).stdout for command in commands]
+        assert ratings(*step, db=db, input=line).exit_code == 0
+        position = int(json.loads(ratings("status", "--format", "json", db=db).stdout)["head"].split(":")[0])
+        seen[position] = [ratings(*command, "--format", "json", db=db).stdout for command in commands]
 
     assert len(seen) == len(steps)
     for position, before in seen.items():
         axis = ["--known-at", position, "--format", "json"]
-        assert [ratings(*command, *axis, db=ledger_url).stdout for command in commands] == before, position
+        assert [ratings(*command, *axis, db=db).stdout for command in commands] == before, position

@@ -1,6 +1,7 @@
 """Every code of a rejection, with an input that produces it through the command line; nothing is ever appended."""
 
 import gzip
+import hashlib
 import json
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
@@ -119,6 +120,20 @@ def clock(*steps: str) -> bytes:
             members[member or "player"] = value
         told.append(line(type=f"clock.{name}", data={"game_id": "g-1", "at": int(at), **members}))
     return lines(*told)
+
+
+def listed(*hours: str) -> bytes:
+    """A list published at each of these hours as lines: its one row, and its head."""
+    rows = [{"games": 1, "player": "anna", "points": "1004", "qualified": True, "rank": 1}]
+    content = json.dumps({"rows": rows, "ruleset": "catan-elo@2009-01"}, sort_keys=True, separators=(",", ":"))
+    name = {"ladder": "catan-elo/basic", "digest": f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"}
+    head = {**name, "known_at": 16, "ruleset": "catan-elo@2009-01", "row_count": 1, "parts": 1}
+    events = []
+    for hour in hours:
+        at = f"2024-01-01T{hour}:00:00Z"
+        events.append(line(type="list.rows", data={**name, "part": 1, "parts": 1, "rows": rows}, occurred_at=at))
+        events.append(line(type="list.published", data=head, occurred_at=at))
+    return lines(*events)
 
 
 def lines(*events: bytes) -> bytes:
@@ -263,6 +278,10 @@ CASES = {
         b'{"type": "ruleset.published"', b'{"id": "chess-1", "type": "ruleset.published"'
     )),
     "changed-meanwhile": Case(None, command=("void", "g-1", "--expect", "1", "--reason", "never played")),
+    "list-running": Case(None, command=("publish", "catan-monthly/7/basic/9999-01")),
+    "list-empty": Case(None, command=("publish", "catan-monthly/7/basic/2001-01")),
+    "list-exists": Case(listed("12", "13")),
+    "bad-list": Case(listed("12").split(b"\n")[1]),
     "player-unknown": Case(renamed("zoe", "anna")),
     "renamed-already": Case(lines(renamed("anna", "anne"), renamed("anna", "annette"))),
     "rename-loop": Case(lines(renamed("anna", "anne"), renamed("anne", "anna"))),
@@ -319,7 +338,7 @@ LINES = {
     **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip")),
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
-    "renamed-already": 2, "rename-loop": 2, "league-exists": 2,
+    "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
     "league-joined": 3, "league-full": 10, "league-not-full": 3, "league-scheduled": 11, "bad-schedule": 10,
     "not-active": 2, "not-scheduled": 2, "not-as-scheduled": 2,
     "clock-started-twice": 2, "clock-stopped": 3, "clock-time-backwards": 3, "clock-paused": 5,

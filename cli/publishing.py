@@ -1,0 +1,72 @@
+"""`publish`: standings are fixed as people get to see them, by events that hold every row."""
+
+from typing import Any
+
+import click
+
+from cli import render
+from cli.intake import rejection_line, result_format
+from cli.options import by_option, composed, ignore_clock_option
+from cli.reading import reading_of
+from ledger import clock
+from ledger.canonical import format_instant
+from ledger.importing import Imported, import_items
+from ledger.rejections import Refused
+from ledger.sources import STDIN, Item
+from ledger.store import open_ledger
+from projections.admission import Admission
+from projections.publishing import publication
+
+
+@click.command()
+@click.argument("ladder", type=composed)
+@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+@click.option("--dry-run", is_flag=True, help="Say what would be published, write nothing.")
+@ignore_clock_option
+@by_option
+@result_format
+@click.pass_obj
+def publish(db: str, ladder: str, as_of: str | None, dry_run: bool, ignore_clock: bool, by: str, form: str) -> int:
+    """Publish LADDER as it stands: its rows are recorded, and stay what was published whatever comes later.
+
+    A list of a month or year is published when that is over; any other ladder as it stood at the end of a day by
+    --as-of. The same content is not published twice in a row.
+    """
+    ledger = open_ledger(db)
+    with reading_of(ledger, ladder, as_of, None, None) as reading:
+        found = reading.ladders.standings(ladder)
+        stated = reading.coordinates.stated()
+        try:
+            events = publication(reading.ladders, found, clock.now())
+        except Refused as problem:
+            return _tell({"ladder": ladder, **stated}, Imported(rejected=[problem.rejection()]), form, dry_run)
+    now = format_instant(clock.now())
+    items = [Item(STDIN, 1, {"type": type_name, "occurred_at": now, "data": data}, None) for type_name, data in events]
+    result = import_items(
+        ledger, items, by=by, clock=clock.now, ladders=Admission, dry_run=dry_run, ignore_clock=ignore_clock
+    )
+    position = result.head.position if result.head and result.appended else None
+    told = {
+        "ladder": ladder, "ruleset": found.ruleset, **stated, "games": found.games, "digest": found.digest,
+        "row_count": len(found.rows), "position": position,
+    }  # fmt: skip
+    return _tell(told, result, form, dry_run)
+
+
+def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool) -> int:
+    rejected = result.rejected
+    if form == "json":
+        refused = [{"code": r.code, "message": r.message} for r in rejected]
+        counts = {"appended": result.appended, "existing": result.existing}
+        render.print_json({**told, **counts, "dry_run": dry_run, "rejected": refused})
+        return int(bool(rejected))
+    if rejected:
+        render.note(rejection_line(rejected[-1]._replace(file=None, line=None)))
+        click.echo("Nothing was published.")
+        return 1
+    did = "would be published" if dry_run else f"is published at position {told['position']:,}"
+    as_of = f", played up to {render.moment(told['as_of'])} UTC" if told["as_of"] else ""
+    rows = render.count(told["row_count"], "row")
+    render.hanging(f"{told['ladder']} {did}: {rows} under {told['ruleset']}{as_of}.", 2)
+    click.echo(f"digest {told['digest']}")
+    return 0

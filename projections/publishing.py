@@ -1,0 +1,165 @@
+"""Publishing standings: the events that keep them, and whether they still come out as they were published."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.canonical import format_instant
+from ledger.errors import RulesetUnusable, StoreDamaged
+from ledger.integrity import Finding
+from ledger.list_events import parts_of
+from ledger.published import Published, published_lists, rows_of
+from ledger.rejections import Refused
+from ledger.store import Log, head
+from projections.decoding import decode, extend
+from projections.facts import Facts, RuleFailure
+from projections.ladders import parse_name
+from projections.lists.contract import Standing
+from projections.periods import period_of, running
+from projections.standings import Ladders, Standings, UnknownLadder
+
+
+def publication(ladders: Ladders, found: Standings, now: int) -> list[tuple[str, dict[str, Any]]]:
+    """The events (type, data) that publish these standings: rows in parts, then the head that names them.
+
+    Raises `Refused` (list-running, list-empty).
+    """
+    as_of, ladder = ladders.as_of, found.ladder
+    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    if period is not None and running(period, now, as_of):
+        end = f"{format_instant(period.end)[:19]}Z"
+        if now <= period.end:
+            raise Refused("list-running", f"{ladder} runs until {end}; publish it after that")
+        raise Refused("list-running", f"{ladder} ran until {end}; publish the whole of it, without --as-of")
+    if as_of is not None and now <= as_of:
+        raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is still to come; publish {ladder} after that")
+    if not found.rows:
+        raise Refused("list-empty", f"nobody is on {ladder}, so there is nothing to publish")
+    digest, parts = found.digest, parts_of(found.json_rows())
+    rows = [
+        ("list.rows", {"ladder": ladder, "digest": digest, "part": part, "parts": len(parts), "rows": rows})
+        for part, rows in enumerate(parts, 1)
+    ]
+    listed = {
+        "ladder": ladder, "known_at": ladders.facts.position, "ruleset": found.ruleset, "digest": digest,
+        "row_count": len(found.rows), "parts": len(parts), "games": found.games,
+    }  # fmt: skip
+    if as_of is not None:
+        listed["as_of"] = format_instant(as_of)
+    return [*rows, ("list.published", listed)]
+
+
+def as_published(connection: Connection, one: Published) -> Standings:
+    """A list as its events hold it. Raises `StoreDamaged` if they do not hold all of it."""
+    try:
+        rows = [_standing(row) for row in rows_of(Log(connection), one.digest, one.parts, one.position)]
+    except Refused as problem:
+        raise StoreDamaged(f"the list published at position {one.position}: {problem.message}") from None
+    return Standings(one.ladder, one.ruleset, 1, rows, one.games, 0, 0, 0, 0, 0)
+
+
+def _standing(row: dict[str, Any]) -> Standing:
+    points = Fraction(row["points"])
+    places = tuple(row["places"]) if "places" in row else None
+    return Standing(
+        row["rank"], row["player"], points.numerator, row["games"], row["qualified"], points.denominator,
+        row.get("gold"), places,
+    )  # fmt: skip
+
+
+class Point(NamedTuple):
+    """Where somebody stood after a game or adjustment: when it was, the position of its first record, his points."""
+
+    instant: int
+    position: int
+    points: Fraction
+
+
+def contradicted(
+    connection: Connection, ladders: Ladders, ladder: str, player: str, course: Sequence[Point]
+) -> dict[int, list[dict[str, Any]]]:
+    """The published lists that showed a player otherwise than he would be today, by the index in his course.
+
+    A list stands at the last point that it covers: what was played up to its `as_of`, or else what was recorded when it
+    was computed. One that showed him before his first point of today stands at that.
+    """
+    found: dict[int, list[dict[str, Any]]] = {}
+    facts = ladders.facts
+    for one in published_lists(connection, facts.position, ladder):
+        if ladders.as_of is not None and (one.as_of is None or one.as_of > ladders.as_of):
+            continue
+        covered = [index for index, point in enumerate(course) if _covers(one, point)]
+        shown = _shown(as_published(connection, one), facts, player)
+        today = _today(ladders, ladder, player, one, course[covered[-1]]) if covered else None
+        if shown != today:
+            as_of = None if one.as_of is None else format_instant(one.as_of)
+            told = {"position": one.position, "as_of": as_of, "points": None if shown is None else str(shown)}
+            found.setdefault(covered[-1] if covered else 0, []).append(told)
+    return found
+
+
+def _covers(one: Published, point: Point) -> bool:
+    return point.position <= one.known_at if one.as_of is None else point.instant <= one.as_of
+
+
+def _today(ladders: Ladders, ladder: str, player: str, one: Published, last: Point) -> Fraction | None:
+    """What a list would show of a player today, whose last game that it covers is given."""
+    ranking = ladders.versions(ladder)[0].rule.ranking
+    if ranking == "points":
+        return last.points
+    if one.as_of is None and ranking != "period":
+        return _shown(ladders.at(last.instant).standings(ladder), ladders.facts, player)
+    return _shown(ladders.at(one.as_of).standings(ladder), ladders.facts, player)
+
+
+def _shown(found: Standings, facts: Facts, player: str) -> Fraction | None:
+    """The points of a player, by his id of today, in standings that may know him by an earlier one."""
+    return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)
+
+
+def verify_published(connection: Connection) -> Iterator[Finding]:
+    """Published lists that do not come out of their coordinates: what was known, and what had been played."""
+    lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
+    if not lists:
+        return
+    # one walk through the log that stops where each list was computed
+    facts = decode(connection, 0, ahead=lists[-1].known_at)
+    for one in lists:
+        told = f"{one.ladder}, published by {one.event_id}"
+        if one.known_at >= one.position:
+            yield Finding("published", one.position, f"{told}, names position {one.known_at}, which is not before it")
+            continue
+        if facts.position < one.known_at:
+            extend(facts, connection, one.known_at)
+        try:
+            found = Ladders(facts, one.as_of).standings(one.ladder)
+        except (RuleFailure, UnknownLadder, RulesetUnusable) as problem:
+            yield Finding("published", one.position, f"{told}, cannot be computed: {problem}")
+            continue
+        if (wrong := _why_not_whole(connection, one)) is not None:
+            yield Finding("published", one.position, f"{told}: {wrong}")
+        if (found.digest, found.games) != (one.digest, one.games):
+            yield Finding(
+                "published", one.position, f"{told}, does not come out of position {one.known_at}: {_why(one, found)}"
+            )
+
+
+def _why_not_whole(connection: Connection, one: Published) -> str | None:
+    """What is wrong with the rows as they are recorded, or None."""
+    try:
+        found = as_published(connection, one)
+    except StoreDamaged as problem:
+        return str(problem)
+    return None if found.digest == one.digest else "its rows do not have its digest"
+
+
+def _why(one: Published, found: Standings) -> str:
+    if found.ruleset != one.ruleset:
+        return f"it is ranked under {found.ruleset}, not {one.ruleset}"
+    if len(found.rows) != one.row_count:
+        return f"it has {len(found.rows)} rows, not {one.row_count}"
+    if found.digest == one.digest:
+        return f"it counts {found.games} games, not {one.games}"
+    return f"a replay has the digest {found.digest}"

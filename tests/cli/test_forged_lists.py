@@ -1,0 +1,100 @@
+"""Lists that no program published, in imported files: refused where they cannot be right, found by `verify` else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import WHY, Ratings, position, read
+from publishing_helpers import BASIC, NEW_YEAR, forged, list_ledger, publish, published
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """A ledger with games of March 2010."""
+    return list_ledger(ratings, tmp_path / "ratings.db")
+
+
+def test_given_lists_with_a_right_digest_of_wrong_rows_when_verified_then_they_are_found(
+    db: str, ratings: Ratings
+) -> None:
+    at = position(ratings, db)
+    right = read(ratings, db, "standings", BASIC)
+    higher = [{**row, "points": "2000"} if row["player"] == "anna" else row for row in right["rows"]]
+    summer, autumn = "2010-05-01T00:00:00Z", "2010-09-01T00:00:00Z"
+    wrong = {
+        "a replay has the digest": (higher, right["ruleset"], {"known_at": at}),
+        "it is ranked under catan-elo@2009-01, not catan-elo@2": (right["rows"], "catan-elo@2", {"known_at": at}),
+        "it has 3 rows, not 2": (right["rows"][:2], right["ruleset"], {"known_at": at}),
+        "does not come out of position": (right["rows"], right["ruleset"], {"known_at": at - 1}),
+        "it counts 8 games, not 9": (right["rows"], right["ruleset"], {"known_at": at, "games": 9, "as_of": autumn}),
+        "cannot be computed": (higher, right["ruleset"], {"known_at": 1, "as_of": summer}),
+    }  # fmt: skip
+    heads = []
+    for rows, ruleset, members in wrong.values():
+        # the same rows are recorded once
+        assert ratings("import", "-", db=db, input="".join(forged(rows, ruleset, **members))).exit_code == 0
+        heads.append(position(ratings, db))
+    result = ratings("verify", "--format", "json", db=db)
+    findings = json.loads(result.stdout)["findings"]
+
+    assert (result.exit_code, {finding["code"] for finding in findings}) == (1, {"published"})
+    assert len(findings) == len(wrong)
+    for place, why in zip(heads, wrong, strict=True):
+        told = [finding["message"] for finding in findings if finding["position"] == place]
+        assert [why in message for message in told] == [True], (why, told)
+
+
+def test_given_a_list_that_does_not_hold_together_when_imported_then_it_is_refused(db: str, ratings: Ratings) -> None:
+    right = read(ratings, db, "standings", BASIC)
+    rows, listed = map(json.loads, forged(right["rows"], right["ruleset"], known_at=position(ratings, db)))
+    other = json.loads(json.dumps(rows))
+    other["data"]["rows"][0]["points"] = "1"
+    twice = [json.loads(line) for line in forged([right["rows"][0]] * 2, right["ruleset"], known_at=1)]
+    changes: list[dict[str, Any]] = [
+        {"row_count": 2}, {"parts": 2}, {"known_at": position(ratings, db) + 2}, {"known_at": 2**53 - 1},
+        {"ruleset": "catan-monthly@2008-03"}, {"parts": 100_000},
+    ]  # fmt: skip
+    for lines in ([listed], [other, listed], twice,
+                  *([rows, {**listed, "data": {**listed["data"], **change}}] for change in changes)):  # fmt: skip
+        given = "".join(json.dumps(line) + "\n" for line in lines)
+        result = ratings("import", "-", "--format", "json", db=db, input=given)
+        assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, "bad-list"), result
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "code"),
+    [
+        ("part", 2, "out-of-range"), ("parts", 10**12, "out-of-range"), ("digest", "sha256:0", "bad-value"),
+        ("points", "2/4", "bad-value"), ("points", "-0", "bad-value"), ("points", "1.5", "bad-value"),
+    ],
+)  # fmt: skip
+def test_given_rows_that_no_list_can_have_when_imported_then_they_are_refused(
+    member: str, value: Any, code: str, db: str, ratings: Ratings
+) -> None:
+    right = read(ratings, db, "standings", BASIC)
+    rows = json.loads(forged(right["rows"], right["ruleset"], known_at=1)[0])
+    (rows["data"]["rows"][0] if member == "points" else rows["data"])[member] = value
+    result = ratings("import", "-", "--format", "json", db=db, input=json.dumps(rows))
+    assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, code)
+
+
+def test_given_other_rows_with_the_digest_of_a_list_when_they_come_later_then_the_list_stays_as_published(
+    db: str, ratings: Ratings
+) -> None:
+    publish(ratings, db, BASIC)
+    shown, last = published(ratings, db, BASIC), position(ratings, db)
+    stored = json.loads(ratings("export", "events", db=db).stdout.splitlines()[-2])
+    stored["data"]["rows"][0]["points"] = "9999"
+    line = {"type": "list.rows", "occurred_at": NEW_YEAR, "data": stored["data"]}
+    assert ratings("import", "-", db=db, input=json.dumps(line)).exit_code == 0
+
+    assert published(ratings, db, BASIC) == shown
+    (compared,) = read(ratings, db, "diff", "published", "now")["ladders"]
+    assert compared["rows"] == []
+    assert ratings("verify", db=db) == (0, "", "")
+    # and the same content can be published again
+    assert ratings("void", "--event", last, *WHY, db=db).exit_code == 0
+    publish(ratings, db, BASIC)
+    assert published(ratings, db, BASIC)["rows"] == shown["rows"]
+    assert ratings("verify", db=db) == (0, "", "")

@@ -1,0 +1,57 @@
+"""Several who publish the same list at once, each after looking at the same ledger: it is published once."""
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_helpers import append_games, findings, fork, game, records, wait_for
+
+import cli.publishing
+from cli.main import invoke
+from ledger.store import open_ledger
+from projections.publishing import verify_published
+
+WAIT_SECONDS = 60
+PUBLISHERS = 4
+
+
+def publish(url: str, meet: Barrier, out: Path) -> int:
+    """Publish the list; what it has computed is appended when all others have computed theirs."""
+    append = cli.publishing.import_items
+
+    def import_together(*given: Any, **options: Any) -> Any:
+        meet.wait(WAIT_SECONDS)
+        return append(*given, **options)
+
+    with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as stdout:
+        patch.setattr("cli.publishing.import_items", import_together)
+        patch.setattr("sys.stdout", stdout)
+        return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
+
+
+def test_given_publishers_of_one_list_when_all_append_at_once_then_one_does_and_the_others_are_told(
+    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    assert ratings("init", db=ledger_url).exit_code == 0
+    append_games(ledger_url, [game(number) for number in range(5)])
+    before = len(records(ledger_url))
+    meet = multiprocessing.get_context("fork").Barrier(PUBLISHERS)
+    outputs = [tmp_path / f"{number}.json" for number in range(PUBLISHERS)]
+    codes = wait_for([fork(publish, ledger_url, meet, out) for out in outputs])
+
+    told = [json.loads(out.read_text(encoding="utf-8")) for out in outputs]
+    assert sorted(codes) == [0] + [1] * (PUBLISHERS - 1)
+    assert sorted(one["code"] for each in told for one in each["rejected"]) == ["list-exists"] * (PUBLISHERS - 1)
+    assert {each["digest"] for each in told} == {told[0]["digest"]}
+    new = [json.loads(record) for position, record in records(ledger_url).items() if position > before]
+    assert [(event["type"], event["position"]) for event in new] == [
+        ("list.rows", before + 1), ("list.published", before + 2),
+    ]  # fmt: skip
+    assert findings(ledger_url) == []
+    with open_ledger(ledger_url).reading() as connection:
+        assert list(verify_published(connection)) == []
