@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import click
@@ -12,6 +11,7 @@ import click
 from cli import render
 from cli.intake import allow_uncounted_option, placed, rejection_line, result_format, zone_option
 from cli.options import by_option, composed, ignore_clock_option, instant_or_now
+from cli.reach import note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft, meaning
@@ -24,9 +24,7 @@ from ledger.rejections import Refused, shown
 from ledger.sources import STDIN, Item
 from ledger.store import Log, open_ledger
 from projections.admission import Admission
-from projections.effects import Effect, effects
-
-SHOWN_CHANGES = 40
+from projections.effects import Reach, effects
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
@@ -249,18 +247,17 @@ def _enter(
     ledger = open_ledger(how.db)
     event = {"type": type_name, "occurred_at": format_instant(instant_or_now(at, zone, clock.now())), "data": data}
     entered: list[Draft] = []
-    found: list[Effect] = []
+    found = Reach()
 
     def look(drafts: Iterator[Draft]) -> None:
+        nonlocal found
         for draft in drafts:
             with ledger.reading() as connection:
                 _refuse_unexpected(Log(connection), draft, looked_at, expect)
                 refuse(draft)
-                changes, failed = effects(connection, draft)
+                found = effects(connection, [draft])
             entered.append(draft)
-            found.extend(changes)
-            for problem in failed:
-                render.note(f"ratings: {problem}")
+            note_failed(found)
 
     try:
         result = import_items(
@@ -273,7 +270,7 @@ def _enter(
 
 
 def _refuse(how: How, type_name: str, problem: Refused) -> int:
-    return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], [])
+    return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], Reach())
 
 
 def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: int | None) -> None:
@@ -286,7 +283,7 @@ def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: in
         )
 
 
-def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], found: list[Effect]) -> int:
+def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], found: Reach) -> int:
     position = result.head.position if result.head and result.appended else None
     if how.form == "json":
         render.print_json(
@@ -298,7 +295,7 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
                 "existing": result.existing,
                 "dry_run": how.dry_run,
                 "rejected": [{"code": r.code, "message": r.message} for r in result.rejected],
-                "changes": [effect.as_json() for effect in found],
+                **told(found),
             }
         )
         return int(result.rejected_count > 0)
@@ -313,32 +310,5 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
         click.echo(f"Nothing was recorded; this is what {type_name} would do.")
     else:
         click.echo(f"{type_name} is recorded at position {position:,}.")
-    _print_changes(found)
+    print_reach(found)
     return 0
-
-
-def _print_changes(found: list[Effect]) -> None:
-    if not found:
-        click.echo("No points change.")
-        return
-    for ladder, effects_ in groupby(found[:SHOWN_CHANGES], key=lambda effect: effect.ladder):
-        click.echo(f"\n{ladder}")
-        _print_ladder([effect.as_json() for effect in effects_])
-    if len(found) > SHOWN_CHANGES:
-        render.note(f"... and {len(found) - SHOWN_CHANGES:,} more (--format json lists them)")
-
-
-def _print_ladder(told: list[dict[str, Any]]) -> None:
-    points = ("before", "change", "after")
-    columns = [render.column_with_gaps([effect[name] for effect in told], signed=name == "change") for name in points]
-    more = [name for name in ("rank", "gold") if any(effect[name][0] != effect[name][1] for effect in told)]
-    rows = [
-        (effect["player"], *(column[i] for column in columns), *(_moved(effect[name]) for name in more))
-        for i, effect in enumerate(told)
-    ]
-    render.print_table(("player", *points, *more), rows, right=(*points, *more))
-
-
-def _moved(values: list[int | None]) -> str:
-    """A rank or gold before and after, where it changes."""
-    return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)

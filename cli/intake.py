@@ -12,6 +12,7 @@ import click
 
 from cli import render
 from cli.options import by_option, ignore_clock_option, instant_or_now
+from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.importing import Imported, import_items
@@ -22,6 +23,7 @@ from ledger.store import open_ledger
 from ledger.tables import GAME_COLUMNS, TIE, TableOptions
 from ledger.zones import zone as check_zone
 from projections.admission import Admission
+from projections.effects import Reach
 
 SHOWN_REJECTIONS = 20
 
@@ -96,6 +98,7 @@ def import_(
     files = tuple(dict.fromkeys(files))
     options = TableOptions(zone, renamed, fixed)
     homeless: dict[str, str] = {}
+    preview = Preview(ledger, wanted=dry_run)
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
@@ -108,9 +111,10 @@ def import_(
             dry_run=dry_run,
             ignore_clock=ignore_clock,
             progress=appended,
+            checked=preview,
         )
     _note_homeless(result, homeless)
-    return report(result, form, dry_run)
+    return report(result, form, dry_run, preview.found)
 
 
 @click.command()
@@ -167,6 +171,7 @@ def record(
         event["occurred_at"] = format_instant(instant_or_now(at, zone, clock.now()))
     item = Item(STDIN, 1, event, None)
     homeless: dict[str, str] = {}
+    preview = Preview(ledger, wanted=dry_run)
     result = import_items(
         ledger,
         [item],
@@ -175,10 +180,11 @@ def record(
         ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless),
         dry_run=dry_run,
         ignore_clock=ignore_clock,
+        checked=preview,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     _note_homeless(result, homeless)
-    return report(result, form, dry_run)
+    return report(result, form, dry_run, preview.found)
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -196,8 +202,10 @@ def _note_homeless(result: Imported, homeless: dict[str, str]) -> None:
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
-def report(result: Imported, form: str, dry_run: bool) -> int:
-    """Tell what was appended and what was refused; the exit code."""
+def report(result: Imported, form: str, dry_run: bool, found: Reach | None = None) -> int:
+    """Tell what was appended and what was refused, and of a dry run what it would change; the exit code."""
+    found = found or Reach()
+    note_failed(found)
     if form == "json":
         render.print_json(
             {
@@ -208,7 +216,7 @@ def report(result: Imported, form: str, dry_run: bool) -> int:
                 ],
                 "head": result.head.position if result.head else 0,
                 **({"rejected_count": result.rejected_count} if result.rejected_count > len(result.rejected) else {}),
-                **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
+                **({"dry_run": True, "would_append": result.would_append, **told(found)} if dry_run else {}),
             }
         )
         return int(result.rejected_count > 0)
@@ -221,6 +229,8 @@ def report(result: Imported, form: str, dry_run: bool) -> int:
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
     click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
+    if dry_run and result.would_append:
+        print_reach(found)
     return int(result.rejected_count > 0)
 
 

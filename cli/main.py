@@ -29,6 +29,7 @@ COMMANDS = {
     "explain": "cli.explaining:explain_",
     "statistics": "cli.lists:statistics_",
     "publish": "cli.publishing:publish",
+    "diff": "cli.differing:diff",
     "league": "cli.leagues:league",
     "clock": "cli.clocks:clock",
     "books": "cli.reading:books_",

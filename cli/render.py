@@ -54,18 +54,25 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
 
 
 def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False)
+    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
+    # the first column is what one copies, unless numbers would be cut off for it
+    fits = sum(widths) + 2 * (len(widths) - 1) <= console.width
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in header:
-        # the first column is what one copies
-        whole = name in right or name == header[0]
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole)
+    for name, width in zip(header, widths, strict=True):
+        whole = name in right or (fits and name == header[0])
+        table.add_column(
+            name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole,
+            min_width=width if whole else None,
+        )  # fmt: skip
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    console.print(table)
 
 
 def plain(cell: Cell) -> str:

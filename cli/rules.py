@@ -8,8 +8,9 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.intake import rejection_line
+from cli.intake import rejection_line, result_format
 from cli.options import by_option, format_option, ignore_clock_option, known_at_option, known_position
+from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.errors import NotALedger
@@ -18,7 +19,7 @@ from ledger.importing import Imported, import_items
 from ledger.sources import Item
 from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
-from projections.rulesets import SHIPPED_AT, Problem, in_force, newest, read_ruleset, read_toml, shipped
+from projections.rulesets import SHIPPED_AT, Problem, in_force, newest, parse_toml, read_ruleset, read_toml, shipped
 
 
 @click.group()
@@ -184,9 +185,9 @@ def check(files: tuple[str, ...]) -> int:
     """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is."""
     wrong = False
     for name in files:
-        ruleset, problems = _read(name)
+        ruleset, problems = read_file(name)
         for problem in problems:
-            click.echo(_problem_line(name, problem))
+            click.echo(problem_line(name, problem))
         if ruleset is not None:
             assumed = f"; assumed: {', '.join(sorted(ruleset.assumed))}" if ruleset.assumed else ""
             click.echo(f"{name}: {ruleset.name} can be published{assumed}")
@@ -197,37 +198,63 @@ def check(files: tuple[str, ...]) -> int:
 @rules.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
 @click.option("--shipped", "from_shipped", is_flag=True, help="Publish the shipped versions that the ledger lacks.")
+@click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 @ignore_clock_option
 @by_option
+@result_format
 @click.pass_obj
-def publish(db: str, files: tuple[str, ...], from_shipped: bool, ignore_clock: bool, by: str) -> int:
-    """Publish ruleset FILES (TOML). A version that is published already with the same content is left alone."""
+def publish(
+    db: str, files: tuple[str, ...], from_shipped: bool, dry_run: bool, ignore_clock: bool, by: str, form: str
+) -> int:
+    """Publish ruleset FILES (TOML), and show what that changes. What is published with the same content is left alone.
+
+    A version scores games from its effective_from on: a day in the past corrects history, one to come leaves it alone.
+    """
     if bool(files) == from_shipped:
         raise click.UsageError("name files, or --shipped")
     ledger = open_ledger(db)
     if from_shipped:
+        if dry_run or form == "json":
+            raise click.UsageError("--shipped takes neither --dry-run nor --format")
         published = publish_shipped(ledger, by, only_new_ids=False)
         click.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
-    read = [(name, *_read(name)) for name in files]
+    read = [(name, *read_file(name)) for name in files]
     for name, _, problems in read:
         for problem in problems:
-            click.echo(_problem_line(name, problem), err=True)
+            click.echo(problem_line(name, problem), err=True)
     rulesets = [(name, ruleset) for name, ruleset, _ in read if ruleset is not None]
     if len(rulesets) < len(files):
         return 1
-    result = _publish(ledger, rulesets, by, format_instant(clock.now()), ignore_clock)
+    preview = Preview(ledger)
+    result = _publish(ledger, rulesets, by, format_instant(clock.now()), ignore_clock, dry_run, preview)
+    names = [ruleset.name for _, ruleset in rulesets]
+    if form == "json":
+        refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
+        counts = {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
+        render.print_json({"rulesets": names, **counts, "head": _position(result), **told(preview.found)})
+        return int(bool(result.rejected))
     for rejection in result.rejected:
-        click.echo(rejection_line(rejection._replace(line=None)), err=True)
+        render.note(rejection_line(rejection._replace(line=None)))
     if result.rejected:
         return 1
-    names = ", ".join(ruleset.name for _, ruleset in rulesets)
-    latest = result.head.position if result.head else 0
-    if result.appended == 1 == len(rulesets):
-        click.echo(f"{names} published at position {latest}")
-    else:
-        click.echo(f"{names}: {result.appended} published, {result.existing} published already; the head is {latest}")
+    click.echo(_told(", ".join(names), len(names), result, dry_run))
+    note_failed(preview.found)
+    if result.would_append:
+        print_reach(preview.found)
     return 0
+
+
+def _told(names: str, count: int, result: Imported, dry_run: bool) -> str:
+    if dry_run and result.would_append:
+        return f"Nothing was recorded; this is what publishing {names} would do."
+    if result.appended == 1 == count:
+        return f"{names} published at position {_position(result)}"
+    return f"{names}: {result.appended} published, {result.existing} published already; the head is {_position(result)}"
+
+
+def _position(result: Imported) -> int:
+    return result.head.position if result.head else 0
 
 
 def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]:
@@ -241,15 +268,16 @@ def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]
         assert ruleset is not None, problems
         if (ruleset.id, "" if only_new_ids else ruleset.version) not in known:
             missing.append((ruleset.name, ruleset))
-    result = _publish(ledger, missing, by, SHIPPED_AT, ignore_clock=False)
+    result = _publish(ledger, missing, by, SHIPPED_AT, False, False, Preview(ledger, wanted=False))
     for problem in result.rejected:
         raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
     return [name for name, _ in missing]
 
 
 def _publish(
-    ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool
-) -> Imported:
+    ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool,
+    dry_run: bool, preview: Preview,
+) -> Imported:  # fmt: skip
     """Publish rulesets, each with the name of the file that it comes from, all or none."""
     items = []
     with ledger.reading() as connection:
@@ -262,26 +290,49 @@ def _publish(
             if event_id in live or Log(connection).event(event_id) is None:
                 event["id"] = event_id
             items.append(Item(name, 1, event, None))
-    return import_items(ledger, items, by=by, clock=clock.now, ladders=Admission, ignore_clock=ignore_clock)
+    return import_items(
+        ledger, items, by=by, clock=clock.now, ladders=Admission, ignore_clock=ignore_clock, dry_run=dry_run,
+        checked=preview,
+    )  # fmt: skip
 
 
-def _read(name: str) -> tuple[Ruleset | None, list[Problem]]:
+def read_file(name: str) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
+    text, problems = _text(name)
+    if text is None or not name.endswith(".json"):
+        return (None, problems) if text is None else read_toml(text)
+    data, problems = _parsed(name, text)
+    return (None, problems) if data is None else read_ruleset(data)
+
+
+def read_tables(name: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """The tables of a ruleset file, whatever they say, or why it cannot be read."""
+    text, problems = _text(name)
+    return (None, problems) if text is None else _parsed(name, text)
+
+
+def _text(name: str) -> tuple[str | None, list[Problem]]:
     try:
         with open(name, "rb") as file:
-            text = file.read(1 << 20).decode("utf-8-sig")
+            return file.read(1 << 20).decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
         return None, [Problem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
+
+
+def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     if not name.endswith(".json"):
-        return read_toml(text)
+        return parse_toml(text)
     try:
-        return read_ruleset(json.loads(text))
+        data = json.loads(text)
     except ValueError as error:
         return None, [Problem("", f"not JSON: {error}")]
     except RecursionError:
         return None, [Problem("", "the brackets are nested too deeply")]
+    return (data, []) if isinstance(data, dict) else (None, [Problem("", "not a JSON object")])
 
 
-def _problem_line(name: str, problem: Problem) -> str:
+def problem_line(name: str, problem: Problem) -> str:
+    """`FILE:LINE: key: message`, on one line."""
     line = f"{problem.line}:" if problem.line else ""
     key = f" {problem.key}:" if problem.key else ""
     return render.plain(f"{name}:{line}{key} {problem.message}")

@@ -1,116 +1,172 @@
-"""What a new event does to the points of every ladder: the standings with it against those without it."""
+"""What new events do to every ladder: the standings with them against those without them."""
 
-from collections.abc import Callable, Iterator
-from copy import copy
-from fractions import Fraction
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import Connection
 
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
+from ledger.published import Published, latest, published_lists
+from projections.comparing import Effect, Had, Radius, compare, had, radius, under_present_ids
 from projections.decoding import apply, decode, settle
-from projections.explaining import row_of_game
-from projections.facts import Facts, RuleFailure
+from projections.explaining import UnknownGame, row_of_game
+from projections.facts import NONE, Facts, RuleFailure
 from projections.ladders import Stream, parse_name
+from projections.lists.contract import Standing
+from projections.replay import replay
 from projections.rulesets import Version
 from projections.standings import Ladders
 
-
-class Had(NamedTuple):
-    """What somebody has on a ladder: his exact points, his rank, and his gold if the list pays any."""
-
-    points: Fraction
-    rank: int | None
-    gold: int | None
+ALL = "all"
+# types of events that no ladder looks at
+SILENT = frozenset({"league.joined", "league.scheduled", "list.rows", "list.published"})
 
 
-class Effect(NamedTuple):
-    """What a player has on a ladder before and after an event; None: he is not on it."""
+@dataclass
+class Reach:
+    """What something does: to whose points, how far on which ladders, which published lists would come out differently,
+    and which ladders cannot be replayed, and why.
+    """
 
-    ladder: str
-    player: str
-    old: Had | None
-    new: Had | None
-
-    @property
-    def before(self) -> Fraction | None:
-        """The points before."""
-        return self.old and self.old.points
-
-    @property
-    def after(self) -> Fraction | None:
-        """The points after."""
-        return self.new and self.new.points
+    effects: list[Effect] = field(default_factory=list)
+    ladders: list[Radius] = field(default_factory=list)
+    lists: list[Published] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Points as exact strings; no change where somebody comes onto the ladder or leaves it. Rank and gold before
-        and after."""
-        change = None if self.before is None or self.after is None else self.after - self.before
-        points = {"before": self.before, "change": change, "after": self.after}
-        told = {name: None if value is None else str(value) for name, value in points.items()}
-        ranks = [had and had.rank for had in (self.old, self.new)]
-        gold = [had and had.gold for had in (self.old, self.new)]
-        return {"ladder": self.ladder, "player": self.player, **told, "rank": ranks, "gold": gold}
+        """The ladders and lists as plain data."""
+        lists = [
+            {"ladder": one.ladder, "as_of": None if one.as_of is None else format_instant(one.as_of),
+             "position": one.position}
+            for one in self.lists
+        ]  # fmt: skip
+        return {"ladders": [one.as_json() for one in self.ladders], "published": lists}
 
 
-def effects(connection: Connection, draft: Draft) -> tuple[list[Effect], list[str]]:
-    """Whose points an event would change now, by ladder; and which ladders cannot be replayed, and why.
-
-    A game is in the log already: the event corrects, voids or reinstates it.
-    """
+def effects(connection: Connection, drafts: Iterable[Draft]) -> Reach:
+    """What events that are checked, but not appended yet, would change now."""
     facts = decode(connection)
-    data = parse_object(draft.data.encode())
+    before = facts.snapshot()
+    matters: set[str] = set()
+    for number, draft in enumerate(drafts, 1):
+        data = parse_object(draft.data.encode())
+        matters |= _apply(connection, facts, number, draft, data)
+    settle(facts)
+    return reach(connection, Ladders(before), Ladders(facts), matters)
+
+
+def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data: dict[str, Any]) -> set[str]:
+    """Apply a draft as if it were recorded; what it matters to, as `about` names it."""
+    slugs = set()
+    if draft.type == "game.recorded":
+        facts.rows[data["game_id"]] = NONE
+        slugs = {data["game"]}
+    elif draft.type in GAME_TYPES:
+        row = _row(connection, facts, data["game_id"])
+        slugs = {facts.texts[facts.labels["game"][row]]} | ({data["game"]["game"]} if "game" in data else set())
+    elif draft.type == "clock.started":
+        _row(connection, facts, data["game_id"])
     event = {"type": draft.type, "id": draft.event_id, "schema_version": draft.schema_version, "data": data,
              "occurred_at": format_instant(draft.occurred_at)}  # fmt: skip
-    slugs: set[str] = set()
-    if draft.type in GAME_TYPES:
-        row = facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
-        slugs = {facts.texts[facts.labels["game"][row]]} | ({data["game"]["game"]} if "game" in data else set())
-    touched = _touched(draft.type, data, slugs)
-    # the copy keeps what `settle` replaces, and its streams are made before the event is applied
-    failed: list[str] = []
-    before = Ladders(copy(facts))
-    old = _streams(before, touched, failed)
-    apply(facts, facts.position + 1, event)
-    settle(facts)
-    after = Ladders(facts)
-    new = _streams(after, touched, failed)
-    renamed = None
-    if draft.type == "player.renamed":
-        renamed = (data["player"], facts.players[facts.person[facts.player_numbers[data["new_player"]]]])
-    found: list[Effect] = []
-    for name in sorted(old.keys() | new.keys()):
-        if _same(old.get(name), new.get(name)):
-            continue
+    apply(facts, facts.position + number, event)
+    return about(draft.type, data, slugs)
+
+
+def _row(connection: Connection, facts: Facts, game_id: str) -> int:
+    """The row of a game, which the facts know from now on; NONE before it is recorded."""
+    if facts.rows.get(game_id, NONE) == NONE:
+        facts.rows[game_id] = NONE
+        with suppress(UnknownGame):
+            facts.rows[game_id] = row_of_game(connection, facts, game_id)
+    return facts.rows[game_id]
+
+
+def about(type_name: str, data: dict[str, Any], slugs: Iterable[str]) -> set[str]:
+    """What an event may matter to: `game:NAME`, `ruleset:ID`, or all; nothing for what no ladder looks at.
+
+    `slugs` are the games that an event of a game is about, before and after it.
+    """
+    if type_name in GAME_TYPES:
+        return {f"game:{slug}" for slug in slugs}
+    if type_name == "points.adjusted":
+        return {f"ruleset:{parse_name(data['ladder']).ruleset_id}"}
+    if type_name == "ruleset.published":
+        return {f"ruleset:{data['id']}"}
+    return set() if type_name in SILENT else {ALL}
+
+
+def matter(matters: set[str], version: Version) -> bool:
+    """Whether one of these things may matter to the ladders of a version."""
+    ruleset, of = version.ruleset, getattr(version.params, "of", None)
+    own = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{of}", *(f"game:{slug}" for slug in ruleset.scope.game)}
+    return not own.isdisjoint(matters)
+
+
+def reach(
+    connection: Connection, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
+) -> Reach:
+    """How two worlds differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
+    found = Reach()
+    old, new = _streams(before, matters, found.failed), _streams(after, matters, found.failed)
+    names = old.keys() | new.keys()
+    changed = {name for name in names if name in (only or names) and not same(old.get(name), new.get(name))}
+    lists: dict[str, list[Published]] = {}
+    for one in latest(published_lists(connection, before.facts.position)):
+        lists.setdefault(one.ladder, []).append(one)
+    for name in sorted(changed):
         # on running points one change moves ranks all over
         listed = any(stream and stream.rule.ranking != "points" for stream in (old.get(name), new.get(name)))
         try:
-            found += _compared(name, _had(before, old.get(name)), _had(after, new.get(name)), renamed, listed)
+            was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
+            old_rows, new_rows = was.had(), now.had()
+            differing = compare(name, old_rows, new_rows, before.facts, after.facts)
+            found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(was, now, one.as_of)]
         except RuleFailure as error:
-            failed.append(_failure(facts, error))
-    return found, list(dict.fromkeys(failed))
+            found.failed.append(_failure(after.facts, error))
+            continue
+        found.effects += [effect for effect in differing if listed or effect.rescored]
+        if differing:
+            found.ladders.append(radius(name, old_rows, new_rows, differing))
+    found.failed = list(dict.fromkeys(found.failed))
+    return found
 
 
-def _touched(type_name: str, data: dict[str, Any], slugs: set[str]) -> Callable[[Version], bool]:
-    """Whether an event may matter to the ladders of a version."""
-    if type_name in GAME_TYPES:
-        return lambda version: not slugs.isdisjoint(version.ruleset.scope.game)
-    if type_name == "points.adjusted":
-        ruleset_id = parse_name(data["ladder"]).ruleset_id
-        return lambda version: version.ruleset.id == ruleset_id
-    if type_name == "ruleset.published":
-        return lambda version: data["id"] in (version.ruleset.id, getattr(version.params, "of", None))
-    return lambda version: True
+class _Replayed:
+    """A ladder in one of two worlds, replayed once for all that is asked of it; without a stream nobody is on it."""
+
+    def __init__(self, ladders: Ladders, stream: Stream | None) -> None:
+        """Raises `RuleFailure`."""
+        self.ladders = ladders
+        self.stream = stream
+        self.outcome = None if stream is None else replay(stream)[0]
+
+    def rows(self, as_of: int | None) -> list[Standing]:
+        """The rows as of some time. Raises `RuleFailure`."""
+        if self.stream is None or self.outcome is None:
+            return []
+        return self.ladders.rows_at(self.stream, self.outcome, as_of)[1]
+
+    def had(self) -> dict[str, Had]:
+        """What everybody has in the end. Raises `RuleFailure`."""
+        return {} if self.stream is None else had(self.rows(None), self.stream.rule.scale)
 
 
-def _streams(ladders: Ladders, touched: Callable[[Version], bool], failed: list[str]) -> dict[str, Stream]:
+def _comes_out_differently(was: _Replayed, now: _Replayed, as_of: int | None) -> bool:
+    """Whether a list, as it would be today, differs between two worlds in more than ids."""
+    old, new = ({row.player: row._replace(player="") for row in one.rows(as_of)} for one in (was, now))
+    return under_present_ids(old, new, was.ladders.facts, now.ladders.facts) != new
+
+
+def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str, Stream]:
     """The streams of all ladders of the rulesets that may be touched; what cannot be replayed is added to `failed`."""
     facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
-        if ruleset_id in facts.unusable or not any(map(touched, versions)):
+        if ruleset_id in facts.unusable or not any(matter(matters, version) for version in versions):
             continue
         try:
             for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
@@ -126,7 +182,7 @@ def _failure(facts: Facts, error: RuleFailure) -> str:
     return f"{error.ladder} cannot be replayed: the rule failed at position {error.place(facts)}: {error}"
 
 
-def _same(one: Stream | None, other: Stream | None) -> bool:
+def same(one: Stream | None, other: Stream | None) -> bool:
     """Whether two streams come to the same, so that neither need be replayed."""
     if one is None or other is None:
         return one is other
@@ -136,33 +192,5 @@ def _same(one: Stream | None, other: Stream | None) -> bool:
         (one.names, one.offsets, one.players, one.columns, one.version, one.versions)
         == (other.names, other.offsets, other.players, other.columns, other.version, other.versions)
         and one.adjustments == other.adjustments
-        and _same(one.previous, other.previous)
+        and same(one.previous, other.previous)
     )
-
-
-def _had(ladders: Ladders, stream: Stream | None) -> dict[str, Had]:
-    if stream is None:
-        return {}
-    found = ladders.of_stream(stream)
-    return {row.player: Had(row.value(found.scale), row.rank, row.gold) for row in found.rows}
-
-
-def _compared(
-    ladder: str, old: dict[str, Had], new: dict[str, Had], renamed: tuple[str, str] | None, listed: bool
-) -> Iterator[Effect]:
-    """The players whose points change; where points are ranked by a list, those whose rank or gold does, too."""
-    if renamed is not None and renamed[0] in old and renamed[1] not in old:
-        # another id alone changes no points; two that become one do
-        old[renamed[1]] = old.pop(renamed[0])
-    changed = [
-        player for player in old.keys() | new.keys()
-        if old.get(player) != new.get(player) and (listed or _points(old, player) != _points(new, player)
-                                                   or (player in old) != (player in new))
-    ]  # fmt: skip
-    # who gained most comes first
-    for player in sorted(changed, key=lambda player: (_points(old, player) - _points(new, player), player)):
-        yield Effect(ladder, player, old.get(player), new.get(player))
-
-
-def _points(had: dict[str, Had], player: str) -> Fraction:
-    return had[player].points if player in had else Fraction(0)

@@ -92,20 +92,44 @@ def digests(ratings: Ratings, db: str) -> dict[str, str]:
     return {name: read(ratings, db, "standings", name)["digest"] for name in names}
 
 
+def current_ids(ratings: Ratings, db: str) -> Callable[[str], str]:
+    """Who is who by the live renames of the log."""
+    events = read(ratings, db, "log", "--limit", "0")["rows"]
+    roots: dict[str, str] = {}
+    gone: set[str] = set()
+    for found in events:
+        if found["type"] == "event.voided":
+            roots[found["id"]] = roots.get(found["data"]["id"], found["data"]["id"])
+            gone ^= {roots[found["id"]]}
+    renames = [found for found in events if found["type"] == "player.renamed" and found["id"] not in gone]
+    following = {found["data"]["player"]: found["data"]["new_player"] for found in renames}
+
+    def current(player: str) -> str:
+        while player in following:
+            player = following[player]
+        return player
+
+    return current
+
+
 def difference(
-    before: dict[tuple[str, str], str], after: dict[tuple[str, str], str], player: str = "", new_player: str = ""
-) -> Changes:
-    """Whose points differ, and by how much; another id alone changes nothing."""
-    for ladder in {ladder for ladder, _ in before}:
-        if (ladder, player) in before and (ladder, new_player) not in before:
-            before = {**before, (ladder, new_player): before[ladder, player]}
-            del before[ladder, player]
+    before: dict[tuple[str, str], str], after: dict[tuple[str, str], str], was: Callable[[str], str],
+    now: Callable[[str], str],
+) -> Changes:  # fmt: skip
+    """Whose points differ, and by how much; another id alone changes nothing. `was` and `now` tell who is who."""
+    before = dict(before)
+    for ladder, old in sorted(before.keys() - after.keys()):
+        for new in sorted(name for other, name in after.keys() - before.keys() if other == ladder):
+            if new in (now(old), old) or was(new) == old:
+                before[ladder, new] = before.pop((ladder, old))
+                break
     found: Changes = {}
     for key in sorted(before.keys() | after.keys()):
-        old, new = before.get(key), after.get(key)
-        if old != new:
-            change = None if old is None or new is None else str(Fraction(new) - Fraction(old))
-            found[key] = (old, change, new)
+        old_points, new_points = before.get(key), after.get(key)
+        if old_points != new_points:
+            both = old_points is not None and new_points is not None
+            change = str(Fraction(new_points or 0) - Fraction(old_points or 0)) if both else None
+            found[key] = (old_points, change, new_points)
     return found
 
 
@@ -119,7 +143,7 @@ def carry_out(
 
     The dry run writes nothing and tells the same; what it tells is how the standings differ before and after.
     """
-    before, before_head = all_points(ratings, db), head(ratings, db)
+    before, before_head, was = all_points(ratings, db), head(ratings, db), current_ids(ratings, db)
     tried = told(ratings, db, *command, "--dry-run", input=input)
     assert (tried["dry_run"], tried["position"], tried["appended"]) == (True, None, 0)
     assert head(ratings, db) == before_head
@@ -130,8 +154,7 @@ def carry_out(
     assert (done["dry_run"], done["appended"], done["existing"], done["rejected"]) == (False, 1, 0, [])
     assert (tried["type"], tried["changes"]) == (done["type"], done["changes"])
     assert done["position"] == int(before_head.partition(":")[0]) + 1 == position(ratings, db)
-    renamed = command[2:4] if command[:2] == ("player", "rename") else ("", "")
-    assert done["changes"] == difference(before, all_points(ratings, db), *map(str, renamed))
+    assert done["changes"] == difference(before, all_points(ratings, db), was, current_ids(ratings, db))
     return done
 
 

@@ -226,7 +226,8 @@ def test_given_dry_run_when_imported_then_everything_is_checked_and_nothing_appe
     bad = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=GOOD + BAD)
 
     assert (good.exit_code, told(good)) == (
-        0, {"appended": 0, "existing": 0, "rejected": [], "head": 0, "dry_run": True, "would_append": 2},
+        0, {"appended": 0, "existing": 0, "rejected": [], "head": 0, "dry_run": True, "would_append": 2, "changes": [],
+            "ladders": [], "published": []},
     )  # fmt: skip
     assert (bad.exit_code, told(bad)["rejected"]) == (1, [("-", 3, "too-few-participants")])
     assert head(ratings, db) == before

@@ -1,0 +1,112 @@
+"""How it is told what something does to the ladders: to whose points, how far, and to which published lists."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import click
+
+from cli import render
+from ledger.canonical import format_instant
+from ledger.events import Draft
+from ledger.published import Published
+from ledger.store import Ledger
+from projections.comparing import Radius
+from projections.effects import Reach, effects
+
+SHOWN_CHANGES = 40
+
+
+class Preview:
+    """Works out what checked drafts would change, before they are appended; `found` holds it."""
+
+    def __init__(self, ledger: Ledger, wanted: bool = True) -> None:
+        self.ledger = ledger
+        self.wanted = wanted
+        self.found = Reach()
+
+    def __call__(self, drafts: Iterator[Draft]) -> None:
+        """Look at the drafts, as `import_items` offers them."""
+        if self.wanted:
+            with self.ledger.reading() as connection:
+                self.found = effects(connection, drafts)
+
+
+def note_failed(found: Reach) -> None:
+    """Tell which ladders cannot be replayed."""
+    for problem in found.failed:
+        render.note(f"ratings: {problem}")
+
+
+def told(found: Reach) -> dict[str, Any]:
+    """What changes, ladder by ladder, and which published lists, as JSON tells it."""
+    return {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
+
+
+def print_reach(found: Reach) -> None:
+    """A ladder after the other with its players, if they are few; else how far it reaches; then the published lists."""
+    if not found.effects:
+        click.echo("No points change.")
+    elif len(found.effects) <= SHOWN_CHANGES:
+        swapped = {one.ladder: one.swapped for one in found.ladders}
+        for ladder, concerned in groupby(found.effects, key=lambda effect: effect.ladder):
+            click.echo(f"\n{ladder}")
+            print_effects([effect.as_json() for effect in concerned])
+            if pairs := swapped.get(ladder):
+                click.echo(f"{render.count(pairs, 'pair')} of players in another order")
+    else:
+        click.echo()
+        print_radii(found.ladders)
+        click.echo("\nWho is concerned: --format json")
+    print_lists(found.lists)
+
+
+def print_effects(told: list[dict[str, Any]]) -> None:
+    """What players have on one ladder before and after."""
+    points = ("before", "change", "after")
+    columns = [render.column_with_gaps([effect[name] for effect in told], signed=name == "change") for name in points]
+    more = [name for name in ("rank", "gold") if any(effect[name][0] != effect[name][1] for effect in told)]
+    rows = [
+        (effect["player"], *(column[i] for column in columns), *(_moved(effect[name]) for name in more))
+        for i, effect in enumerate(told)
+    ]
+    render.print_table(("player", *points, *more), rows, right=(*points, *more))
+
+
+def _moved(values: list[int | None]) -> str:
+    """A rank or gold before and after, where it changes."""
+    return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
+
+
+def print_radii(found: list[Radius]) -> None:
+    """How far something reaches, ladder by ladder."""
+    rows: list[tuple[render.Cell, ...]] = [
+        (one.ladder, one.players, one.ranks, one.swapped, _largest(one)) for one in found
+    ]
+    header = ("ladder", "players", "ranks", "swapped", "largest change")
+    render.print_table(header, rows, right=("players", "ranks", "swapped"))
+
+
+def _largest(one: Radius) -> str:
+    """The largest gain or loss of those who stay on the ladder, and whose it is."""
+    there = [effect for effect in (one.up, one.down) if effect is not None]
+    if not there:
+        return ""
+    most = max(there, key=lambda effect: abs(effect.change))
+    return f"{render.human(str(most.change), signed=True)} {render.plain(most.player)}"
+
+
+def print_lists(lists: list[Published]) -> None:
+    """The published lists that would come out differently."""
+    if not lists:
+        return
+    click.echo("\nPublished, and would come out differently today:")
+    for one in lists[:SHOWN_CHANGES]:
+        click.echo(f"  {listed(one)}, published at position {one.position:,}")
+    if len(lists) > SHOWN_CHANGES:
+        click.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
+
+
+def listed(one: Published) -> str:
+    """A published list in words."""
+    return one.ladder if one.as_of is None else f"{one.ladder} as of {render.moment(format_instant(one.as_of))} UTC"

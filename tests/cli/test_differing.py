@@ -1,0 +1,275 @@
+"""`diff`: a ladder at two coordinates beside each other, in every form, on four games that can be checked by hand."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import (
+    BASIC,
+    GALACTIC,
+    WHY,
+    Ratings,
+    catan,
+    event,
+    game,
+    head,
+    new_ledger,
+    position,
+    read,
+    take_in,
+)
+
+UNDER = "under catan-elo@2009-01"
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """Two rulesets, three games at positions 3 to 5 on three days, and a rename at 6."""
+    name = new_ledger(ratings, tmp_path / "ratings.db")
+    take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
+    take_in(ratings, name, catan("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
+    take_in(ratings, name, game("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
+    take_in(ratings, name, event("player.renamed", player="ben", new_player="benno"))
+    return name
+
+
+def other_version(tmp_path: Path, ratings: Ratings, db: str) -> None:
+    """Publish a version of the Elo list that is in force from 2030 on: 16 points for two players instead of 8."""
+    text = (Path(__file__).parents[2] / "projections" / "shipped" / "catan-elo-2009-01.toml").read_text("utf-8")
+    file = tmp_path / "other.toml"
+    changes = {'"2009-01"': '"later"', "k_per_pair = 8": "k_per_pair = 16", "2009-01-31": "2030-01-01"}
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
+    assert ratings("rules", "publish", file, db=db).exit_code == 0
+
+
+def diff(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, Any]]:
+    """The ladders that `diff` tells as JSON."""
+    return list(read(ratings, db, "diff", *arguments)["ladders"])
+
+
+def moves(ladder: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Kind, player, points and ranks of each row."""
+    return [
+        (row["kind"], row["player"], row["before"], row["change"], row["after"], *row["rank"]) for row in ladder["rows"]
+    ]
+
+
+# c-2: cleo comes with 992 and takes half of 8 from dora
+SECOND_GAME = [("added", "dora", None, None, "996", None, 3), ("moved", "cleo", "992", "4", "996", 3, 3)]
+
+
+def test_given_two_positions_when_compared_then_the_table_shows_what_moved_by_rank(db: str, ratings: Ratings) -> None:
+    assert ratings("diff", 3, 4, db=db) == (0, (
+        f"catan-elo/basic\nA  known at position 3, {UNDER}\nB  known at position 4, {UNDER}\n\n"
+        "player  before  change  after   rank\n"
+        "cleo       992      +4    996\n"
+        "dora         -       -    996  - → 3\n\n"
+        "1 moved, 1 added, 0 removed.\n"
+    ), "")  # fmt: skip
+
+
+def test_given_two_positions_when_compared_then_json_has_rows_coordinates_and_radius(db: str, ratings: Ratings) -> None:
+    side = {"as_of": None, "known_at": 3, "rules": None, "ruleset": "catan-elo@2009-01"}
+    dora = {"kind": "added", "player": "dora", "before": None, "change": None, "after": "996", "rank": [None, 3]}
+    cleo = {"kind": "moved", "player": "cleo", "before": "992", "change": "4", "after": "996", "rank": [3, 3]}
+
+    assert read(ratings, db, "diff", 3, "known-at=4", BASIC) == {"ladders": [{
+        "ladder": BASIC, "a": side, "b": {**side, "known_at": 4},
+        "rows": [{**row, "gold": [None, None]} for row in (dora, cleo)],
+        "players": 2, "ranks": 1, "up": {"player": "cleo", "change": "4"}, "down": None, "swapped": 0,
+        "entering": ["dora"], "leaving": [],
+    }]}  # fmt: skip
+
+
+def test_given_two_positions_when_compared_then_csv_has_a_line_for_each_row(db: str, ratings: Ratings) -> None:
+    result = ratings("diff", 4, "as-of=2010-03-05,known-at=4", "--format", "csv", db=db)
+
+    assert result == (0, (
+        "ladder,as_of,player,before,change,after,rank_before,rank_after\n"
+        "catan-elo/basic,,cleo,996,-4,992,3,3\ncatan-elo/basic,,dora,996,,,3,\n"
+    ), "")  # fmt: skip
+
+
+def test_given_the_way_back_when_compared_then_rows_are_removed_and_changes_negated(db: str, ratings: Ratings) -> None:
+    (forth,), (back,) = diff(ratings, db, 3, 4), diff(ratings, db, 4, 3)
+
+    assert moves(forth) == SECOND_GAME
+    assert moves(back) == [("moved", "cleo", "996", "-4", "992", 3, 3), ("removed", "dora", "996", None, None, 3, None)]
+    assert (back["a"], back["b"]) == (forth["b"], forth["a"])
+    assert (back["up"], back["down"]) == (None, {"player": "cleo", "change": "-4"})
+    assert (back["entering"], back["leaving"]) == (forth["leaving"], forth["entering"])
+
+
+@pytest.mark.parametrize("as_of", ["2010-03-05", "2010-03-06T11:59:59.999999Z", "2010-03-06T12:59:00+01:00"])
+def test_given_a_played_time_when_compared_with_now_then_later_games_differ(
+    as_of: str, db: str, ratings: Ratings
+) -> None:
+    (found,) = diff(ratings, db, f"as-of={as_of}", "now", BASIC)
+
+    assert moves(found) == SECOND_GAME
+    assert (found["a"]["known_at"], found["b"]["known_at"], found["b"]["as_of"]) == (6, 6, None)
+    everything = diff(ratings, db, f"as-of={as_of}", "now")
+    assert [one["ladder"] for one in everything] == [BASIC, GALACTIC]
+
+
+def test_given_recorded_times_when_compared_then_they_mean_the_positions_known_by_then(
+    db: str, ratings: Ratings
+) -> None:
+    recorded = [entry["recorded_at"] for entry in read(ratings, db, "log", "--limit", "0")["rows"]]
+
+    for one, other in ((recorded[2], recorded[3]), (f"known-at={recorded[2]}", 4)):
+        (found,) = diff(ratings, db, one, other)
+        assert (moves(found), found["a"]["known_at"], found["b"]["known_at"]) == (SECOND_GAME, 3, 4)
+
+
+def test_given_another_version_when_compared_then_only_the_ladders_of_its_ruleset_differ(
+    tmp_path: Path, db: str, ratings: Ratings
+) -> None:
+    other_version(tmp_path, ratings, db)
+    (found,) = diff(ratings, db, "now", "rules=catan-elo@later")
+
+    # 16 from the last of three equals to the first; then cleo is 16 behind dora, and 8.37 are rounded
+    assert moves(found) == [
+        ("moved", "anna", "1008", "8", "1016", 1, 1), ("moved", "cleo", "996", "-4", "992", 3, 3),
+        ("moved", "dora", "996", "-4", "992", 3, 3),
+    ]  # fmt: skip
+    assert (found["b"]["rules"], found["b"]["ruleset"]) == ("catan-elo@later", "catan-elo@later")
+    shown = ratings("diff", "now", "rules=catan-elo@later", db=db).stdout.splitlines()
+    assert shown[1:3] == [f"A  known at position 7, {UNDER}", "B  known at position 7, all games by catan-elo@later"]
+
+
+def test_given_a_rename_when_compared_then_another_id_alone_is_no_difference(db: str, ratings: Ratings) -> None:
+    assert ratings("diff", 5, "now", db=db) == (0, "No ladder differs between 5 and now.\n", "")
+    assert ratings("diff", "now", 5, BASIC, db=db).stdout == (
+        f"catan-elo/basic\nA  known at position 6, {UNDER}\nB  known at position 5, {UNDER}\n\nNo row differs.\n"
+    )
+    take_in(ratings, db, catan("c-3", "benno", "anna", at="2010-03-08T12:00:00Z"))
+    (found,) = diff(ratings, db, 5, "now")
+    assert [(row["kind"], row["player"]) for row in found["rows"]] == [("moved", "benno"), ("moved", "anna")]
+    # those who become one are a difference: dora takes cleo in
+    before = position(ratings, db)
+    take_in(ratings, db, event("player.renamed", player="dora", new_player="anna"))
+    (merged,) = diff(ratings, db, before, "now", BASIC)
+    assert ("removed", "dora") in [(row["kind"], row["player"]) for row in merged["rows"]]
+
+
+def test_given_a_swap_when_compared_then_it_is_counted_and_told(db: str, ratings: Ratings) -> None:
+    assert ratings("correct", "c-1", "cleo", "ben", "anna", *WHY, db=db).exit_code == 0
+    (found,) = diff(ratings, db, 6, "now")
+    shown = ratings("diff", 6, "now", db=db).stdout
+
+    # anna, benno, cleo = dora become cleo, benno, dora, anna: cleo and dora shared a rank, benno is still before dora
+    assert (found["swapped"], found["entering"], found["leaving"]) == (4, [], [])
+    assert shown.endswith("2 moved, 0 added, 0 removed; 4 pairs swapped.\n")
+
+
+# -- published
+
+
+def test_given_published_lists_when_compared_with_now_then_each_at_its_own_played_time(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("publish", BASIC, db=db).exit_code == 0
+    assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=db).exit_code == 0
+    take_in(ratings, db, catan("c-4", "anna", "dora", at="2010-03-09T12:00:00Z"))
+    assert ratings("void", "c-1", *WHY, db=db).exit_code == 0
+    early, whole = diff(ratings, db, "published", "now")
+
+    end = "2010-03-05T22:59:59.999999Z"
+    assert [one["a"]["published"] for one in (early, whole)] == [10, 8]
+    assert [(one[side]["as_of"], one[side]["known_at"]) for one in (early, whole) for side in "ab"] == [
+        (end, 8), (end, 12), (None, 6), (None, 12),
+    ]  # fmt: skip
+    assert {row[0] for row in moves(early)} == {"removed"}
+    assert moves(whole) == [
+        ("moved", "cleo", "996", "8", "1004", 3, 1), ("moved", "anna", "1008", "-4", "1004", 1, 1),
+        ("moved", "dora", "996", "-4", "992", 3, 3), ("removed", "benno", "1000", None, None, 2, None),
+    ]  # fmt: skip
+    shown = ratings("diff", "published", "now", BASIC, db=db).stdout
+    assert "A  published at position 10, known at position 8, played up to 2010-03-05 22:59 UTC, under" in shown
+    # the other side may say another time
+    (one,) = diff(ratings, db, "published,as-of=2010-03-05", "as-of=2010-03-06", BASIC)
+    assert (one["a"]["as_of"], one["b"]["as_of"]) == (end, "2010-03-06T22:59:59.999999Z")
+
+
+def test_given_a_list_that_was_published_twice_when_compared_then_both_sides_can_be_published(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("publish", BASIC, db=db).exit_code == 0
+    first = position(ratings, db)
+    assert ratings("void", "c-2", *WHY, db=db).exit_code == 0
+    assert ratings("publish", BASIC, db=db).exit_code == 0
+    assert ratings("publish", GALACTIC, db=db).exit_code == 0
+    elo, pool = diff(ratings, db, f"published,known-at={first}", "published")
+
+    assert [row[:2] for row in moves(elo)] == [("moved", "cleo"), ("removed", "dora")]
+    assert (elo["a"]["published"], elo["b"]["published"]) == (first, first + 3)
+    assert (pool["ladder"], pool["a"]) == (GALACTIC, {})
+    assert {row[0] for row in moves(pool)} == {"added"}
+    assert "A  not published\n" in ratings("diff", f"published,known-at={first}", "published", db=db).stdout
+
+
+@pytest.mark.parametrize("arguments", [["published", "now"], ["now", "published", BASIC], ["published", "published"]])
+def test_given_nothing_published_when_compared_with_it_then_it_is_told(
+    arguments: list[str], db: str, ratings: Ratings
+) -> None:
+    result = ratings("diff", *arguments, db=db)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "published; see: ratings publish --help" in result.stderr
+
+
+# -- what cannot be asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["9999", "now"], "the log ends at position 6"),
+        (["0", "now"], "nothing is known from before position 1"),
+        (["soon", "now"], "'soon' is not a time"),
+        (["as-of=soon", "now"], "'soon' is not a time"),
+        (["1999-01-01", "now"], "nothing is known from before position 1"),
+        (["now", "rules=catan-elo@9"], "'catan-elo@9' is published at position 6 (there are catan-elo@2009-01)"),
+        (["now", "rules=catan-elo@9", BASIC], "not a published version for catan-elo/basic"),
+        (["rules=catan-elo", "now"], "'catan-elo' is published at position 6"),
+        (["rules=nothing@1", "now"], "no ruleset is called 'nothing'"),
+        (["1,rules=catan-elo@2009-01", "now"], "'catan-elo@2009-01' is published at position 1"),
+        (["now", "rules=catan-elo@2009-01", GALACTIC], "no version of the ruleset of galactic-points"),
+        (["published,rules=catan-elo@2009-01", "now"], "a published list has its own version"),
+        (["as-of=2010-01-01,as-of=2010-01-02", "now"], "says as-of twice"),
+        (["known-at=3,4", "now"], "says known-at twice"),
+        (["now,place=3", "now"], "'place=3' is no coordinate"),
+        (["as-of=", "now"], "'as-of=' is no coordinate"),
+        (["", "now"], "'' is no coordinate"),
+        (["now"], "Missing argument 'B'"),
+        (["now", "now", "nothing/x"], "no ruleset is called 'nothing'"),
+        (["now", "now", "catan-elo"], "'catan-elo' is no ladder"),
+    ],
+)
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_given_wrong_coordinates_when_compared_then_it_is_a_usage_error_that_says_what_is_wrong(
+    arguments: list[str], told: str, form: str, db: str, ratings: Ratings
+) -> None:
+    result = ratings("diff", *arguments, "--format", form, db=db)
+
+    assert (result.exit_code, result.stdout) == (2, ""), result
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_given_several_ladders_when_named_then_all_are_told_and_nothing_is_written(db: str, ratings: Ratings) -> None:
+    before = head(ratings, db)
+    found = diff(ratings, db, 3, "now", GALACTIC, BASIC, "catan-elo/domaine")
+
+    assert [(one["ladder"], len(one["rows"])) for one in found] == [(GALACTIC, 2), (BASIC, 2), ("catan-elo/domaine", 0)]
+    lines = list(csv.reader(io.StringIO(ratings("diff", 3, "now", "--format", "csv", db=db).stdout)))
+    assert [line[0] for line in lines[1:]] == [BASIC, BASIC, GALACTIC, GALACTIC]
+    assert json.loads(ratings("diff", "now", "now", "--format", "json", db=db).stdout) == {"ladders": []}
+    assert head(ratings, db) == before

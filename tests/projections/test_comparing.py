@@ -1,0 +1,52 @@
+"""How two standings are set beside each other, against counts that look at every pair."""
+
+from fractions import Fraction
+from itertools import combinations
+
+from hypothesis import event, example, given
+from hypothesis import strategies as st
+
+from projections.comparing import TOP, Had, compare, radius, swapped
+from projections.facts import Facts
+
+Ranks = dict[str, int | None]
+NAMES = [f"p{number}" for number in range(16)]
+RANKS = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), st.integers(1, 14)), max_size=len(NAMES))
+
+
+def had(ranks: Ranks) -> dict[str, Had]:
+    """Standings with these ranks; the points follow from them."""
+    return {player: Had(Fraction(1000 - (rank or 900)), rank, None) for player, rank in ranks.items()}
+
+
+@given(RANKS, RANKS)
+@example({"a": 1, "b": 2}, {"a": 2, "b": 1})
+@example({"a": 1, "b": 1}, {"a": 2, "b": 1})
+def test_given_any_ranks_when_swapped_pairs_are_counted_then_each_pair_that_turned_counts_once(
+    old: Ranks, new: Ranks
+) -> None:
+    both = [(was, now) for name, was in old.items() if was is not None and (now := new.get(name)) is not None]
+    count = sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(both, 2))
+    event(f"swapped: {min(count, 3)}")
+
+    assert swapped(had(old), had(new)) == swapped(had(new), had(old)) == count
+
+
+@given(RANKS, RANKS)
+def test_given_any_ranks_when_compared_then_the_radius_counts_what_a_look_at_every_player_does(
+    old: Ranks, new: Ranks
+) -> None:
+    facts, was, now = Facts(1, b""), had(old), had(new)
+    effects = compare("x", was, now, facts, facts)
+    found = radius("x", was, now, effects)
+
+    names = old.keys() | new.keys()
+    assert {effect.player for effect in effects} == {name for name in names if was.get(name) != now.get(name)}
+    assert found.ranks == sum(old.get(name) != new.get(name) for name in names)
+    moved = {name: now[name].points - was[name].points for name in old.keys() & new.keys()}
+    largest, smallest = max(moved.values(), default=0), min(moved.values(), default=0)
+    assert (found.up.change if found.up else 0, found.down.change if found.down else 0) == (
+        max(largest, 0), min(smallest, 0),
+    )  # fmt: skip
+    top = [{name for name, rank in ranks.items() if rank is not None and rank <= TOP} for ranks in (old, new)]
+    assert (found.entering, found.leaving) == (sorted(top[1] - top[0]), sorted(top[0] - top[1]))
