@@ -30,6 +30,7 @@ COMMANDS = {
     "statistics": "cli.lists:statistics_",
     "publish": "cli.publishing:publish",
     "diff": "cli.differing:diff",
+    "whatif": "cli.whatif:whatif",
     "league": "cli.leagues:league",
     "clock": "cli.clocks:clock",
     "books": "cli.reading:books_",

@@ -126,6 +126,8 @@ class Rule(NamedTuple):
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to his change
     ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
     counted_min: with fewer counted players a game is not scored
+    chance:  (points, others' points, constants, table) -> the expected score against somebody, in units of 2^-32, of a
+             rule that foretells results; or None
     remark:  (n, names, columns, params) -> what is to be said of the game as a whole, such as who won it; or None
     """
 
@@ -143,6 +145,7 @@ class Rule(NamedTuple):
     ranking: str = "points"
     counted_min: int = 2
     remark: Callable[[int, Sequence[str], Columns, Any], str] | None = None
+    chance: Callable[[int, int, Numbers, Numbers], int] | None = None
 
     @property
     def id(self) -> str:

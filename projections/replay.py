@@ -6,6 +6,7 @@ Interpreted; the loop touches arrays and integers only, so that it can be compil
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -133,3 +134,24 @@ def replay(
     if last:
         outcome.last_version = stream.version[last - 1]
     return outcome, steps
+
+
+def course(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Sequence[int], list[int]]]:
+    """(game, participants, their points before it) of every game of a stream that was replayed to its end."""
+    points: dict[int, int] = {}
+
+    def on_ladder(player: int, version: int) -> int:
+        return points.setdefault(player, start_of(stream.names[player], stream.versions[version], outcome.carried))
+
+    adjustments = iter([*stream.adjustments, None])
+    adjustment = next(adjustments)
+    for game in range(len(stream.row)):
+        while adjustment is not None and adjustment.game == game:
+            points[adjustment.player] = on_ladder(adjustment.player, adjustment.version) + adjustment.units
+            adjustment = next(adjustments)
+        low, high = stream.offsets[game], stream.offsets[game + 1]
+        participants = stream.players[low:high]
+        before = [on_ladder(player, stream.version[game]) for player in participants]
+        yield game, participants, before
+        for i, player in enumerate(participants):
+            points[player] = before[i] + outcome.changes[low + i]

@@ -99,6 +99,11 @@ def expected(gap: int, scale: int, table: Numbers) -> int:
     return ONE - weaker if gap > 0 else weaker
 
 
+def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
+    """The expected score of somebody with so many micropoints against another, in units of 2^-32."""
+    return expected(points - others, constants[3], table)
+
+
 def rounded(numerator: int, denominator: int) -> int:
     """The nearest integer, half away from zero."""
     if numerator < 0:
@@ -173,5 +178,5 @@ def explain(
 
 RULE = Rule(
     name="pairwise-elo", number=1, scale=SCALE, params=PairwiseEloParams, columns=("place", "seats"), prepare=prepare,
-    table=table, refuse_params=refuse_params, check=None, score=score, explain=explain,
+    table=table, refuse_params=refuse_params, check=None, score=score, explain=explain, chance=chance,
 )  # fmt: skip
