@@ -7,20 +7,27 @@ from typing import Any
 import click
 
 from cli import render
-from cli.coordinates import Coordinates, heading, print_csv
+from cli.asked import Asked, CoordinatesType, read_asked
+from cli.causing import explain_change
+from cli.coordinates import heading, print_csv
 from cli.options import axes, composed, format_option
 from cli.reading import reading_of
 from ledger.rejections import shown
 from ledger.store import open_ledger
 from projections.explaining import UnknownGame, explain, row_of_game
 from projections.reasons import explain_player
-from projections.standings import Ladders
+from projections.standings import Coordinates, Ladders
 
 
 @click.command(name="explain")
 @click.argument("game", metavar="GAME|PLAYER", type=composed)
 @click.argument("ladder", type=composed)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also that of a game.")
+@click.option("--change", is_flag=True, help="With LADDER PLAYER: what changed his points from --from to --to.")
+@click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: from when on.")
+@click.option(
+    "--to", "after", metavar="COORDS", type=CoordinatesType(), help="With --change: up to when.  [default: now]"
+)
 @axes
 @format_option
 @click.pass_obj
@@ -29,6 +36,9 @@ def explain_(
     game: str,
     ladder: str,
     is_player: bool,
+    change: bool,
+    before: Asked | None,
+    after: Asked | None,
     as_of: str | None,
     known_at: str | None,
     rules: str | None,
@@ -37,7 +47,21 @@ def explain_(
     """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
 
     With a player instead of a game: how his place on LADDER comes about, or why he has none.
+
+    \b
+        ratings explain --change LADDER PLAYER --from published --to now
+
+    What changed a player's points: each late, corrected, voided or reinstated game, rename, adjustment and rule, with
+    the ripple through his opponents; the parts sum exactly. Coordinates are written as for ratings diff.
     """
+    if change or before is not None or after is not None:
+        if not change or before is None or is_player or any((as_of, known_at, rules)):
+            raise click.UsageError("explain --change LADDER PLAYER needs --from and takes --to, and no other axes")
+        if "/" in ladder and "/" not in game:
+            raise click.UsageError(f"with --change the ladder comes first: --change {ladder} {render.plain(game)}")
+        with open_ledger(db).reading() as connection:
+            explain_change(connection, game, ladder, before, after or read_asked("now"), form)
+        return
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
         try:
             if is_player:

@@ -1,0 +1,199 @@
+"""Questions across what is usually stable: a ruleset taken back, games moved to other dates, times that games share."""
+
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import WHY, Ratings, game, new_ledger, read, take_in, told
+
+CLUB, TABLE = "club-catan-elo/all", "youplay-league/L1"
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """Two rulesets, the club's at position 1 and the league's at 2; a club game of January 2010 at 3."""
+    name = new_ledger(ratings, tmp_path / "ratings.db", "club-catan-elo-1", "youplay-league-1")
+    take_in(ratings, name, club("c-1", "anna", "ben", "cleo", at="2010-01-01T12:00:00Z"))
+    return name
+
+
+def club(game_id: str, *players: str, at: str) -> str:
+    """A game of the club as a line."""
+    return game(game_id, *players, at=at, game="club-catan")
+
+
+def publish(ratings: Ratings, db: str, ladder: str = CLUB, *options: object) -> int:
+    """Publish a list; the position of its head."""
+    return int(told_position(ratings, db, "publish", ladder, *options))
+
+
+def told_position(ratings: Ratings, db: str, *command: object) -> Any:
+    """What a command that must succeed tells as its position."""
+    result = ratings(*command, "--format", "json", db=db)
+    assert (result.exit_code, result.stderr) == (0, ""), result
+    return json.loads(result.stdout)["position"]
+
+
+def causes(ratings: Ratings, db: str, ladder: str, player: str, *way: object) -> list[tuple[str, str | None, str]]:
+    """The causes of a change: (cause, game, amount)."""
+    found = read(ratings, db, "explain", "--change", ladder, player, *way)
+    return [(cause["cause"], cause["game_id"], cause["amount"]) for cause in found["causes"]]
+
+
+def marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
+    """For each game of a player the positions of the lists that showed him otherwise."""
+    rows = read(ratings, db, "history", player, CLUB)["rows"]
+    return [[one["position"] for one in row.get("published", ())] for row in rows]
+
+
+# -- a ruleset that is taken back
+
+
+def test_given_a_ruleset_when_taken_back_then_lists_ladders_and_causes_say_so(db: str, ratings: Ratings) -> None:
+    published = publish(ratings, db)
+    points = read(ratings, db, "standings", CLUB)["rows"][0]["points"]
+    void = told(ratings, db, "void", "--event", "1", *WHY)
+
+    assert [(one["ladder"], one["position"]) for one in void["published"]] == [(CLUB, published)]
+    for options in (("published", "now"), (published, "now"), (published, "now", CLUB)):
+        compared = {one["ladder"]: one for one in read(ratings, db, "diff", *options)["ladders"]}
+        assert [row["kind"] for row in compared[CLUB]["rows"]] == ["removed"] * 3
+        assert compared[CLUB]["b"]["ruleset"] is None
+    found = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", published)
+    assert (found["from"]["points"], found["to"]["points"]) == (points, None)
+    assert [cause["cause"] for cause in found["causes"]] == ["taken back"]
+    again = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", "now", "--to", published)
+    assert again["change"] == found["change"].removeprefix("-")
+    assert read(ratings, db, "diff", published, 2, CLUB)["ladders"][0]["rows"] != []
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+def test_given_a_ruleset_that_is_not_published_yet_when_compared_then_its_ladders_are_added(
+    db: str, ratings: Ratings
+) -> None:
+    (_, whole) = read(ratings, db, "diff", 1, "now")["ladders"]
+    (none,) = read(ratings, db, "diff", 1, 2, TABLE)["ladders"]
+    assert (whole["ladder"], [row["kind"] for row in whole["rows"]]) == (CLUB, ["added"] * 3)
+    assert (none["rows"], none["a"]["ruleset"], none["b"]["ruleset"]) == ([], None, "youplay-league@1")
+    found = read(ratings, db, "explain", "--change", CLUB, "anna", "--from", 2)
+    assert [cause["game_id"] for cause in found["causes"]] == ["c-1"]
+
+
+def test_given_a_version_when_taken_back_and_published_otherwise_in_one_import_then_the_new_content_counts(
+    db: str, ratings: Ratings
+) -> None:
+    published = json.loads(ratings("export", "events", db=db).stdout.splitlines()[0])
+    other = {**published["data"], "params": {**published["data"]["params"], "start": 1500}}
+    void = {"id": published["id"], "reason": "no"}
+    lines = [
+        {"type": name, "occurred_at": "2010-02-01T12:00:00Z", "data": data}
+        for name, data in (("event.voided", void), ("ruleset.published", other))
+    ]
+    given = "".join(json.dumps(line) + "\n" for line in lines)
+    tried = ratings("import", "-", "--dry-run", db=db, input=given)
+    assert (tried.exit_code, tried.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 3.")
+    assert ratings("import", "-", db=db, input=given).stdout == "2 appended; the head is 5.\n"
+    assert ratings("import", "-", db=db, input=given).stdout == "0 appended, 2 already there; the head is 5.\n"
+    # also where the same taking back stands twice around one that undoes it
+    void_of_void = {"type": "event.voided", "id": "again", "occurred_at": "2010-02-01T12:00:00Z"}
+    target = json.loads(ratings("export", "events", db=db).stdout.splitlines()[3])["id"]
+    undone = json.dumps({**void_of_void, "data": {"id": target, "reason": "yes"}}) + "\n"
+    refused = ratings("import", "-", db=db, input=given + undone + given)
+    assert (refused.exit_code, "version-exists" in refused.stderr) == (1, True)
+    assert read(ratings, db, "standings", CLUB)["rows"][0]["points"].startswith("15312")
+
+
+# -- dates
+
+
+def test_given_a_list_when_a_game_of_others_is_moved_behind_it_then_nobody_else_is_marked(
+    db: str, ratings: Ratings
+) -> None:
+    take_in(ratings, db, club("c-2", "dora", "emil", at="2010-01-02T12:00:00Z"))
+    published = publish(ratings, db)
+    take_in(ratings, db, club("c-3", "ben", "anna", at="2010-02-01T12:00:00Z"))
+    told(ratings, db, "correct", "c-2", "--at", "2010-03-01T12:00:00Z", *WHY)
+    assert marks(ratings, db, "anna") == [[], []]
+    told(ratings, db, "void", "c-1", *WHY)
+    assert marks(ratings, db, "anna") == [[published]]
+
+
+def test_given_a_list_when_somebodys_only_game_is_moved_behind_its_time_then_his_first_row_is_marked(
+    db: str, ratings: Ratings
+) -> None:
+    published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
+    told(ratings, db, "correct", "c-1", "--at", "2010-03-01T12:00:00Z", *WHY)
+    assert marks(ratings, db, "anna") == [[published]]
+    shown = ratings("history", "anna", CLUB, db=db).stdout
+    assert f"1031.26 ({published})" in shown
+
+
+def test_given_games_of_one_time_on_a_list_when_it_passes_then_each_answers_for_itself(
+    db: str, ratings: Ratings
+) -> None:
+    days = {"k-1": ("anna", "ben", "cleo"), "k-2": ("anna", "cleo", "ben"), "k-3": ("ben", "anna", "cleo")}
+    at = {"k-1": "2010-01-05", "k-2": "2010-01-05", "k-3": "2010-02-05"}
+    take_in(ratings, db, *(game(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
+                           for name, players in days.items()))  # fmt: skip
+    rows = read(ratings, db, "history", "anna", TABLE)["rows"]
+    way = ("--from", "as-of=2010-01-01", "--to", "now")
+    assert causes(ratings, db, TABLE, "anna", *way) == [("played", row["game_id"], row["change"]) for row in rows]
+    back = causes(ratings, db, TABLE, "anna", "--from", "now", "--to", "as-of=2010-01-01")
+    assert back == [("not played yet", row["game_id"], f"-{row['change']}") for row in reversed(rows)]
+
+
+# -- arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told_"),
+    [
+        (("explain", "--change", "anna", CLUB, "--from", "3"), f"--change {CLUB} anna"),
+        (("explain", "anna", CLUB, "--to", "now"), "needs --from"),
+        (("explain", "anna", CLUB, "--change"), "needs --from"),
+        (("explain", "--change", CLUB, "anna", "--from", "3", "--as-of", "2010-01-01"), "no other axes"),
+        (("diff", "published=no", "now"), "no coordinate"),
+        (("diff", "now", "rules=club-catan-elo@9"), "club-catan-elo@1"),
+        (("diff", "now", "rules=nope@1"), "nope"),
+        (("diff", "now", "rules=@1"), "no ruleset is called"),
+        (("publish", "nope"), "there are club-catan-elo, youplay-league"),
+        (("whatif", "FILE", "--set", "params.=1"), "KEY=VALUE"),
+        (("whatif", "FILE", "--set", ".=1"), "KEY=VALUE"),
+        (("whatif", "FILE", "--ladder", "nope"), "nope"),
+        (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is no ladder"),
+    ],
+)  # fmt: skip
+def test_given_wrong_arguments_when_asked_then_it_is_a_usage_error_that_says_what_would_be_right(
+    arguments: tuple[str, ...], told_: str, db: str, ratings: Ratings
+) -> None:
+    file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
+    result = ratings(*(str(file) if part == "FILE" else part for part in arguments), db=db)
+    assert (result.exit_code, told_ in result.stderr) == (2, True), result
+
+
+def test_given_a_key_twice_when_tried_then_all_its_values_are(db: str, ratings: Ratings) -> None:
+    file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
+    found = read(ratings, db, "whatif", file, "--set", "params.k_total=8", "--set", "params.k_total=16")
+    assert [variant["set"] for variant in found["variants"]] == [{"params.k_total": "8"}, {"params.k_total": "16"}]
+    (named,) = read(ratings, db, "whatif", file, "--set", "version=3")["variants"]
+    assert named["ruleset"] == "club-catan-elo@3"
+
+
+def test_given_a_long_name_when_shown_in_a_narrow_terminal_then_it_is_folded_and_no_digit_is_lost(
+    db: str, ratings: Ratings
+) -> None:
+    name = "n" * 60
+    take_in(ratings, db, club("c-2", name, "anna", at="2010-01-02T12:00:00Z"))
+    program = "import sys; sys.stdout.isatty = lambda: True; from cli.main import run; run()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--db", db, "diff", "3", "now", CLUB],
+        capture_output=True, text=True, check=True, env={"PATH": "", "TERM": "dumb"},
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    (compared,) = read(ratings, db, "diff", 3, "now", CLUB)["ladders"]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert all(f"{float(Fraction(row['after'])):.6f}" in done.stdout for row in compared["rows"])

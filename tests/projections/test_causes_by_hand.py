@@ -1,0 +1,205 @@
+"""Why points are not what they were, on ladders so small that a reader can work out every number.
+
+In the pool who loses gives the winner a tenth of his points, from 1000 on; among two, K 8 gives who wins against an
+equal 4 points.
+"""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracle import Event
+from time_ledgers import enter
+
+from ledger.migrate import upgrade
+from ledger.store import Ledger, open_ledger
+from projections.causes import Attribution, Cause, attribute
+from projections.standings import Coordinates, UnknownLadder
+
+POOL, ELO = "galactic-points", "catan-elo/basic"
+FIRST, SECOND, THIRD = (f"2010-03-0{day}T12:00:00Z" for day in (1, 2, 3))
+
+
+def ruleset(ruleset_id: str, version: str, rule: str, params: dict[str, Any], **more: Any) -> Event:
+    """A version that is in force from the start."""
+    return event(
+        "ruleset.published", id=ruleset_id, version=version, rule=rule, effective_from="1900-01-01",
+        params={"start": 1000, **params}, **more,
+    )  # fmt: skip
+
+
+def event(type_name: str, at: str = THIRD, **data: Any) -> Event:
+    return {"type": type_name, "occurred_at": at, "data": data}
+
+
+def pool(version: str, percent: int) -> Event:
+    """Who loses gives so many percent; no bonus."""
+    params = {"contributions": {"2": [0, percent]}, "bonus": 0, "bonus_seconds": 600, "dust": "burn"}
+    return ruleset(POOL, version, "contribution-pool/1", params, scope={"game": ["galactic-magnate"]})
+
+
+def game(game_id: str, winner: str, loser: str, at: str, slug: str = "galactic-magnate") -> Event:
+    """One beats another."""
+    participants = [{"player": winner, "place": 1}, {"player": loser, "place": 2}]
+    labels = {"group": "basic"} if slug == "catan" else {}
+    return event("game.recorded", at, game_id=game_id, game=slug, participants=participants, **labels)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """The pool, Elo without rounding, and at position 3 a game in which ben beats anna on the second day."""
+    path = str(tmp_path / "ratings.db")
+    upgrade(path)
+    elo = ruleset(
+        "catan-elo", "1", "pairwise-elo/1", {"k_per_pair": 8, "scale": 400, "rounding": "none"},
+        scope={"game": ["catan"]}, partition={"by": ["group"]},
+    )  # fmt: skip
+    there = open_ledger(path)
+    add(there, pool("1", 10), elo, game("g", "ben", "anna", SECOND))
+    return there
+
+
+def add(ledger: Ledger, *events: Event) -> int:
+    """Append events, all of which are taken; the position of the last."""
+    result = enter(ledger, [*events])
+    assert (result.appended, result.rejected) == (len(events), [])
+    assert result.head is not None
+    return result.head.position
+
+
+def why(ledger: Ledger, player: str, before: int, after: int, ladder: str = POOL, **axes: Any) -> Attribution:
+    """What changed somebody's points between two positions; `axes` hold on the later side."""
+    at = Coordinates(axes.get("as_of"), after, axes.get("rules"))
+    with ledger.reading() as connection:
+        return attribute(connection, ladder, player, Coordinates(None, before, None), at)
+
+
+def told(found: Attribution) -> tuple[Any, list[tuple[str, int | None, int, int]], Any]:
+    """Points before, the causes (what, position, own part, ripple), points after."""
+    assert all(part.denominator == 1 for cause in found.causes for part in (cause.own, cause.ripple))
+    return (
+        found.before,
+        [(cause.what, cause.position, int(cause.own), int(cause.ripple)) for cause in found.causes],
+        found.after,
+    )
+
+
+def test_given_a_late_game_when_asked_then_the_winner_has_his_gain_and_gives_a_tenth_of_it_to_who_beat_him_later(
+    ledger: Ledger,
+) -> None:
+    add(ledger, game("late", "anna", "cleo", FIRST))
+
+    assert told(why(ledger, "anna", 3, 4)) == (900, [("late game", 4, 100, -10)], 990)
+    assert told(why(ledger, "ben", 3, 4)) == (1100, [("late game", 4, 0, 10)], 1110)
+    assert told(why(ledger, "cleo", 3, 4)) == (None, [("late game", 4, -100, 0)], 900)
+    assert told(why(ledger, "dora", 3, 4)) == (None, [], None)
+
+
+def test_given_games_in_order_when_asked_then_each_gave_what_it_gave_and_nothing_rippled(ledger: Ledger) -> None:
+    add(ledger, game("h", "anna", "ben", THIRD), game("i", "cleo", "dora", THIRD))
+
+    assert told(why(ledger, "anna", 2, 5)) == (None, [("game", 3, -100, 0), ("game", 4, 110, 0)], 1010)
+
+
+def test_given_a_game_that_is_voided_and_reinstated_when_asked_then_both_are_causes_that_cancel_out(
+    ledger: Ledger,
+) -> None:
+    add(ledger, game("late", "anna", "cleo", FIRST))
+    add(ledger, event("game.voided", game_id="late", reason="it never was"))
+    add(ledger, event("game.reinstated", game_id="late", reason="it was"))
+
+    assert told(why(ledger, "anna", 4, 5)) == (990, [("voided", 5, -100, 10)], 900)
+    assert told(why(ledger, "anna", 4, 6)) == (990, [("voided", 5, -100, 10), ("reinstated", 6, 100, -10)], 990)
+    assert told(why(ledger, "cleo", 4, 5)) == (900, [("voided", 5, 100, 0)], None)
+
+
+def test_given_a_corrected_game_when_asked_then_its_own_part_is_the_difference_of_both_results(ledger: Ledger) -> None:
+    add(ledger, game("late", "anna", "cleo", FIRST))
+    turned = game("late", "cleo", "anna", FIRST)["data"]
+    add(ledger, event("game.corrected", game_id="late", reason="wrong way round", game=turned))
+
+    # 1000 - 100 = 900 before ben takes a tenth: 90 instead of 110
+    assert told(why(ledger, "anna", 4, 5)) == (990, [("corrected", 5, -200, 20)], 810)
+    assert told(why(ledger, "ben", 4, 5)) == (1110, [("corrected", 5, 0, -20)], 1090)
+
+
+def test_given_an_adjustment_before_a_game_when_made_and_taken_back_then_a_tenth_of_it_ripples(ledger: Ledger) -> None:
+    add(ledger, event("points.adjusted", FIRST, ladder=POOL, player="anna", points="50", reason="a gift") | {"id": "x"})
+    add(ledger, event("event.voided", id="x", reason="no gift"))
+
+    made, gone = ("adjustment", 4, 50, -5), ("taken back", 5, -50, 5)
+    assert told(why(ledger, "anna", 3, 4)) == (900, [made], 945)
+    assert told(why(ledger, "anna", 3, 5)) == (900, [made, gone], 900)
+    assert told(why(ledger, "ben", 3, 4)) == (1100, [("adjustment", 4, 0, 5)], 1105)
+
+
+def test_given_a_retroactive_version_when_asked_then_its_own_part_takes_everybodys_points_as_they_were(
+    ledger: Ledger,
+) -> None:
+    add(ledger, game("late", "anna", "cleo", FIRST))
+    add(ledger, pool("2", 20))
+
+    # with 1000 and 1100 as before: 200 - 220 instead of 100 - 110; in truth she comes to the second game with 1200,
+    # and so, the other way round: 100 - 120 instead of 200 - 240
+    assert told(why(ledger, "anna", 4, 5)) == (990, [("rule change", 5, -10, -20)], 960)
+    assert told(why(ledger, "anna", 5, 5, rules=f"{POOL}@1")) == (960, [("rules", None, 20, 10)], 990)
+
+
+def test_given_a_version_that_is_taken_back_when_asked_with_it_on_the_later_side_then_it_is_unknown(
+    ledger: Ledger,
+) -> None:
+    add(ledger, pool("2", 20) | {"id": "v"})
+    add(ledger, event("event.voided", id="v", reason="too much"))
+    early, late = Coordinates(None, 4, f"{POOL}@2"), Coordinates(None, 5, f"{POOL}@2")
+
+    with ledger.reading() as connection:
+        for places in ((early, late), (late, early)):
+            with pytest.raises(UnknownLadder):
+                attribute(connection, POOL, "anna", *places)
+        found = attribute(connection, POOL, "anna", early, late._replace(rules=None))
+    assert told(found) == (800, [("taken back", 5, 100, 0)], 900)
+
+
+def test_given_a_rename_onto_the_loser_when_asked_then_it_is_the_cause_for_both_names(ledger: Ledger) -> None:
+    add(ledger, game("late", "dora", "cleo", FIRST))
+    add(ledger, event("player.renamed", player="dora", new_player="anna") | {"id": "r"})
+    add(ledger, event("event.voided", id="r", reason="they are two"))
+
+    # 1000 + 100 - 110
+    assert told(why(ledger, "anna", 4, 5)) == (900, [("rename", 5, 90, 0)], 990)
+    assert told(why(ledger, "dora", 4, 5)) == (1100, [("rename", 5, -110, 0)], 990)
+    assert told(why(ledger, "ben", 4, 5)) == (1100, [("rename", 5, 0, 10)], 1110)
+    assert told(why(ledger, "dora", 5, 6)) == (990, [("taken back", 6, 110, 0)], 1100)
+
+
+def test_given_a_rename_taken_back_that_no_game_needs_when_asked_by_the_old_id_then_the_player_leaves(
+    ledger: Ledger,
+) -> None:
+    add(ledger, event("player.registered", player="dora"))
+    add(ledger, event("player.renamed", player="dora", new_player="anna") | {"id": "r"})
+    add(ledger, event("event.voided", id="r", reason="they are two"))
+
+    assert told(why(ledger, "dora", 3, 5)) == (900, [], 900)  # the person of today
+    assert told(why(ledger, "dora", 5, 6)) == (900, [("taken back", 6, 100, 0)], None)
+
+
+def test_given_an_earlier_played_time_when_asked_then_what_was_not_played_yet_is_told_game_by_game(
+    ledger: Ledger,
+) -> None:
+    add(ledger, game("h", "anna", "ben", THIRD))
+    found = why(ledger, "anna", 4, 4, as_of=1_267_444_800_000_000)  # noon of the first day
+
+    assert told(found) == (1010, [("not played yet", 3, 100, 0), ("not played yet", 4, -110, 0)], None)
+
+
+def test_given_a_late_game_on_elo_when_asked_then_it_gave_4_and_the_winner_then_wins_less(ledger: Ledger) -> None:
+    last = add(ledger, game("e", "anna", "ben", SECOND, "catan"))
+    add(ledger, game("late", "anna", "cleo", FIRST, "catan"))
+    found = why(ledger, "anna", last, last + 1, ELO)
+
+    (cause,) = found.causes
+    less = 8 * (1 - 1 / (1 + 10 ** (-4 / 400))) - 4
+    assert (found.before, cause[:3]) == (1004, Cause("late game", last + 1, Fraction(4), Fraction(0))[:3])
+    assert float(cause.ripple) == pytest.approx(less, abs=2e-6)
+    assert -0.05 < cause.ripple < -0.04
