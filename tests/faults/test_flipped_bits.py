@@ -135,7 +135,7 @@ def check_flip(path: Path, bit: int, original: Rows, ratings: Callable[..., Any]
 def test_flipped_bits_in_event_pages_are_found_and_named(
     file: Path, ratings: Callable[..., Any], at_length: bool
 ) -> None:
-    count = 10_000 if at_length else 1_000
+    count = 10_000 if at_length else 500
     chance = random.Random(count)
     pages, content, (whole, original) = event_pages(file), file.read_bytes(), plain_rows(file)
     assert whole

@@ -102,7 +102,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) -> None:
-    kills = 2_000 if at_length else 200
+    kills = 2_000 if at_length else 120
     acknowledged, following = kill_writers(ledger_url, kills, random.Random(kills))
     stored = records(ledger_url)
     assert len(acknowledged) >= EVENTS_BETWEEN_KILLS * kills // WRITERS
@@ -134,7 +134,7 @@ def append_singly(url: str, writer: int, count: int) -> None:
 
 @pytest.mark.slow
 def test_a_tailing_reader_misses_nothing_of_eight_writers(ledger_url: str, at_length: bool) -> None:
-    writers, each = 8, 500 if at_length else 150
+    writers, each = 8, 500 if at_length else 100
     children = [fork(append_singly, ledger_url, writer, each) for writer in range(writers)]
     ledger = open_ledger(ledger_url)
     tailed: list[tuple[int, str]] = []

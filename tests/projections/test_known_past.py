@@ -1,0 +1,110 @@
+"""What was answered once is answered for ever, and in every store: `--known-at` against what was printed at that time.
+
+One random history from a seed, of the kind that `test_time_machine` compares with the naive ledger.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from histories import ticking
+from naive_ledger import Question, cell, versions_of
+from oracle import Event, Log, games
+from time_histories import LADDERS, PLAYERS, World, history, question
+from time_ledgers import enter, found_at
+
+from ledger.migrate import upgrade
+from ledger.store import head, open_ledger
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
+
+EVENTS = 500
+RULESETS = ("galactic-points", "catan-elo", "catan-monthly", "catan-annual")
+
+
+def touched(log: Log) -> list[str]:
+    """The ladders that the last event is about: those of its game, or of its adjustment, or any."""
+    event = log[-1]
+    if event["type"] == "points.adjusted":
+        return [event["data"]["ladder"]]
+    game = games(log).get(event["data"].get("game_id", ""))
+    versions = [one for ruleset_id in RULESETS for one in versions_of(log, ruleset_id)[-1:]] if game else []
+    names = {cell(version, game) for version in versions if game and game.data["game"] in version.data["scope"]["game"]}
+    return sorted(name for name in names if name) or LADDERS
+
+
+def commands(chance: Random, log: Log, several: bool) -> list[tuple[str, ...]]:
+    """Some of what can be asked when an event is recorded: about a ladder that it touches; `several`: and others."""
+    ladders = touched(log)
+    ladder, player = chance.choice(ladders), chance.choice(PLAYERS)
+    game = log[-1]["data"].get("game_id") or chance.choice([*sorted(games(log)), "g-unknown"])
+    others = ("history", player, ladder), ("explain", game, ladder)
+    if not several:
+        return [chance.choice([("standings", ladder), *others])]
+    random = chance.choice(LADDERS)
+    names = [*(ladders if len(ladders) < len(LADDERS) else [ladder]), random]
+    return [*(("standings", name) for name in dict.fromkeys(names)), *others, ("history", player, random)]
+
+
+def test_given_a_growing_ledger_when_asked_later_what_was_known_then_every_byte_is_as_it_was_printed(
+    tmp_path: Path, ratings: Callable[..., Any], at_length: bool
+) -> None:
+    """At every position something is asked; in the end the same with that position in --known-at."""
+    chance, path = Random(1), str(tmp_path / "ratings.db")
+    printed: dict[tuple[tuple[str, ...], int], Any] = {}
+    upgrade(path)
+    events = EVENTS if at_length else EVENTS // 3
+    ledger, log = open_ledger(path), history(1, events)
+    position = 0
+    for number, event in enumerate(log, 1):
+        result = enter(ledger, [event])
+        assert result.appended == 1, (event, result.rejected)
+        assert result.head is not None
+        position = result.head.position
+        if number % 25 == 0:
+            ladder = chance.choice(LADDERS)
+            ratings("publish", ladder, db=path)
+            with ledger.reading() as connection:
+                position = head(connection).position
+            published = ("standings", ladder, "--as-published")
+            printed[published, position] = ratings(*published, "--format", "json", db=path)
+        for asked in commands(chance, log[:number], at_length):
+            printed[asked, position] = ratings(*asked, "--format", "json", db=path)
+    for (asked, known_at), before in printed.items():
+        found = ratings(*asked, "--known-at", known_at, "--format", "json", db=path)
+        assert (found.exit_code, found.stdout) == (before.exit_code, before.stdout), (asked, known_at)
+    assert len({known_at for _, known_at in printed}) >= events
+    told = [result for result in printed.values() if result.exit_code == 0]
+    assert len(told) > len(printed) * 3 // 4
+
+
+def test_given_one_history_in_both_stores_when_asked_then_heads_digests_and_rows_are_equal(
+    tmp_path: Path, postgres_url: str, at_length: bool
+) -> None:
+    """SQLite and PostgreSQL get the same events in pieces of the same random sizes."""
+    chance, log = Random(2), history(2, EVENTS if at_length else 150)
+    both = str(tmp_path / "ratings.db"), postgres_url
+    for url in both:
+        upgrade(url)
+    ledgers, clocks = [open_ledger(url) for url in both], [ticking(), ticking()]
+    rest: list[Event] = log
+    while rest:
+        size = chance.randint(1, 30)
+        part, rest = rest[:size], rest[size:]
+        heads = [enter(ledger, part, now).head for ledger, now in zip(ledgers, clocks, strict=True)]
+        assert heads[0] == heads[1]
+        known_at = len(log) - len(rest)
+        assert heads[0] is not None
+        assert heads[0].position == known_at
+        world = World(chance, log)
+        asked = [question(world, known_at) for _ in range(4)]
+        asked += [Question(ladder, known_at) for ladder in dict.fromkeys(LADDERS)]
+        ours, theirs = (found_at(ledger, asked) for ledger in ledgers)
+        assert ours == theirs
+        assert [one and one.digest for one in ours] == [one and one.digest for one in theirs]
+    # and what was known in between, seen from the end
+    for _ in range(40 if at_length else 10):
+        asked = [question(World(chance, log), chance.randint(1, len(log)))]
+        assert found_at(ledgers[0], asked) == found_at(ledgers[1], asked)
