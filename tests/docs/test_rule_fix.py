@@ -1,0 +1,108 @@
+"""docs/rule-fix.md: a real club's rule fix, from doubt to minutes; skipped where the club's games are absent."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_blocks import masked, refreshed
+from make_docs import CLUB_GAMES, ROOT, RULE_FIX, write_club_games
+
+LADDER = "club-catan-elo/all"
+TEXTBOOK = ROOT / "examples" / "club-catan-elo-2.toml"
+YEARS = range(2017, 2025)
+
+pytestmark = pytest.mark.skipif(
+    not CLUB_GAMES.exists(), reason="the club's games (shared/data/catan-league) are absent"
+)
+
+Read = Callable[..., Any]
+
+
+def test_the_page_is_executed_and_shows_what_its_commands_print(tmp_path: Path) -> None:
+    write_club_games(tmp_path)
+    assert masked(refreshed(RULE_FIX, tmp_path, ROOT)) == masked(RULE_FIX.read_text(encoding="utf-8")), "make docs"
+
+
+@pytest.fixture
+def club(ratings: Callable[..., Any], store: str, tmp_path: Path) -> str:
+    """A ledger with the club's games under the sequential rule and its yearly tables, published."""
+    write_club_games(tmp_path)
+    assert ratings("init", db=store).exit_code == 0
+    assert ratings("import", tmp_path / "club.csv", "--zone", "UTC", db=store).exit_code == 0
+    for year in YEARS:
+        assert ratings("publish", LADDER, "--as-of", f"{year}-12-31", db=store).exit_code == 0
+    return store
+
+
+@pytest.fixture
+def read(ratings: Callable[..., Any], club: str) -> Read:
+    """What a command prints as JSON."""
+
+    def run(*arguments: object) -> Any:
+        result = ratings(*arguments, "--format", "json", db=club)
+        assert (result.exit_code, result.stderr) == (0, ""), result
+        return json.loads(result.stdout)
+
+    return run
+
+
+def changes(rows: list[dict[str, Any]]) -> dict[str, tuple[str, str, str]]:
+    """Points before, change and after by player."""
+    return {row["player"]: (row["before"], row["change"], row["after"]) for row in rows}
+
+
+def published(read: Read) -> list[Any]:
+    """The yearly tables as published, without what tells of their recording."""
+    found = [read("standings", LADDER, "--as-published", "--as-of", f"{year}-12-31") for year in YEARS]
+    return [{name: value for name, value in one.items() if name != "published"} for one in found]
+
+
+def test_whatif_the_dry_run_the_publication_diff_and_the_causes_agree_and_the_tables_stay(
+    read: Read, club: str, ratings: Callable[..., Any]
+) -> None:
+    """Given the published tables, when the textbook rule is published for all games, then every command tells the same
+    changes, exactly, and the published tables stay as published."""
+    tables = published(read)
+    assert tables == [read("standings", LADDER, "--as-of", f"{year}-12-31") | {"known_at": table["known_at"]}
+                      for year, table in zip(YEARS, tables, strict=True)]  # fmt: skip
+    before = int(read("status")["head"].partition(":")[0])
+    (variant,) = read("whatif", TEXTBOOK)["variants"]
+    announced = {ladder["ladder"]: changes(ladder["changes"]) for ladder in variant["ladders"]}
+    tried = read("rules", "publish", TEXTBOOK, "--dry-run")
+    assert read("status")["head"].partition(":")[0] == str(before)
+
+    done = read("rules", "publish", TEXTBOOK)
+
+    assert len(announced[LADDER]) == 17
+    for told in (tried, done):
+        assert {name: changes([c for c in told["changes"] if c["ladder"] == name]) for name in announced} == announced
+    assert tried["published"] == done["published"] == variant["published"]
+    assert [one["as_of"][:4] for one in done["published"]] == [str(year) for year in YEARS]
+    for ladder in read("diff", before, "now")["ladders"]:
+        assert changes(ladder["rows"]) == announced[ladder["ladder"]]
+    for player, (old, change, new) in announced[LADDER].items():
+        found = read("explain", "--change", LADDER, player, "--from", before, "--to", "now")
+        assert (found["from"]["points"], found["change"], found["to"]["points"]) == (old, change, new)
+        assert [(cause["cause"], cause["amount"]) for cause in found["causes"]] == [("rule change", change)]
+    assert published(read) == tables
+    assert ratings("verify", db=club) == (0, "", "")
+
+
+def test_the_difference_to_every_published_table_is_what_the_causes_of_its_players_sum_to(read: Read) -> None:
+    """Given the fix, when each table is compared with the same time today, then causes sum to every difference."""
+    read("rules", "publish", TEXTBOOK)
+    ladders = read("diff", "published", "now", LADDER)["ladders"]
+    assert len(ladders) == len(YEARS)
+    for year, ladder in zip(YEARS, ladders, strict=True):
+        assert ladder["a"]["as_of"] == ladder["b"]["as_of"] == f"{year}-12-31T23:59:59.999999Z"
+        for row in ladder["rows"][:3]:
+            at = f"published,as-of={year}-12-31"
+            found = read("explain", "--change", LADDER, row["player"], "--from", at, "--to", "now")
+            assert sum(Fraction(cause["amount"]) for cause in found["causes"]) == Fraction(row["change"])
+            assert all(
+                Fraction(cause["own"]) + Fraction(cause["ripple"]) == Fraction(cause["amount"])
+                for cause in found["causes"]
+            )
