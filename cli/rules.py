@@ -19,7 +19,24 @@ from ledger.importing import Imported, import_items
 from ledger.sources import Item
 from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
-from projections.rulesets import SHIPPED_AT, Problem, in_force, newest, parse_toml, read_ruleset, read_toml, shipped
+from projections.rulesets import (
+    SHIPPED_AT,
+    Problem,
+    bind,
+    in_force,
+    newest,
+    parse_toml,
+    read_ruleset,
+    read_toml,
+    shipped,
+)
+
+# what becomes of points and ranks where versions follow each other, by the kind of list
+BY_LAST_GAME = "A list is ranked by the version that scored its last counted game."
+RANKED = {
+    "points": "Running points carry over from one version to the next.",
+    "annual": "The list of a year is ranked by the version in force at its end.",
+}
 
 
 @click.group()
@@ -158,7 +175,8 @@ def _print_timeline(ruleset: Ruleset, stretches: list[dict[str, Any]], never: li
     render.print_table(header, rows, right=("position",))
     for line in never:
         render.hanging(f"Version {line['version']} is never in force: {line['why']}.", 2)
-    click.echo("Running points carry over from one version to the next.")
+    version, _ = bind(ruleset)
+    render.hanging(RANKED.get(version.rule.ranking, BY_LAST_GAME) if version else "It does not run here.", 2)
 
 
 def _assumption(ruleset: Ruleset, key: str) -> str:

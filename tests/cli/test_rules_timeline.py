@@ -89,6 +89,21 @@ def test_given_versions_when_shown_to_people_then_the_timeline_is_a_table_and_sa
     ]
 
 
+@pytest.mark.parametrize(
+    ("ruleset_id", "told"),
+    [
+        ("catan-elo", "Running points carry over"), ("catan-monthly", "its last counted game"),
+        ("youplay-league", "its last counted game"), ("catan-annual", "the version in force at its end"),
+    ],
+)  # fmt: skip
+def test_given_a_kind_of_list_when_shown_then_it_is_told_what_becomes_of_points_and_ranks(
+    ruleset_id: str, told: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    name = str(tmp_path / "shipped.db")
+    assert ratings("init", db=name).exit_code == 0
+    assert told in ratings("rules", "show", ruleset_id, db=name).stdout.splitlines()[-1]
+
+
 def test_given_a_position_when_shown_as_known_there_then_later_versions_are_not_there(
     db: str, ratings: Ratings
 ) -> None:
