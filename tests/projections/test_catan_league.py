@@ -21,8 +21,7 @@ LADDERS = {
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent")
 
 
-@pytest.fixture
-def club(ratings, store, tmp_path):
+def club_ledger(ratings, store, tmp_path):
     """A ledger with the club's games, converted by the script in examples."""
     convert = runpy.run_path(str(ROOT / "examples" / "convert_catan_league.py"))["convert"]
     out = io.StringIO()
@@ -32,6 +31,19 @@ def club(ratings, store, tmp_path):
     assert ratings("init", db=store).exit_code == 0
     assert ratings("import", tmp_path / "club.csv", "--zone", "UTC", db=store).exit_code == 0
     return store
+
+
+@pytest.fixture(scope="module")
+def club(ratings, tmp_path_factory):
+    """The club's ledger, which is only read."""
+    folder = tmp_path_factory.mktemp("club")
+    return club_ledger(ratings, f"sqlite:///{folder / 'ratings.db'}", folder)
+
+
+@pytest.fixture
+def own_club(ratings, store, tmp_path):
+    """A ledger of the club on each store, to be changed."""
+    return club_ledger(ratings, store, tmp_path)
 
 
 def published() -> list[dict[str, str]]:
@@ -62,24 +74,24 @@ def test_the_averages_of_the_published_table_come_out_of_history(ratings, club):
         assert abs(sum(after) / len(after) - int(row["average_rating"])) <= Fraction("0.5"), row
 
 
-def test_the_textbook_rule_published_later_differs_by_up_to_4_3_points(ratings, club):
+def test_the_textbook_rule_published_later_differs_by_up_to_4_3_points(ratings, own_club):
     """Given the club's table, when the textbook version is published, then history changes and the old one stays."""
-    before = ratings_of(ratings, club, "club-catan-elo/all")
-    head = json.loads(ratings("status", "--format", "json", db=club).stdout)["position"]
-    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=club).exit_code == 0
+    before = ratings_of(ratings, own_club, "club-catan-elo/all")
+    head = json.loads(ratings("status", "--format", "json", db=own_club).stdout)["position"]
+    assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=own_club).exit_code == 0
     differences = []
     for row in published():
-        points, _ = ratings_of(ratings, club, LADDERS[row["list"]])[row["player"]]
+        points, _ = ratings_of(ratings, own_club, LADDERS[row["list"]])[row["player"]]
         differences.append(abs(points - int(row["current_rating"])))
     assert round(max(differences), 1) == Fraction("4.3")
     assert sum(difference > Fraction("0.5") for difference in differences) == 44
-    told = ratings("standings", "club-catan-elo/all", "--format", "json", "--known-at", head, db=club)
+    told = ratings("standings", "club-catan-elo/all", "--format", "json", "--known-at", head, db=own_club)
     rows = json.loads(told.stdout)["rows"]
     assert {row["player"]: (Fraction(row["points"]), row["games"]) for row in rows} == before
-    one = ratings("standings", "club-catan-elo/all", "--format", "json", "--rules", "club-catan-elo@1", db=club)
+    one = ratings("standings", "club-catan-elo/all", "--format", "json", "--rules", "club-catan-elo@1", db=own_club)
     assert json.loads(one.stdout)["rows"] == json.loads(told.stdout)["rows"]
 
 
-def test_stored_standings_of_the_club_are_what_replay_says(ratings, club):
-    assert ratings("rebuild", db=club).exit_code == 0
-    assert ratings("verify", db=club) == (0, "", "")
+def test_stored_standings_of_the_club_are_what_replay_says(ratings, own_club):
+    assert ratings("rebuild", db=own_club).exit_code == 0
+    assert ratings("verify", db=own_club) == (0, "", "")

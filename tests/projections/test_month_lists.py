@@ -20,7 +20,7 @@ from projections.standings import Ladders
 
 # of twelve months each; in two halves, 168 of them have 2,016 months
 YEARS_LONG = 84
-YEARS_SHORT = 30
+YEARS_SHORT = 20
 WANTED = {
     *(f"{size} seats" for size in range(2, 7)), "tie", "dense places", "scores alone", "low scores",
     "seat that changed hands", "nobody of a game counts", "leaver without substitute", "unrated or aborted",
