@@ -248,9 +248,7 @@ def _print_variants(found: list[Variant]) -> None:
     header = ("set", "players", "ranks", "up", "down", "log loss", "Brier", "accuracy")
     for name in ladders[:DETAILED]:
         before = found[0].quality.get(name, (None, None))[0]
-        rows: list[list[render.Cell]] = [
-            ["as it is", 0, 0, "", "", *(_measures(before) if before and before.pairs else [""] * 3)]
-        ]
+        rows: list[list[render.Cell]] = [["as it is", 0, 0, "", "", *_measures(before)]]
         rows += [_compared(variant, name) for variant in found]
         for index in (header.index("up"), header.index("down")):
             # flush right with as many places as the longest needs

@@ -204,3 +204,12 @@ def small_ledger(ratings: Ratings, path: Path) -> str:
         game("g-2", "ben", "anna", at=NEXT_DAY),
     )  # fmt: skip
     return name
+
+
+def three_games(ratings: Ratings, path: Path) -> str:
+    """Two rulesets, and at the positions 3 to 5 three games on three days, the last of the other ruleset."""
+    name = new_ledger(ratings, path)
+    take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
+    take_in(ratings, name, catan("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
+    take_in(ratings, name, game("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
+    return name

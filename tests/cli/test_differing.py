@@ -14,12 +14,11 @@ from correction_helpers import (
     Ratings,
     catan,
     event,
-    game,
     head,
-    new_ledger,
     position,
     read,
     take_in,
+    three_games,
 )
 
 UNDER = "under catan-elo@2009-01"
@@ -28,10 +27,7 @@ UNDER = "under catan-elo@2009-01"
 @pytest.fixture
 def db(tmp_path: Path, ratings: Ratings) -> str:
     """Two rulesets, three games at positions 3 to 5 on three days, and a rename at 6."""
-    name = new_ledger(ratings, tmp_path / "ratings.db")
-    take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
-    take_in(ratings, name, catan("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
-    take_in(ratings, name, game("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
+    name = three_games(ratings, tmp_path / "ratings.db")
     take_in(ratings, name, event("player.renamed", player="ben", new_player="benno"))
     return name
 

@@ -12,11 +12,11 @@ from correction_helpers import (
     SHIPPED,
     Ratings,
     catan,
-    game,
     head,
     new_ledger,
     read,
     take_in,
+    three_games,
 )
 
 Rules = Callable[..., Path]
@@ -26,11 +26,7 @@ NAME = "catan-elo@new"
 @pytest.fixture
 def db(tmp_path: Path, ratings: Ratings) -> str:
     """Two rulesets and three games, the last of the other ruleset."""
-    name = new_ledger(ratings, tmp_path / "ratings.db")
-    take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))
-    take_in(ratings, name, catan("c-2", "cleo", "dora", at="2010-03-06T12:00:00Z"))
-    take_in(ratings, name, game("g-1", "anna", "ben", at="2010-03-07T12:00:00Z"))
-    return name
+    return three_games(ratings, tmp_path / "ratings.db")
 
 
 @pytest.fixture

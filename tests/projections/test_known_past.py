@@ -15,8 +15,12 @@ from oracle import Event, Log, games
 from time_histories import LADDERS, PLAYERS, World, history, question
 from time_ledgers import enter, found_at
 
+from ledger.canonical import microseconds
 from ledger.migrate import upgrade
 from ledger.store import head, open_ledger
+from projections.decoding import decode
+from projections.replay import replay
+from projections.standings import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -108,3 +112,25 @@ def test_given_one_history_in_both_stores_when_asked_then_heads_digests_and_rows
     for _ in range(40 if at_length else 10):
         asked = [question(World(chance, log), chance.randint(1, len(log)))]
         assert found_at(ledgers[0], asked) == found_at(ledgers[1], asked)
+
+
+def test_given_a_replay_to_the_end_when_cut_at_any_time_then_its_rows_are_those_of_a_replay_up_to_then(
+    tmp_path: Path, at_length: bool
+) -> None:
+    """Published lists of many days are worked out from one replay."""
+    compared = 0
+    for seed in range(100 if at_length else 8):
+        chance, path = Random(seed), str(tmp_path / f"{seed}.db")
+        upgrade(path)
+        ledger, log = open_ledger(path), history(seed, 80)
+        enter(ledger, log)
+        with ledger.reading() as connection:
+            facts = decode(connection)
+        for ladder in (name for name in dict.fromkeys(LADDERS) if name.partition("/")[0] in facts.rulesets):
+            upto = question(World(chance, log), len(log)).upto
+            as_of = None if upto is None else microseconds(upto)
+            stream = Ladders(facts).stream(ladder)
+            then = Ladders(facts, as_of).standings(ladder)
+            assert Ladders(facts).rows_at(stream, replay(stream)[0], as_of) == (then.ruleset, then.rows)
+            compared += bool(then.rows and as_of is not None)
+    assert compared > 10
