@@ -3,28 +3,45 @@
 Appends are serialised by the store's own lock, taken before the head is read; a batch is one transaction.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from ledger.canonical import format_instant, parse_object
 from ledger.clock import Clock
 from ledger.errors import ClockBehind, NotEmpty
 from ledger.events import Draft, Ruleset, meaning
 from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
-from ledger.records import Row, build, chain_hash, leaf_hash
+from ledger.records import Row, build, chain_hash, leaf_hash, says_the_same, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import events
-from ledger.store import LOOKUP_SIZE, Head, Ledger, Log, head, pairs
+from ledger.store import LOOKUP_SIZE, Head, Ledger, Log, dialect_of, head, pairs
 from ledger.upcasting import upcast
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
+INSERT_SIZE = 1_000
+COLLECT_OBJECTS = 100_000
 
+# drafts that the log does not have, with their indices among those that were given
+Fresh = Sequence[tuple[int, Draft]]
 
 # what speaks against drafts under the lock, given the head before them: (index, refusal) of each
-Recheck = Callable[[Connection, Head, Sequence[tuple[int, Draft]]], list[tuple[int, Rejection]]]
+Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
+
+
+@contextmanager
+def rarely_collecting() -> Iterator[None]:
+    """Let the collector of cycles seldom run: of the very many objects that an import makes, none is in a cycle."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], COLLECT_OBJECTS), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class Appended(NamedTuple):
@@ -45,13 +62,14 @@ def lookup(
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
+    among = dialect_of(connection).among
     for start in range(0, len(drafts), LOOKUP_SIZE):
         part = drafts[start : start + LOOKUP_SIZE]
-        ids = events.c.event_id.in_([draft.event_id for draft in part])
+        ids = among(events.c.event_id, [draft.event_id for draft in part])
         by_id.update(pairs(connection, select(events.c.event_id, events.c.record).where(ids)))
         if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
             # by subject alone: given the type too, SQLite would walk through all games by the index on types
-            about = select(events.c.subject, events.c.event_id, events.c.type).where(events.c.subject.in_(subjects))
+            about = select(events.c.subject, events.c.event_id, events.c.type).where(among(events.c.subject, subjects))
             for row in connection.execute(about):
                 if row.type == "game.recorded":
                     game_subjects[row.subject] = row.event_id
@@ -121,6 +139,8 @@ def game_exists(draft: Draft, event_id: str) -> Rejection:
 
 def same_content(record: str, draft: Draft) -> bool:
     """Whether a record says what the draft says, defaults filled in."""
+    if says_the_same(record, draft):
+        return True
     event = parse_object(record.encode())
     if event["type"] != draft.type or event["occurred_at"] != format_instant(draft.occurred_at):
         return False
@@ -150,41 +170,56 @@ def append(
     clock: Clock,
     ignore_clock: bool = False,
     recheck: Recheck = lambda connection, before, fresh: [],
+    absent_at: int | None = None,
 ) -> Appended:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
 
-    The ids and games of `drafts` are distinct. `recheck` is asked under the lock. Raises `ClockBehind`,
+    The ids and games of `drafts` are distinct. `recheck` is asked under the lock. With the log's head still at
+    `absent_at`, where `lookup` did not find them, they are not looked up again. Raises `ClockBehind`,
     `StoreUnavailable`.
     """
-    with ledger.writing() as connection:
+    with rarely_collecting(), ledger.writing() as connection:
         ledger.dialect.lock_appends(connection)
         before = head(connection)
-        known = lookup(connection, drafts)
+        known = {} if before.position == absent_at else lookup(connection, drafts)
         refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
         fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
-        rows: list[Row] = []
+        after = before
         if fresh and not refused:
             refused = recheck(connection, before, fresh)
         if fresh and not refused:
             recorded_at = next_recorded_at(before, clock, ignore_clock)
-            batch = Batch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
-            chain = before.chain_hash
-            for position, (index, draft) in enumerate(fresh, before.position + 1):
-                try:
-                    supersedes = None if batch is None else _superseded(Both(Log(connection), batch), draft)
-                    row = _row(draft, position, recorded_at, draft.by or by, supersedes, chain)
-                except Refused as problem:
-                    refused.append((index, problem.rejection()))
-                    continue
-                rows.append(row)
-                chain = row.chain_hash
-                if batch is not None:
-                    batch.add(draft, supersedes)
+            supersedes, refused = _superseding(Log(connection), fresh, before.position + 1, recorded_at, by)
         if refused:
             return Appended(0, len(known) - len(refused), refused, before)
-        insert_rows(connection, rows)
-    after = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at) if rows else before
-    return Appended(len(rows), len(known), [], after)
+        if fresh:
+            rows = _rows(fresh, before, recorded_at, by, supersedes)
+            while part := list(islice(rows, INSERT_SIZE)):
+                insert_rows(connection, part)
+                after = Head(part[-1].position, part[-1].chain_hash, recorded_at)
+    return Appended(len(fresh), len(known), [], after)
+
+
+def _superseding(
+    log: Log, fresh: Fresh, position: int, recorded_at: int, by: str
+) -> tuple[dict[int, str], list[tuple[int, Rejection]]]:
+    """What drafts at a position and behind it supersede now, by index; and which of them cannot be appended."""
+    found: dict[int, str] = {}
+    refused: list[tuple[int, Rejection]] = []
+    batch = Batch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
+    for place, (index, draft) in enumerate(fresh, position):
+        try:
+            supersedes = None if batch is None else _superseded(Both(log, batch), draft)
+            if supersedes is not None or not surely_fits(draft, by):
+                build(draft, place, recorded_at, draft.by or by, supersedes)
+        except Refused as problem:
+            refused.append((index, problem.rejection()))
+            continue
+        if supersedes is not None:
+            found[index] = supersedes
+        if batch is not None:
+            batch.add(draft, supersedes)
+    return found, refused
 
 
 def _superseded(events: Events, draft: Draft) -> str | None:
@@ -193,19 +228,24 @@ def _superseded(events: Events, draft: Draft) -> str | None:
     return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
 
 
-def _row(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None, before: bytes) -> Row:
-    record = build(draft, position, recorded_at, by, supersedes)
-    leaf = leaf_hash(record)
-    return Row(
-        position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, recorded_at, by,
-        supersedes, record, leaf, chain_hash(before, leaf),
-    )  # fmt: skip
+def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]) -> Iterator[Row]:
+    """The rows of drafts that continue the log."""
+    chain = before.chain_hash
+    for position, (index, draft) in enumerate(fresh, before.position + 1):
+        recorded_by, superseding = draft.by or by, supersedes.get(index)
+        record = build(draft, position, recorded_at, recorded_by, superseding)
+        leaf = leaf_hash(record)
+        chain = chain_hash(chain, leaf)
+        yield Row(
+            position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, recorded_at,
+            recorded_by, superseding, record, leaf, chain,
+        )  # fmt: skip
 
 
 def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
     """Rows that continue the log, as they are; the append lock is held."""
-    if values := [row._asdict() for row in rows]:
-        connection.execute(insert(events), values)
+    if values := list(rows):
+        dialect_of(connection).insert(connection, events.name, Row._fields, values)
 
 
 def require_empty(ledger: Ledger) -> Head:

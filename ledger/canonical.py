@@ -11,7 +11,10 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, NoReturn
+
+from pydantic_core import to_json
 
 from ledger.rejections import Refused, shown
 
@@ -32,6 +35,14 @@ def dump(value: Any) -> str:
     Within these types (no floats, no other keys) the standard encoder with sorted keys is RFC 8785.
     """
     return _dump(value)
+
+
+def dump_in_order(value: Any) -> str:
+    """Canonical JSON of the same, several times as fast, if the members of all objects are in canonical order already.
+
+    Strings are escaped as RFC 8785 has it by this encoder, too.
+    """
+    return to_json(value).decode()
 
 
 def _integer(digits: str) -> int:
@@ -129,12 +140,18 @@ def parse_instant(text: object) -> int:
     """An RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, naive-time)."""
     if not isinstance(text, str):
         raise Refused("wrong-type", f"a time is a string, not {shown(text)}")
+    return _instant(text)
+
+
+@lru_cache(maxsize=1_024)
+def _instant(text: str) -> int:
     value, aware = parse_local(text)
     if not aware:
         raise Refused("naive-time", f"{shown(text)} has no offset; write Z or +01:00 after it")
     return microseconds(value)
 
 
+@lru_cache(maxsize=1_024)
 def format_instant(since: int) -> str:
     """The record's form of an instant: UTC, six fractional digits, `Z`."""
     moment = EPOCH + timedelta(microseconds=since)

@@ -50,3 +50,15 @@ class AlreadyRunning(LedgerError):
     """Another rebuild holds the lock (exit code 1)."""
 
     exit_code = 1
+
+
+class NoEarlierGeneration(LedgerError):
+    """There is no stored generation to go back to (exit code 1)."""
+
+    exit_code = 1
+
+
+class WorkerLost(LedgerError):
+    """A process that computed a part of a rebuild is gone, perhaps for want of memory (exit code 3)."""
+
+    exit_code = 3

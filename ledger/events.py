@@ -11,18 +11,20 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
-from ledger.canonical import dump, format_instant, parse_instant
+from ledger.canonical import dump, dump_in_order, format_instant, parse_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.games import Status
 from ledger.kinds import KINDS
 from ledger.list_events import ListPublished, ListRows
 from ledger.members import DecimalString, EventId, GameId, Label, LadderName, Members, PlayerId, Slug, Text, refuse
+from ledger.plain import normalised
 from ledger.rejections import CODES, Refused, shown
 from ledger.upcasting import upcast
 from ledger.zones import zone
 
 EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
 LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
+KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
 
 
 class PlayerRegistered(Members):
@@ -244,7 +246,7 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that
     the ledger itself sets (`position`, `recorded_at` ...) are allowed, as an export carries them, and ignored.
     """
-    if unknown := sorted(event.keys() - EVENT_MEMBERS - LOG_MEMBERS):
+    if unknown := sorted(event.keys() - KNOWN_MEMBERS):
         raise Refused("unknown-member", f"{shown(unknown[0])} is not a member of an event ({_listed(EVENT_MEMBERS)})")
     for member in ("type", "occurred_at", "data"):
         if member not in event:
@@ -259,11 +261,12 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     data = read_data(type_name, upcast(type_name, event.get("schema_version", current), current, data))
     event_id = read_id(event["id"]) if "id" in event else default_id(type_name, occurred_at, data)
     by = read_by(event["by"]) if "by" in event else None
-    return Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, dump(data), by), data
+    text = dump_in_order(data) if type_name == "game.recorded" else dump(data)
+    return Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, text, by), data
 
 
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-    """The normalised data of an event of this type. Raises `Refused`."""
+    """The normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
     if type_name == "game.recorded":
         return _read_game(data)
     read = _validated(TYPES[type_name].model, data).model_dump(exclude_unset=True, exclude_none=True)
@@ -285,9 +288,9 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     if kind is None:
         raise Refused("unknown-kind", f"{shown(name)} is not a kind of game ({_listed(KINDS)})")
     try:
-        game = _validated(kind.model, data).model_dump(exclude_unset=True, exclude_none=True)
-    except Refused as problem:
-        raise _of_another_kind(problem, str(name)) from None
+        game = normalised(kind.model, data)
+    except ValidationError as error:
+        raise _of_another_kind(_refused(error), str(name)) from None
     kind.check(game)
     return game
 

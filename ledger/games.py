@@ -51,6 +51,8 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
     for participant in participants:
         if by_player.setdefault(participant["player"], participant) is not participant:
             raise Refused("player-twice", f"{shown(participant['player'])} takes part twice")
+    if len(participants) > 1 and not any("status" in p or "replaces" in p for p in participants):
+        return
     replaced: set[str] = set()
     for participant in participants:
         name, leaver_name = participant["player"], participant.get("replaces")
@@ -89,9 +91,8 @@ def seats_of(game: Mapping[str, Any]) -> int:
 def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     """Something of the participants by seat, the substitute's where there is one; a seat is named by who sat first."""
     values = {p["player"]: value(p) for p in game["participants"]}
-    for substitute in game["participants"]:
-        if "replaces" in substitute:
-            values[substitute["replaces"]] = values.pop(substitute["player"])
+    for substitute in [p for p in game["participants"] if "replaces" in p]:
+        values[substitute["replaces"]] = values.pop(substitute["player"])
     return values
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.appending import append, game_exists, lookup, next_recorded_at, same_content
+from ledger.appending import append, game_exists, lookup, next_recorded_at, rarely_collecting, same_content
 from ledger.clock import Clock
 from ledger.events import Draft, read_event
 from ledger.judging import Judge, Ladders, NoLadders
-from ledger.records import build
+from ledger.records import build, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import Item
 from ledger.spool import Spool, Waiting
 from ledger.store import Head, Ledger, head
 
 CHUNK_EVENTS = 50_000
-BATCH_EVENTS = 400
+BATCH_EVENTS = 1_000
 REJECTIONS_MAX = 10_000
 
 # gets every refusal with the input that it is about
@@ -77,7 +77,7 @@ def import_items(
     Raises `ClockBehind`, `StoreUnavailable`.
     """
     result = Imported()
-    with closing(Spool()) as spool:
+    with rarely_collecting(), closing(Spool()) as spool:
         with ledger.reading() as connection:
             result.head = head(connection)
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)
@@ -95,10 +95,17 @@ def import_items(
         checked(waiting.draft for chunk in spool.chunks(CHUNK_EVENTS) for waiting in chunk)
         if dry_run:
             return result
+        # where the log was when the drafts were looked up, as long as nobody else appends
+        absent_at: int | None = judge.seen
         for chunk in spool.chunks(CHUNK_EVENTS):
-            rest = list(chunk)
-            done = append(ledger, _drafts(rest), by=by, clock=clock, ignore_clock=ignore_clock, recheck=judge.recheck)
-            while done.refused:
+            rest = chunk
+            while True:
+                done = append(
+                    ledger, [waiting.draft for waiting in rest], by=by, clock=clock, ignore_clock=ignore_clock,
+                    recheck=judge.recheck, absent_at=absent_at,
+                )  # fmt: skip
+                if not done.refused:
+                    break
                 # somebody else recorded something since it was checked
                 for index, rejection in done.refused:
                     _note(intake, rejection, rest[index].file, rest[index].line, rest[index].rows)
@@ -106,19 +113,13 @@ def import_items(
                     return result
                 taken = {index for index, _ in done.refused}
                 rest = [waiting for index, waiting in enumerate(rest) if index not in taken]
-                done = append(
-                    ledger, _drafts(rest), by=by, clock=clock, ignore_clock=ignore_clock, recheck=judge.recheck
-                )
+            absent_at = done.head.position if absent_at == done.head.position - done.appended else None
             judge.seen = done.head.position
             result.appended += done.appended
             result.existing += done.existing
             result.head = done.head
             progress(result.appended)
     return result
-
-
-def _drafts(chunk: Iterable[Waiting]) -> list[Draft]:
-    return [waiting.draft for waiting in chunk]
 
 
 def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[Item | Rejection]]:
@@ -131,6 +132,7 @@ def _validate(intake: _Intake, batch: list[Item | Rejection]) -> None:
     read = [item if isinstance(item, Rejection) else (item, _read(item)) for item in batch]
     drafts = [entry[1][0] for entry in read if isinstance(entry, tuple) and isinstance(entry[1], tuple)]
     known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
+    intake.spool.look_ahead(drafts)
     for entry in read:
         if isinstance(entry, Rejection):
             _note(intake, entry, entry.file, entry.line, None)
@@ -170,7 +172,8 @@ def _take(
         return _against_waiting(intake, item, draft, waiting)
     place = (intake.position + intake.spool.count + 1, intake.recorded_at, draft.by or intake.by)
     try:
-        build(draft, *place)
+        if not surely_fits(draft, intake.by):
+            build(draft, *place)
         if (supersedes := intake.judge.judge(draft, data)) is not None:
             draft = draft._replace(supersedes=supersedes)
             build(draft, *place, supersedes)

@@ -92,7 +92,11 @@ class ListPublished(Members):
 
 def digest_of(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """SHA-256 over canonical JSON of a ruleset's name and rows: equal on every machine, store and path."""
-    content = dump({"ruleset": ruleset, "rows": list(rows)})
+    return digest_of_text(dump({"ruleset": ruleset, "rows": list(rows)}))
+
+
+def digest_of_text(content: str) -> str:
+    """The digest of a ruleset and rows that are canonical JSON already."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 

@@ -8,14 +8,15 @@ import unicodedata
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from ledger.plain import Plain
 from ledger.rejections import shown
 
 # characters that reorder the text around them (Unicode's Bidi_Control)
 _BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.ASCII)
+_SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 _DECIMAL = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
@@ -54,7 +55,7 @@ def _refuse_surrogates(text: str) -> None:
 
 
 def _slug(text: str) -> str:
-    if len(text) > 64 or not _SLUG.fullmatch(text):
+    if len(text) > 64 or not re.fullmatch(_SLUG, text, re.ASCII):
         raise refuse(
             "bad-slug", f"{shown(text)} is not a name like blue-max: lower-case letters, digits, single hyphens"
         )
@@ -92,14 +93,20 @@ def _extra_key(text: str) -> str:
     return text
 
 
-PlayerId = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/="))]
-Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/"))]
+def _ascii(limit: int, inside: str) -> Plain:
+    """Ids of printable ASCII out of a class of characters, with no space at either end."""
+    pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
+    return Plain(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
+
+
+PlayerId = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/=")), _ascii(64, "!-.0-<>-~")]
+Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), _ascii(64, "!-.0-~")]
 # an event's id has at most 128 characters, and a game's is "game:" and this
-GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, ""))]
+GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
 LadderName = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
-Slug = Annotated[str, AfterValidator(_slug)]
+Slug = Annotated[str, AfterValidator(_slug), Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)])]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
-Score = Annotated[int | str, BeforeValidator(_score)]
+Score = Annotated[int | str, BeforeValidator(_score), Plain(int)]
 Text = Annotated[str, AfterValidator(_text)]
 Extra = dict[Annotated[str, AfterValidator(_extra_key)], str]

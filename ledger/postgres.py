@@ -1,6 +1,9 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
-from sqlalchemy import URL, Connection, Engine, create_engine
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, URL, ColumnElement, Connection, Engine, Text, any_, create_engine, literal
 from sqlalchemy.exc import NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
@@ -9,6 +12,10 @@ from ledger.guards import POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRI
 from ledger.settings import Setting, busy_seconds
 
 WANTED = {"server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+
+# the records of some positions as one value; the newline is no character of a record
+JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') FROM events
+WHERE position > {after} AND position <= {until}"""
 
 
 def engine(url: URL, create: bool = False) -> Engine:
@@ -31,6 +38,17 @@ def lock_appends(connection: Connection) -> None:
     if unsafe:
         named = ", ".join(f"{setting.name} = {setting.value}" for setting in unsafe)
         raise StoreUnavailable(f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor")
+
+
+def insert(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert many rows; each gives the values of these columns as the driver takes them."""
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
+    connection.exec_driver_sql(statement, list(rows))
+
+
+def among(column: ColumnElement[str], texts: Sequence[str]) -> ColumnElement[bool]:
+    """The condition that a column holds one of these texts; one parameter, however many there are."""
+    return column == any_(literal(list(texts), ARRAY(Text)))
 
 
 def settings(connection: Connection) -> list[Setting]:

@@ -5,6 +5,7 @@ be appended without reading the files again.
 """
 
 import json
+import marshal
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from ledger.records import Row
 from ledger.store import known_event
 
 _COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by, supersedes"
+_UNWRITTEN_MAX = 5_000
 # games are found by their ids, which saves an index of all of them
 _FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type LIKE 'league.%' OR type LIKE 'list.%')"
 
@@ -37,7 +39,17 @@ class _Temporary(sqlite3.Connection):
         try:
             return super().execute(*arguments)
         except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR") from error
+            raise _no_room(error) from error
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().executemany(*arguments)
+        except sqlite3.OperationalError as error:
+            raise _no_room(error) from error
+
+
+def _no_room(error: sqlite3.OperationalError) -> StoreUnavailable:
+    return StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR")
 
 
 def _temporary(script: str) -> _Temporary:
@@ -48,7 +60,10 @@ def _temporary(script: str) -> _Temporary:
 
 
 class Spool:
-    """Drafts in order, found again by id or by game."""
+    """Drafts in order, found again by id or by game.
+
+    They are written many at a time, before the first question that needs them in the database.
+    """
 
     def __init__(self) -> None:
         self._database = _temporary(
@@ -60,6 +75,10 @@ class Spool:
             "CREATE INDEX waiting_successor ON waiting (supersedes) WHERE supersedes IS NOT NULL;"
         )
         self.count = 0
+        self._unwritten: list[tuple[Any, ...]] = []
+        # ids and games: of the unwritten drafts, and those that nothing in the database has
+        self._unwritten_names: set[str] = set()
+        self._unused_names: set[str] = set()
 
     def close(self) -> None:
         """Let the system forget it."""
@@ -67,11 +86,21 @@ class Spool:
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
-        self._database.execute(
-            f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (*draft, file, line, None if rows is None else json.dumps(rows)),
-        )
+        self._unwritten.append((*draft, file, line, None if rows is None else marshal.dumps(rows)))
+        self._unwritten_names.update(_names(draft))
         self.count += 1
+        if len(self._unwritten) >= _UNWRITTEN_MAX:
+            self._write()
+
+    def look_ahead(self, drafts: Iterable[Draft]) -> None:
+        """Look up at once which of these drafts' ids and games are new, so that `find` need not do it one by one."""
+        names = {name for draft in drafts for name in _names(draft)}
+        wanted = json.dumps(list(names))
+        for taken in ("event_id", "subject"):
+            only = "" if taken == "event_id" else " AND type = 'game.recorded' AND event_id <> subject"
+            question = f"SELECT {taken} FROM waiting WHERE {taken} IN (SELECT value FROM json_each(?)){only}"
+            names.difference_update(row[0] for row in self._ask(question, wanted))
+        self._unused_names = names
 
     def find_id(self, event_id: str) -> Waiting | None:
         """The waiting draft with this id, or None."""
@@ -79,6 +108,9 @@ class Spool:
 
     def find(self, draft: Draft) -> Waiting | None:
         """The waiting draft with the same id, or of the same game, or None."""
+        names = _names(draft)
+        if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
+            return None
         found = self.find_id(draft.event_id)
         return self._recorded(draft.subject) if found is None and draft.type == "game.recorded" else found
 
@@ -90,8 +122,8 @@ class Spool:
     def about(self, subject: str) -> list[Known]:
         """The waiting events of a game, a league or a list, in order (of `lineage.Events`)."""
         recorded = self._recorded(subject)
-        later = self._database.execute(
-            f"SELECT {_COLUMNS} FROM waiting WHERE {_FOUND_BY_SUBJECT} AND subject = ? ORDER BY number", (subject,)
+        later = self._ask(
+            f"SELECT {_COLUMNS} FROM waiting WHERE {_FOUND_BY_SUBJECT} AND subject = ? ORDER BY number", subject
         )
         return [known(draft) for draft in [*([recorded.draft] if recorded else []), *(Draft(*row) for row in later)]]
 
@@ -109,35 +141,51 @@ class Spool:
         """The waiting events whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         holds = " OR ".join(["instr(data, ?) > 0"] * len(texts))
-        rows = self._database.execute(f"SELECT {_COLUMNS} FROM waiting WHERE {holds} ORDER BY number", texts)
+        rows = self._ask(f"SELECT {_COLUMNS} FROM waiting WHERE {holds} ORDER BY number", *texts)
         return (known(Draft(*row)) for row in rows)
 
     def remove(self, event_id: str) -> None:
         """Take a draft out again."""
-        self.count -= self._database.execute("DELETE FROM waiting WHERE event_id = ?", (event_id,)).rowcount
+        self.count -= self._ask("DELETE FROM waiting WHERE event_id = ?", event_id).rowcount
 
     def chunks(self, size: int) -> Iterator[Sequence[Waiting]]:
         """The drafts in order, at most `size` at a time."""
         after = 0
         while True:
-            rows = self._database.execute(
-                f"SELECT number, {_COLUMNS}, file, line, rows FROM waiting WHERE number > ? ORDER BY number LIMIT ?",
-                (after, size),
-            ).fetchall()
+            rows = self._ask(
+                f"SELECT {_COLUMNS}, file, line, rows, number FROM waiting WHERE number > ? ORDER BY number LIMIT ?",
+                after, size,
+            ).fetchall()  # fmt: skip
             if not rows:
                 return
-            yield [_waiting(row[1:]) for row in rows]
-            after = rows[-1][0]
+            yield [_waiting(row) for row in rows]
+            after = rows[-1][-1]
 
     def _one(self, condition: str, value: str) -> Waiting | None:
-        row = self._database.execute(
-            f"SELECT {_COLUMNS}, file, line, rows FROM waiting WHERE {condition}", (value,)
-        ).fetchone()
+        row = self._ask(f"SELECT {_COLUMNS}, file, line, rows FROM waiting WHERE {condition}", value).fetchone()
         return None if row is None else _waiting(row)
+
+    def _ask(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        self._write()
+        return self._database.execute(statement, values)
+
+    def _write(self) -> None:
+        if self._unwritten:
+            marks = ",".join("?" * len(self._unwritten[0]))
+            statement = f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES ({marks})"
+            self._database.executemany(statement, self._unwritten)
+            self._unused_names -= self._unwritten_names
+            self._unwritten.clear()
+            self._unwritten_names.clear()
+
+
+def _names(draft: Draft) -> tuple[str, ...]:
+    """What nothing else that waits may have: an id, and the game that is recorded."""
+    return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
 def _waiting(row: tuple[Any, ...]) -> Waiting:
-    return Waiting(Draft(*row[:8]), row[8], row[9], None if row[10] is None else json.loads(row[10]))
+    return Waiting(Draft(*row[:8]), row[8], row[9], None if row[10] is None else marshal.loads(row[10]))
 
 
 class Lines:

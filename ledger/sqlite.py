@@ -1,13 +1,16 @@
 """A ledger in a SQLite file, opened through Python's own `sqlite3` and nothing else in the process."""
 
+import json
 import os
 import shlex
 import sqlite3
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, ColumnElement, Connection, Engine, create_engine, event, func, select
 from sqlalchemy.pool import NullPool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
@@ -22,8 +25,14 @@ PRAGMAS = {
     "recursive_triggers": 1,
     "trusted_schema": 0,
     "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
+    # the guards need what SQLite keeps to undo a single row; in a file that costs more than the row itself
+    "temp_store": 2,  # MEMORY
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
+
+# the records of some positions as one blob; the newline is no character of a record
+JOINED_RECORDS = """SELECT CAST(group_concat(record, '') AS BLOB) FROM (
+SELECT record || char(10) AS record FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
 
 def engine(url: URL, create: bool = False) -> Engine:
@@ -70,6 +79,17 @@ def engine(url: URL, create: bool = False) -> Engine:
 
 def lock_appends(connection: Connection) -> None:
     """BEGIN IMMEDIATE has taken the lock already."""
+
+
+def insert(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert many rows; each gives the values of these columns as the driver takes them."""
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    connection.exec_driver_sql(statement, list(rows))
+
+
+def among(column: ColumnElement[str], texts: Sequence[str]) -> ColumnElement[bool]:
+    """The condition that a column holds one of these texts; one parameter, however many there are."""
+    return column.in_(select(func.json_each(json.dumps(texts)).table_valued("value").c.value))
 
 
 def settings(connection: Connection) -> list[Setting]:

@@ -77,6 +77,11 @@ class Head(NamedTuple):
         return f"{self.position}:{self.chain_hash.hex()}"
 
 
+def dialect_of(connection: Connection) -> ModuleType:
+    """The module `sqlite` or `postgres` that a connection belongs to."""
+    return sqlite if connection.dialect.name == "sqlite" else postgres
+
+
 def parse_url(name: str) -> URL:
     """A SQLAlchemy URL or a file path. Raises `NotALedger` for what is neither."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
@@ -196,11 +201,35 @@ def read_records(
         after = page[-1][0]
 
 
+def read_page(connection: Connection, after: int, until: int) -> bytes:
+    """The records from behind `after` up to and including `until`, each ended by a newline, as one text in UTF-8.
+
+    The database joins them: one value takes a fraction of the time of as many rows.
+    """
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgres
+    found = connection.exec_driver_sql(dialect.JOINED_RECORDS.format(after=int(after), until=int(until))).scalar()
+    return b"" if found is None else bytes(found)
+
+
+def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
+    """Where these games were recorded, those that were."""
+    subjects = [f"game:{game_id}" for game_id in game_ids]
+    found: dict[str, int] = {}
+    for start in range(0, len(subjects), LOOKUP_SIZE):
+        about = events.c.subject.in_(subjects[start : start + LOOKUP_SIZE])
+        for row in connection.execute(select(events.c.subject, events.c.position, events.c.type).where(about)):
+            if row.type == "game.recorded":
+                found[row.subject.removeprefix("game:")] = row.position
+    return found
+
+
 def read_where(
-    connection: Connection, *, until: int, type_name: str | None = None, subject: str | None = None
+    connection: Connection, *, until: int, after: int = 0, type_name: str | None = None, subject: str | None = None
 ) -> list[tuple[int, str]]:
-    """(position, record) of the events of a type or about a subject, in log order up to a position."""
+    """(position, record) of the events of a type or about a subject, in log order from behind `after` to `until`."""
     query = select(events.c.position, events.c.record, events.c.type).where(events.c.position <= until)
+    if after:
+        query = query.where(events.c.position > after)
     # one condition in SQL, the one that selects more: SQLite might take the other's index for both
     query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
     found = connection.execute(query.order_by(events.c.position))

@@ -34,17 +34,28 @@ GAME_COLUMNS = (
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
+NUMBER_COLUMNS = INTEGER_COLUMNS | {"score"}
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
 ROWS_MAX = 4_096
 DELIMITERS = ",;\t|"
 TIE = "="
 
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
+_ODD = re.compile("[\udc80-\udcff\n\r]")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
+Header = list[str | None]
 Cells = dict[str, str]
 Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
+
+
+class _Columns(NamedTuple):
+    """The columns that a table has: of the whole game, of a player, and those that hold the players of a place."""
+
+    game: tuple[str, ...]
+    player: tuple[str, ...]
+    places: dict[str, int]
 
 
 class TableOptions(NamedTuple):
@@ -57,22 +68,22 @@ class TableOptions(NamedTuple):
 
 def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
     """(line, event or refusal, the rows as read, game id if put together from rows) for every game of a CSV file."""
-    lines = enumerate(_text_lines(file, line_bytes_max), 1)
+    lines = _text_lines(file, line_bytes_max)
     number = 1
     try:
-        number, header_line = next(((number, line) for number, line in lines if line.strip()), (1, ""))
+        number, header_line = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (1, ""))
         if not header_line:
             return
         delimiter, header = _header(header_line, options)
     except Refused as problem:
         yield number, problem, None, None
         return
-    reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
-    rows = _rows(reader, header, number + 1)
-    if any(name and _ORDINAL.fullmatch(name) for name in header):
-        yield from (_wide_game(line, cells, options) for line, cells in rows)
+    rows = _rows(csv.reader(lines, delimiter=delimiter, strict=True), header, number + 1)
+    columns = _columns(header)
+    if columns.places:
+        yield from (_wide_game(line, cells, columns, options) for line, cells in rows)
     else:
-        yield from _long_games(rows, options)
+        yield from _long_games(rows, columns, options)
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -85,7 +96,7 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
         first = False
 
 
-def _header(line: str, options: TableOptions) -> tuple[str, list[str | None]]:
+def _header(line: str, options: TableOptions) -> tuple[str, Header]:
     """The delimiter and the columns' names in this program's words, None for those dropped. Raises `Refused`."""
     delimiter = max(DELIMITERS, key=line.count)
     if _not_utf8(line):
@@ -95,7 +106,7 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str | None]]:
     except csv.Error as error:
         raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
     folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
-    header: list[str | None] = [folded.get(name.casefold(), name.casefold()) for name in names]
+    header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
     if missing := sorted(folded.keys() - {name.casefold() for name in names}):
         raise Refused("missing-column", f"--map names the column {shown(missing[0])}, which the file does not have")
@@ -131,11 +142,17 @@ def _header(line: str, options: TableOptions) -> tuple[str, list[str | None]]:
     return delimiter, header
 
 
+def _columns(header: Header) -> _Columns:
+    game, player = (tuple(name for name in names if name in header) for names in (GAME_COLUMNS, PLAYER_COLUMNS))
+    matches = {name: _ORDINAL.fullmatch(name) for name in header if name}
+    return _Columns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
+
+
 def _not_utf8(text: str) -> bool:
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
-def _rows(reader: Any, header: list[str | None], first_line: int) -> Iterator[tuple[int, Cells | Refused]]:
+def _rows(reader: Any, header: Header, first_line: int) -> Iterator[tuple[int, Cells | Refused]]:
     """(line of the row's beginning, its non-empty cells by column); ends at a row that cannot be split into cells."""
     while True:
         line = first_line + reader.line_num
@@ -154,11 +171,13 @@ def _rows(reader: Any, header: list[str | None], first_line: int) -> Iterator[tu
             yield line, cells
 
 
-def _cells(row: list[str], header: list[str | None]) -> Cells | Refused:
+def _cells(row: list[str], header: Header) -> Cells | Refused:
     """The non-empty cells of a row by column, without the columns that --map drops."""
     if any(cell.strip() for cell in row[len(header) :]):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
     found = {name: text for name, cell in zip(header, row, strict=False) if name is not None and (text := cell.strip())}
+    if "" not in found and not _ODD.search("".join(row)):
+        return found
     for name, text in found.items():
         if not name:
             return Refused("unknown-column", f"{shown(text)} stands in a column without a name")
@@ -170,23 +189,26 @@ def _cells(row: list[str], header: list[str | None]) -> Cells | Refused:
     return found
 
 
-def _wide_game(line: int, cells: Cells | Refused, options: TableOptions) -> Found:
+def _wide_game(line: int, cells: Cells | Refused, columns: _Columns, options: TableOptions) -> Found:
+    """A game whose columns hold the players of a place."""
     if isinstance(cells, Refused):
         return line, cells, None, None
     try:
-        event = _game(cells, options)
-        event["data"]["participants"] = [
-            {"player": player.strip(), "place": int(column.group(1))}
-            for name, text in cells.items()
-            if (column := _ORDINAL.fullmatch(name))
-            for player in text.split(TIE)
-        ]
+        event = _game(cells, columns, options)
     except Refused as problem:
         return line, problem, cells, None
+    event["data"]["participants"] = [
+        {"player": player.strip(), "place": columns.places[name]}
+        for name, text in cells.items()
+        if name in columns.places
+        for player in text.split(TIE)
+    ]
     return line, event, cells, None
 
 
-def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptions) -> Iterator[Found]:
+def _long_games(
+    rows: Iterator[tuple[int, Cells | Refused]], columns: _Columns, options: TableOptions
+) -> Iterator[Found]:
     def game_of(row: tuple[int, Cells | Refused]) -> str | int:
         line, cells = row
         game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
@@ -213,31 +235,38 @@ def _long_games(rows: Iterator[tuple[int, Cells | Refused]], options: TableOptio
         elif len(numbered) > ROWS_MAX:
             yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
         else:
-            yield line, _long_game(games, options), games, key
+            yield line, _long_game(games, columns, options), games, key
         last_id, unreadable = key, None
 
 
-def _long_game(rows: list[Cells], options: TableOptions) -> dict[str, Any] | Refused:
-    shared = {name: value for row in reversed(rows) for name, value in row.items() if name in GAME_COLUMNS}
+def _long_game(rows: list[Cells], columns: _Columns, options: TableOptions) -> dict[str, Any] | Refused:
     try:
-        for row in rows:
-            for name in GAME_COLUMNS:
-                if name in row and row[name] != shared[name]:
-                    raise Refused(
-                        "rows-disagree",
-                        f"{name} is {shown(shared[name])} and {shown(row[name])} in the rows of one game",
-                    )
-        event = _game(shared, options)
+        event = _game(_shared(rows, columns), columns, options)
         event["data"]["participants"] = [
-            {name: _value(name, row[name]) for name in PLAYER_COLUMNS if name in row} for row in rows
+            {name: _value(name, row[name]) for name in columns.player if name in row} for row in rows
         ]
     except Refused as problem:
         return problem
     return event
 
 
-def _game(cells: Cells, options: TableOptions) -> dict[str, Any]:
-    members = {**{name: cells[name] for name in GAME_COLUMNS if name in cells}, **options.fixed}
+def _shared(rows: list[Cells], columns: _Columns) -> Cells:
+    """What the rows of a game say of the whole game, each of them or some. Raises `Refused` if they disagree."""
+    parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
+    if parts.count(parts[0]) == len(parts):
+        return parts[0]
+    shared = {name: value for part in reversed(parts) for name, value in part.items()}
+    for part in parts:
+        for name, value in part.items():
+            if value != shared[name]:
+                raise Refused(
+                    "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
+                )
+    return shared
+
+
+def _game(cells: Cells, columns: _Columns, options: TableOptions) -> dict[str, Any]:
+    members = {**{name: cells[name] for name in columns.game if name in cells}, **options.fixed}
     for needed in ("game_id", "occurred_at"):
         if needed not in members:
             raise Refused("missing-member", f"the row has no {needed}")
@@ -256,6 +285,8 @@ def _value(name: str, text: str) -> Any:
         if text.casefold() not in _BOOLEANS:
             raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
         return _BOOLEANS[text.casefold()]
+    if name not in NUMBER_COLUMNS:
+        return text
     whole = _WHOLE.fullmatch(text)
     if name in INTEGER_COLUMNS and not whole:
         raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from itertools import pairwise
+from operator import methodcaller
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -27,7 +28,12 @@ class PlacingGame(Game):
 
 def check(game: dict[str, Any]) -> None:
     """Participants, seats, places and scores fit together. Raises `Refused`."""
-    check_seats(game["participants"], ("place", "score"))
+    participants = game["participants"]
+    check_seats(participants, ("place", "score"))
+    plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
+    if len(plain) == len(participants):
+        _check_gaps(sorted(plain))
+        return
     places = _by_seat(game, "place")
     scores = _by_seat(game, "score")
     if None in places.values() and (any(places.values()) or None in scores.values()):
@@ -37,6 +43,8 @@ def check(game: dict[str, Any]) -> None:
         return
     _check_gaps(sorted(places.values()))
     scored = [player for player in places if scores[player] is not None]
+    if not scored:
+        return
     ranked = sorted((places[player], _merit(game, scores[player]), player) for player in scored)
     for (place, merit, player), (worse_place, worse_merit, worse) in pairwise(ranked):
         if worse_place > place and worse_merit < merit:
@@ -58,17 +66,22 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
-    return seat_values(game, lambda participant: participant.get(member))
+    return seat_values(game, methodcaller("get", member))
 
 
-def _merit(game: dict[str, Any], score: int | str) -> Decimal:
+def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
     """The score with its sign such that less is better."""
-    return Decimal(score) if game.get("score_order") == "low" else -Decimal(score)
+    exact = score if isinstance(score, int) else Decimal(score)
+    return exact if game.get("score_order") == "low" else -exact
 
 
 def _check_gaps(places: list[int]) -> None:
-    competition = all(place == places.index(place) + 1 for place in places)
-    dense = sorted(set(places)) == list(range(1, len(set(places)) + 1))
+    competition = dense = True
+    before = different = 0
+    for count, place in enumerate(places, 1):
+        if place != before:
+            before, different = place, different + 1
+            competition, dense = competition and place == count, dense and place == different
     if not (competition or dense):
         raise Refused(
             "place-gap", f"the places {', '.join(map(str, places))} have a gap; ties are 1, 2, 2, 4 or 1, 2, 2, 3"

@@ -1,0 +1,85 @@
+"""What is remembered of games that were admitted changes no answer."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.canonical import parse_instant
+from ledger.events import read_data
+from ledger.rejections import Refused
+from ledger.store import open_ledger
+from projections.admission import Admission
+
+TIMES = ("1999-05-01T12:00:00Z", "2008-02-29T22:30:00Z", "2008-02-29T23:30:00Z", "2009-01-31T12:00:00Z")
+MEMBERS: dict[str, tuple[Any, ...]] = {
+    "group": ("basic", "card-game"), "city": ("7",), "season": ("2010-1", "2010-9"), "league": ("I",),
+    "rated": (True, False), "aborted": (True, False),
+}  # fmt: skip
+
+
+def drawn(chance: random.Random) -> dict[str, Any]:
+    """A game of some players, some of them tied, abandoning or replaced."""
+    size = chance.choice((2, 3, 4, 4, 6, 7, 9))
+    places: list[int] = []
+    while len(places) < size:
+        tied = min(chance.choice((1, 1, 1, 2)), size - len(places))
+        places += [len(places) + 1] * tied
+    names = chance.sample(["anna", "ben", "cleo", "dora", "emil", "frida", "gero", "hanna", "ida", "jan"], size)
+    participants: list[dict[str, Any]] = [{"player": n, "place": p} for n, p in zip(names, places, strict=True)]
+    if chance.random() < 0.2:
+        participants[0]["status"] = "abandoned"
+    if chance.random() < 0.2:
+        participants[-1]["seconds_played"] = 100
+    game = chance.choice(("catan", "club-catan", "galactic-magnate", "gonzaga", "chess"))
+    members = {name: chance.choice(values) for name, values in MEMBERS.items() if chance.random() < 0.4}
+    return read_data("game.recorded", {"game_id": "g", "game": game, **members, "participants": participants})
+
+
+def answer(admission: Admission, occurred_at: int, data: dict[str, Any]) -> str | None:
+    try:
+        admission.admit("game.recorded", occurred_at, data)
+    except Refused as problem:
+        return f"{problem.code}: {problem.message}"
+    return None
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
+    name = str(tmp_path / "ratings.db")
+    assert ratings("init", db=name).exit_code == 0
+    return name
+
+
+def test_given_many_games_when_one_judge_is_asked_of_all_then_each_answer_is_that_of_a_new_one(db: str) -> None:
+    chance = random.Random(7)
+    answers = set()
+    with open_ledger(db).reading() as connection:
+        asked_often = Admission(connection)
+        for _ in range(400):
+            occurred_at, data = parse_instant(chance.choice(TIMES)), drawn(chance)
+            found = answer(asked_often, occurred_at, data)
+            fresh = Admission(connection, until=0)
+            for versions in asked_often.versions.values():
+                for version in versions:
+                    fresh._add(version)
+            assert found == answer(fresh, occurred_at, data)
+            answers.add(found)
+    assert len(answers) > 5
+    assert None in answers
+
+
+def test_given_a_remembered_game_when_a_version_is_gone_then_it_is_asked_again(db: str) -> None:
+    participants = [{"player": f"p{number}", "place": number} for number in range(1, 8)]
+    data = {"game_id": "g", "game": "catan", "group": "basic", "city": "7", "participants": participants}
+    with open_ledger(db).reading() as connection:
+        admission = Admission(connection)
+        occurred_at = parse_instant("2007-05-01T12:00:00Z")
+        before = answer(admission, occurred_at, data)
+        assert (before, answer(admission, occurred_at, data)) == (before, before)
+        admission.release("ruleset.published", {"id": "catan-open", "version": "pre-2008-03"})
+        admission.release("ruleset.published", {"id": "catan-monthly", "version": "pre-2008-03"})
+        assert answer(admission, occurred_at, data) is None
+        assert before is not None
