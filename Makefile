@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 RUN_VENV := .venv-demo
+BENCH_VENV := .venv-bench
 UV ?= uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check evidence docs golden lock clean
+.PHONY: help demo test check evidence bench docs golden lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +25,9 @@ check: $(VENV)/ready
 evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, concurrent writers, random histories
 	$(VENV)/bin/pytest tests/faults $(ORACLES) --length long --timeout 3600
 
+bench: $(BENCH_VENV)/ready  ## measure everything against other programs, for an hour; writes docs/performance.md
+	$(BENCH_VENV)/bin/python -m benchmarks --write
+
 docs: $(VENV)/ready  ## write the reference pages again from the code
 	$(VENV)/bin/python scripts/make_docs.py
 
@@ -36,20 +40,24 @@ ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_m
 
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock
-	$(UV) pip compile pyproject.toml --extra postgres --group dev $(LOCKING) -o requirements/dev.lock
+	$(UV) pip compile pyproject.toml --extra fast --extra postgres --group dev $(LOCKING) -o requirements/dev.lock
+	$(UV) pip compile pyproject.toml --extra fast --extra postgres --group bench $(LOCKING) -o requirements/bench.lock
 
 LOCKING := --upgrade --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command 'make lock'
 
 clean:  ## remove everything that these targets made
-	rm -rf $(VENV) $(RUN_VENV) build dist .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(RUN_VENV) $(BENCH_VENV) benchmarks/data build dist .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+$(VENV)/ready: LOCK := requirements/dev.lock
+$(RUN_VENV)/ready: LOCK := requirements/run.lock
+$(BENCH_VENV)/ready: LOCK := requirements/bench.lock
+
 # a folder is made anew when what it was made from is newer than its stamp
-%/ready: requirements/dev.lock requirements/run.lock pyproject.toml
+%/ready: requirements/dev.lock requirements/run.lock requirements/bench.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv --clear $*
-	$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-		-r requirements/$(if $(filter $(VENV),$*),dev,run).lock
+	$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)
 	$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

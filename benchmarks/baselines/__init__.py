@@ -1,0 +1,1 @@
+"""What the program is measured against: other packages as they are best used, and loops and statements by hand."""

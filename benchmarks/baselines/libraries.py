@@ -1,0 +1,95 @@
+"""Rating packages over games in memory, each by the fastest of its functions that scores a game of several players.
+
+Every function rates the first so many games of a history, which stand ready as lists, and keeps everybody's rating in a
+dictionary.
+"""
+
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+from benchmarks.games import chunks
+from benchmarks.histories import History
+
+Found = dict[str, Any]
+Games = list[tuple[list[int], list[int]]]
+
+
+def _games(history: list[Any], count: int) -> Games:
+    """Players and places of the first games."""
+    found: Games = []
+    for drawn in chunks(History(*history)):
+        players, places = drawn.players.tolist(), drawn.places.tolist()
+        found += [(players[low:high], places[low:high]) for low, high in pairwise(drawn.offsets.tolist())]
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def multi_elo(history: list[Any], count: int) -> Found:
+    """`calc_elo` of a whole game."""
+    from multi_elo import EloPlayer, calc_elo
+
+    games = _games(history, count)
+    ratings: dict[int, float] = {}
+    started = perf_counter()
+    for players, places in games:
+        seated = [
+            EloPlayer(place, ratings.get(player, 1000)) for player, place in zip(players, places, strict=True)
+        ]  # fmt: skip
+        for player, rating in zip(players, calc_elo(seated, 32), strict=True):
+            ratings[player] = rating
+    return {"seconds": perf_counter() - started, "count": len(games)}
+
+
+def openskill(history: list[Any], count: int) -> Found:
+    """`rate` of its default model, which is also its quickest; the package is compiled."""
+    from openskill.models import PlackettLuce
+
+    games = _games(history, count)
+    model = PlackettLuce()
+    ratings: dict[int, Any] = {}
+    started = perf_counter()
+    for players, places in games:
+        teams = [[ratings.get(player) or model.rating()] for player in players]
+        for player, (rating,) in zip(players, model.rate(teams, ranks=list(map(float, places))), strict=True):
+            ratings[player] = rating
+    return {"seconds": perf_counter() - started, "count": len(games)}
+
+
+def elote(history: list[Any], count: int) -> Found:
+    """`beat` and `tied` of Elo competitors, pair by pair: the package's Elo knows two players a game."""
+    from elote import EloCompetitor
+
+    games = _games(history, count)
+    ratings: dict[int, Any] = {}
+    started = perf_counter()
+    for players, places in games:
+        for player in players:
+            if player not in ratings:
+                ratings[player] = EloCompetitor()
+        seated = [ratings[player] for player in players]
+        for i, mine in enumerate(seated):
+            for j in range(i + 1, len(seated)):
+                if places[i] == places[j]:
+                    mine.tied(seated[j])
+                elif places[i] < places[j]:
+                    mine.beat(seated[j])
+                else:
+                    seated[j].beat(mine)
+    return {"seconds": perf_counter() - started, "count": len(games)}
+
+
+def trueskill(history: list[Any], count: int) -> Found:
+    """`rate` of a whole game, everybody for himself."""
+    from trueskill import TrueSkill
+
+    games = _games(history, count)
+    model = TrueSkill()
+    ratings: dict[int, Any] = {}
+    started = perf_counter()
+    for players, places in games:
+        teams = [(ratings.get(player) or model.create_rating(),) for player in players]
+        for player, (rating,) in zip(players, model.rate(teams, ranks=places), strict=True):
+            ratings[player] = rating
+    return {"seconds": perf_counter() - started, "count": len(games)}

@@ -1,0 +1,23 @@
+"""The process of one measurement: calls a function with arguments from standard input, prints what it found as JSON."""
+
+import json
+import resource
+import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+
+
+def main() -> None:
+    """Call `module:function`, named by the first argument."""
+    module, _, name = sys.argv[1].partition(":")
+    arguments = json.load(sys.stdin)
+    with redirect_stdout(sys.stderr):
+        found = getattr(import_module(module), name)(**arguments)
+    who = resource.RUSAGE_CHILDREN if found.pop("of_children", False) else resource.RUSAGE_SELF
+    # kilobytes on Linux, bytes on macOS
+    unit = 1 if sys.platform == "darwin" else 1_024
+    print(json.dumps({"seconds": 0.0, **found, "peak_bytes": resource.getrusage(who).ru_maxrss * unit}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Games drawn by a seed, as arrays: some players play often and most seldom, there are ties, and some come late.
+
+    >>> drawn = draw(History(games=3), 0)
+    >>> drawn.offsets.tolist(), drawn.players[:4].tolist(), drawn.places[:4].tolist()
+    ([0, 4, 10, 13], [2, 24, 29, 11], [3, 1, 2, 4])
+
+The same history has the same games on every machine.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.histories import CHUNK_GAMES, LADDER_PLAYERS, History
+
+SIZES = (2, 3, 4, 5, 6)
+SIZE_SHARES = (0.10, 0.25, 0.40, 0.15, 0.10)
+LATE_SHARE = 0.01
+LATE_SECONDS_MAX = 30 * 86_400
+FIRST_SECOND = 1_262_304_000  # 2010-01-01
+SPAN_SECONDS = 14 * 365 * 86_400
+
+Ints = NDArray[np.int64]
+
+
+class Drawn(NamedTuple):
+    """A chunk of games in the order in which they are recorded; `first` is the number of its first game.
+
+    Game `g` has the participants `offsets[g]` up to `offsets[g + 1]`; `occurred_at` is in microseconds.
+    """
+
+    first: int
+    offsets: Ints
+    players: Ints
+    places: Ints
+    occurred_at: Ints
+
+    def ladder(self, game: int, history: History) -> int:
+        """The number of the ladder that a game of the chunk is on."""
+        return (self.first + game) % history.ladders
+
+
+def chunks(history: History) -> Iterator[Drawn]:
+    """All games of a history, chunk by chunk."""
+    return (draw(history, number) for number in range(history.chunks))
+
+
+def draw(history: History, number: int) -> Drawn:
+    """One chunk of a history."""
+    random = np.random.default_rng([history.seed, number])
+    first = number * CHUNK_GAMES
+    count = min(CHUNK_GAMES, history.games - first)
+    sizes = _sizes(random, history, count)
+    players = _players(random, history, first, sizes)
+    seated = np.arange(players.shape[1]) < sizes[:, None]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    places = _places(random, history, players, seated)
+    return Drawn(first, offsets, players[seated], places[seated], _occurred_at(random, history, first, count))
+
+
+def _sizes(random: np.random.Generator, history: History, count: int) -> Ints:
+    if history.size is not None:
+        return np.full(count, history.size, dtype=np.int64)
+    return random.choice(np.array(SIZES, dtype=np.int64), size=count, p=SIZE_SHARES)
+
+
+def _players(random: np.random.Generator, history: History, first: int, sizes: Ints) -> Ints:
+    """A row of distinct players for each game; those behind its size do not play."""
+    widest = int(sizes.max())
+    found = np.empty((len(sizes), widest), dtype=np.int64)
+    todo = np.arange(len(sizes))
+    ladders = (first + todo) % history.ladders
+    activity = None if history.ladders > 1 else _activity(history)
+    while len(todo):
+        if activity is None:
+            drawn = ladders[todo, None] * LADDER_PLAYERS + random.integers(0, LADDER_PLAYERS, (len(todo), widest))
+        else:
+            drawn = np.searchsorted(activity, random.random((len(todo), widest)))
+            drawn = (drawn * history.stride + 7) % history.players
+        found[todo] = drawn
+        inside = np.sort(drawn, axis=1)
+        todo = todo[(inside[:, 1:] == inside[:, :-1]).any(axis=1)]
+    return found
+
+
+def _activity(history: History) -> NDArray[np.float64]:
+    """The cumulated shares of all players, from the most active one on: Zipf's law, flattened at its top."""
+    shares = 1 / (np.arange(history.players) + 100.0) ** 0.9
+    cumulated = np.cumsum(shares)
+    return np.asarray(cumulated / cumulated[-1], dtype=np.float64)
+
+
+def _places(random: np.random.Generator, history: History, players: Ints, seated: NDArray[np.bool_]) -> Ints:
+    """Competition places by strength and luck, on a scale so coarse that about one game in three has a tie."""
+    strengths = np.random.default_rng([history.seed, 2**31]).standard_normal(history.players)
+    shown = np.floor(4 * (strengths[players] + random.standard_normal(players.shape)))
+    shown[~seated] = -np.inf
+    better: Any = shown[:, None, :] > shown[:, :, None]
+    return np.asarray(1 + better.sum(axis=2), dtype=np.int64)
+
+
+def _occurred_at(random: np.random.Generator, history: History, first: int, count: int) -> Ints:
+    """Ascending, but for the late ones."""
+    seconds = FIRST_SECOND + (first + np.arange(count)) * SPAN_SECONDS // max(history.games, 1)
+    late = random.random(count) < (LATE_SHARE if history.late else 0)
+    seconds[late] -= random.integers(1, LATE_SECONDS_MAX, int(late.sum()))
+    return np.asarray(seconds * 1_000_000, dtype=np.int64)

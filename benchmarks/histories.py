@@ -1,0 +1,62 @@
+"""Which games are drawn: a history by its size and seed. Light, so that a process that only names it stays small."""
+
+from math import gcd
+from typing import NamedTuple
+
+CHUNK_GAMES = 50_000
+GAMES_PER_PLAYER = 100
+PLAYERS_MIN = 50
+LADDER_PLAYERS = 12
+
+
+class History(NamedTuple):
+    """What is drawn: so many games, of two to six players or all of `size`, spread over so many ladders.
+
+    With `late` one in a hundred games is recorded up to a month after games that were played behind it.
+    """
+
+    games: int
+    size: int | None = None
+    ladders: int = 1
+    late: bool = True
+    seed: int = 1
+
+    @property
+    def name(self) -> str:
+        """A name for files."""
+        order = "" if self.late else "-in-order"
+        return f"{self.games}-games-of-{self.size or 'any'}-on-{self.ladders}{order}-seed-{self.seed}"
+
+    @property
+    def players(self) -> int:
+        """How many players there are to draw from."""
+        if self.ladders > 1:
+            return self.ladders * LADDER_PLAYERS
+        return max(PLAYERS_MIN, self.games // GAMES_PER_PLAYER)
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the games come in."""
+        return -(-self.games // CHUNK_GAMES)
+
+    @property
+    def stride(self) -> int:
+        """A number without a common divisor with that of the players, to spread the active ones over the ids."""
+        stride = int(self.players * 0.618) | 1
+        while gcd(stride, self.players) != 1:
+            stride += 2
+        return stride
+
+    def player_at(self, rank: int) -> int:
+        """The number of the player who is so active that so many are more active, where all are on one ladder."""
+        return (rank * self.stride + 7) % self.players
+
+
+def game_id(number: int) -> str:
+    """The id of a game."""
+    return f"g-{number:08d}"
+
+
+def player_id(number: int) -> str:
+    """The id of a player."""
+    return f"player-{number}"

@@ -1,0 +1,117 @@
+"""Ledgers of drawn games, written through the ledger's own record builder; files of them are kept between runs."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.games import Drawn, chunks, draw
+from benchmarks.histories import CHUNK_GAMES, History, game_id, player_id
+from cli.main import invoke
+from ledger.appending import insert_rows
+from ledger.canonical import format_instant
+from ledger.events import Draft
+from ledger.records import Row, build, chain_hash, leaf_hash
+from ledger.store import Head, head, open_ledger
+
+BY = "bench"
+RULESETS = Path(__file__).parent / "rulesets"
+# a change of what is written gets another number, so that kept files are written anew
+FORMAT = 1
+
+
+def empty_ledger(url: str) -> None:
+    """A ledger that holds rulesets alone: those of `init`, and the two of the benchmarks."""
+    for arguments in (["init"], *(["rules", "publish", str(path)] for path in sorted(RULESETS.glob("*.toml")))):
+        if code := invoke(["--db", url, *arguments]):
+            raise SystemExit(f"ratings {' '.join(arguments)} ended with {code}")
+
+
+def drafts(drawn: Drawn, history: History) -> list[Draft]:
+    """The games of a chunk as validation would give them."""
+    slug = "bench" if history.ladders == 1 else "bench-groups"
+    players, places = drawn.players.tolist(), drawn.places.tolist()
+    found = []
+    for number, (low, high) in enumerate(pairwise(drawn.offsets.tolist())):
+        name = game_id(drawn.first + number)
+        participants = ",".join(
+            f'{{"place":{places[i]},"player":"{player_id(players[i])}"}}' for i in range(low, high)
+        )  # fmt: skip
+        data = (
+            f'{{"game":"{slug}","game_id":"{name}","group":"{drawn.ladder(number, history)}",'
+            f'"participants":[{participants}]}}'
+        )
+        subject = f"game:{name}"
+        found.append(Draft(subject, "game.recorded", 1, subject, int(drawn.occurred_at[number]), data))
+    return found
+
+
+def rows(games: list[Draft], after: Head) -> list[Row]:
+    """The drafts as rows behind a head, recorded when its event was."""
+    found, chain, recorded_at = [], after.chain_hash, after.recorded_at
+    for position, draft in enumerate(games, after.position + 1):
+        record = build(draft, position, recorded_at, BY)
+        leaf = leaf_hash(record)
+        chain = chain_hash(chain, leaf)
+        found.append(
+            Row(position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, recorded_at, BY, None,
+                record, leaf, chain)
+        )  # fmt: skip
+    return found
+
+
+def write_ledger(url: str, history: History) -> Head:
+    """Make a ledger that holds a history, in transactions of a chunk each."""
+    empty_ledger(url)
+    ledger = open_ledger(url)
+    with ledger.reading() as connection:
+        latest = head(connection)
+    for values in _chunks_of_rows(history, latest):
+        with ledger.writing() as connection:
+            ledger.dialect.lock_appends(connection)
+            insert_rows(connection, values)
+        latest = Head(values[-1].position, values[-1].chain_hash, values[-1].recorded_at)
+    return latest
+
+
+def _chunks_of_rows(history: History, after: Head) -> Iterator[list[Row]]:
+    """All rows of a history; another process makes them ready, but for the chain, while those before are inserted."""
+    if not history.games:
+        return
+    chain = after.chain_hash
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        ahead = other.submit(_unchained, history, 0, after)
+        for number in range(1, history.chunks + 1):
+            values = ahead.result()
+            if number < history.chunks:
+                ahead = other.submit(_unchained, history, number, after)
+            for index, row in enumerate(values):
+                chain = chain_hash(chain, row.leaf_hash)
+                values[index] = row._replace(chain_hash=chain)
+            yield values
+
+
+def _unchained(history: History, number: int, after: Head) -> list[Row]:
+    """The rows of a chunk, its chain hashes only those of a chain that began with it."""
+    return rows(drafts(draw(history, number), history), after._replace(position=after.position + number * CHUNK_GAMES))
+
+
+def json_lines(history: History) -> Iterator[str]:
+    """A history as lines for `ratings import`."""
+    for drawn in chunks(history):
+        for draft in drafts(drawn, history):
+            played = format_instant(draft.occurred_at)
+            yield f'{{"type":"{draft.type}","occurred_at":"{played}","data":{draft.data}}}'
+
+
+def csv_lines(history: History) -> Iterator[str]:
+    """A history in long form for `ratings import`."""
+    yield "game_id,occurred_at,game,group,player,place"
+    for drawn in chunks(history):
+        for draft in drafts(drawn, history):
+            data = json.loads(draft.data)
+            start = f"{data['game_id']},{format_instant(draft.occurred_at)},{data['game']},{data['group']}"
+            for participant in data["participants"]:
+                yield f"{start},{participant['player']},{participant['place']}"

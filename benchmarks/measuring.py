@@ -1,0 +1,101 @@
+"""Measurements, each in a fresh process, so that neither memory nor caches of one reach the next.
+
+What is measured is a function by name, `module:function`; it returns JSON with `seconds` and whatever else it finds.
+This module is light, since a child's peak of memory begins with what its parent held.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.results import Run
+
+ROOT = Path(__file__).parent.parent
+CACHES = "XDG_CACHE_HOME"
+
+
+class Call(NamedTuple):
+    """A function to be called in a child with its arguments, or with those that are made right before.
+
+    `needs` are packages without which it cannot run.
+    """
+
+    function: str
+    arguments: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages that are not installed."""
+        return [name for name in self.needs if find_spec(name) is None]
+
+
+class ChildFailed(Exception):
+    """A measured function raised; the message is what it wrote on standard error."""
+
+
+def measure(call: Call) -> Run:
+    """Call a function in a fresh process. Raises `ChildFailed`."""
+    command = [sys.executable, "-m", "benchmarks.child", call.function]
+    arguments = call.arguments() if callable(call.arguments) else call.arguments
+    given = json.dumps(arguments).encode()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, input=given, capture_output=True, cwd=ROOT, env=environment, check=False)
+    if done.returncode:
+        raise ChildFailed(f"{call.function}: {done.stderr.decode(errors='replace')[-4_000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    return Run(found.pop("seconds"), found.pop("peak_bytes"), found)
+
+
+def in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> dict[str, list[Run]]:
+    """The calls one after another, again and again, so that a slow minute of the machine meets all of them.
+
+    Calls whose packages are not installed are left out; so are the first `warm_up` rounds.
+    """
+    runs: dict[str, list[Run]] = {name: [] for name, call in calls.items() if not call.missing}
+    for _ in range(warm_up + repetitions):
+        for name, found in runs.items():
+            found.append(measure(calls[name]))
+    return {name: found[warm_up:] for name, found in runs.items()}
+
+
+@contextmanager
+def caches_in(folder: Path) -> Iterator[None]:
+    """Let children keep what they cache in a folder, not with what people have cached."""
+    before = os.environ.get(CACHES)
+    os.environ[CACHES] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ[CACHES]
+        if before is not None:
+            os.environ[CACHES] = before
+
+
+def forget_caches() -> None:
+    """Delete all that children have cached: a ledger that is made anew has the id of the one before."""
+    if folder := os.environ.get(CACHES):
+        shutil.rmtree(Path(folder) / "ratings-ledger", ignore_errors=True)
+
+
+def fastest(variants: Mapping[str, Call]) -> str:
+    """The name of the variant that took the least time in one run each."""
+    return min(variants, key=lambda name: measure(variants[name]).seconds if not variants[name].missing else 0.0)
+
+
+def cold_command(command: list[str]) -> dict[str, Any]:
+    """Run a command in a process of its own, from its start to its end; it must succeed. For use in a child."""
+    started = time.perf_counter()
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise SystemExit(f"{command[-1]}: {done.stderr.decode(errors='replace')}")
+    return {"seconds": seconds, "of_children": True}

@@ -1,0 +1,138 @@
+"""The program as it is measured: the one module of the benchmarks that calls replay, generations and appends.
+
+Each function runs in a process of its own and times what it names, not what it prepares.
+"""
+
+import os
+import shutil
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks import measuring
+from benchmarks.digests import digest_of_points
+from benchmarks.games import chunks
+from benchmarks.histories import History
+from benchmarks.ledgers import BY, drafts
+from cli.main import invoke
+from ledger import clock
+from ledger import sqlite as sqlite_store
+from ledger.appending import append
+from ledger.store import ledger_id, open_ledger
+from projections import generations
+from projections.decoding import decode
+from projections.rebuilding import rebuild as rebuild_ladders
+from projections.replay import Outcome
+from projections.replay import replay as replay_stream
+from projections.standings import Ladders
+
+Found = dict[str, Any]
+
+LADDER = "bench-elo"
+
+
+def forget_columns(url: str) -> None:
+    """Delete the cached columns of a ledger."""
+    with open_ledger(url).reading() as connection:
+        name = ledger_id(connection)
+    shutil.rmtree(Path(os.environ[measuring.CACHES]) / "ratings-ledger" / name, ignore_errors=True)
+
+
+def rebuild(url: str, cached: bool = False) -> Found:
+    """From an opened ledger to promoted standings; what is cached is deleted before, unless `cached`."""
+    if not cached:
+        forget_columns(url)
+    ledger = open_ledger(url)
+    started = perf_counter()
+    done = rebuild_ladders(ledger, clock.now)
+    seconds = perf_counter() - started
+    if done.failures:
+        raise SystemExit(f"a rule failed: {done.failures[0]}")
+    return {"seconds": seconds, "count": done.games, "ladders": done.ladders, "rows": done.rows}
+
+
+def live_points(url: str) -> Found:
+    """The points that the live generation holds of the ladder of all games, in points."""
+    with open_ledger(url).reading() as connection:
+        live = generations.live(connection)
+        assert live is not None, "nothing is rebuilt yet"
+        (ladder,) = [row for row in generations.ladders_of(connection, live.generation) if row.ladder == LADDER]
+        rows = generations.stored_rows(connection, ladder.build, LADDER)
+    return {"points": {row.player: row.points / ladder.scale for row in rows}}
+
+
+def replay(url: str) -> Found:
+    """From cached columns to everybody's points on the ladder of all games, when the process has done it once before.
+
+    The parts are told, too, and how long the first time took, which loads or compiles what is compiled.
+    """
+    first = _replayed(url)["seconds"]
+    return {**_replayed(url), "first": first}
+
+
+def _replayed(url: str) -> Found:
+    ledger = open_ledger(url)
+    with ledger.reading() as connection:
+        started = perf_counter()
+        facts = decode(connection)
+        decoded = perf_counter()
+        stream = Ladders(facts).stream(LADDER)
+        streamed = perf_counter()
+        outcome, _ = replay_stream(stream)
+        ended = perf_counter()
+    return {
+        "seconds": ended - started, "decode": decoded - started, "stream": streamed - decoded,
+        "replay": ended - streamed, "count": len(stream.row), "digest": _digest(stream.names, outcome),
+    }  # fmt: skip
+
+
+def replay_in_memory(url: str) -> Found:
+    """The replay alone, of a stream that is in memory, when the process has done it once before."""
+    with open_ledger(url).reading() as connection:
+        stream = Ladders(decode(connection)).stream(LADDER)
+    replay_stream(stream)
+    started = perf_counter()
+    outcome, _ = replay_stream(stream)
+    seconds = perf_counter() - started
+    return {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, outcome)}
+
+
+def _digest(names: list[str], outcome: Outcome) -> str:
+    return digest_of_points({name: int(points) for name, points in zip(names, outcome.points, strict=True)})
+
+
+def append_history(url: str, history: list[Any], batch: int, journal: str | None = None) -> Found:
+    """Append validated events, so many a transaction; the drafts are made before the clock runs.
+
+    `journal` is a journal mode of SQLite, in place of the one that ledgers are opened with.
+    """
+    if journal is not None:
+        sqlite_store.PRAGMAS["journal_mode"] = journal
+    ledger = open_ledger(url)
+    seconds, count = 0.0, 0
+    for drawn in chunks(History(*history)):
+        games = drafts(drawn, History(*history))
+        started = perf_counter()
+        for first in range(0, len(games), batch):
+            count += append(ledger, games[first : first + batch], by=BY, clock=clock.now).appended
+        seconds += perf_counter() - started
+    return {"seconds": seconds, "count": count}
+
+
+def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
+    """A command in this process, what it prints thrown away; with `repeated` it has run once before."""
+    for _ in range(1 + repeated):
+        with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+            started = perf_counter()
+            code = invoke(["--db", url, *arguments])
+            seconds = perf_counter() - started
+        if code:
+            raise SystemExit(f"ratings {' '.join(arguments)} ended with {code}")
+    return {"seconds": seconds}
+
+
+def cold_command(url: str, arguments: list[str]) -> Found:
+    """A command in a process of its own, from its start to its end."""
+    return measuring.cold_command([sys.executable, "-c", "from cli.main import run; run()", "--db", url, *arguments])

@@ -1,0 +1,139 @@
+"""What is kept of a run: all single times as JSON, and the table on the page docs/performance.md.
+
+Rows that are measured again replace those of before; the others stay, each with the machine that it was measured on.
+"""
+
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import ROOT
+from benchmarks.results import Bar, Line, Run, Series, Skipped
+from benchmarks.tables import table
+
+RESULTS = ROOT / "benchmarks" / "results.json"
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- written by make bench -->\n", "<!-- up to here -->"
+PACKAGES = (
+    "eventsourcing", "multi-elo", "openskill", "elote", "trueskill", "numba", "numpy", "pyarrow", "pydantic",
+    "sqlalchemy", "psycopg",
+)  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """What a measurement depends on: processor, memory, system, and versions."""
+    pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages * page_bytes / 1e9, 1),
+        "system": platform.platform(aliased=True, terse=True),
+        "versions": {
+            "ratings-ledger": _commit(), "python": platform.python_version(), "sqlite": sqlite3.sqlite_version,
+            **{name: found for name in PACKAGES if (found := _version(name)) is not None},
+        },
+    }  # fmt: skip
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else "?"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def measured_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
+    """A row as it is kept: when and where it was measured, and its lines."""
+    return {
+        "measured_on": datetime.now(UTC).date().isoformat(),
+        "machine": machine(),
+        "lines": [_line_as_json(line) for line in lines],
+    }
+
+
+def _line_as_json(line: Line | Skipped) -> dict[str, Any]:
+    if isinstance(line, Skipped):
+        return {"what": line.what, "skipped": line.reason}
+    return {
+        "what": line.what,
+        "note": line.note,
+        "bar": None if line.bar is None else line.bar._asdict(),
+        "ours": _series_as_json(line.ours),
+        "other": None if line.baseline is None else _series_as_json(line.baseline),
+    }
+
+
+def _series_as_json(series: Series) -> dict[str, Any]:
+    return {
+        "label": series.label, "unit": series.unit, "work": series.work,
+        "seconds": [round(run.seconds, 6) for run in series.runs],
+        "peak_bytes": [run.peak_bytes for run in series.runs],
+    }  # fmt: skip
+
+
+def line_of(kept: Mapping[str, Any]) -> Line | Skipped:
+    """A line as it was before it was kept."""
+    if "skipped" in kept:
+        return Skipped(kept["what"], kept["skipped"])
+    bar = None if kept["bar"] is None else Bar(**kept["bar"])
+    other = None if kept["other"] is None else _series_of(kept["other"])
+    return Line(kept["what"], _series_of(kept["ours"]), other, bar, kept["note"])
+
+
+def _series_of(kept: Mapping[str, Any]) -> Series:
+    runs = [Run(*pair) for pair in zip(kept["seconds"], kept["peak_bytes"], strict=True)]
+    return Series(kept["label"], kept["unit"], kept["work"], runs)
+
+
+def page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """What stands between the markers of the page: a table for each row, and where it was measured."""
+    parts = []
+    for name, row in rows.items():
+        at = row["machine"]
+        versions = at["versions"]
+        parts.append(
+            f"### {name}\n\n{table(map(line_of, row['lines']))}\n"
+            f"{row['measured_on']}, {at['cores']} cores of {at['processor']}, {at['memory_gb']:.0f} GB, "
+            f"{at['system']}, Python {versions['python']}, SQLite {versions['sqlite']}.\n"
+        )
+    return "\n".join(parts)
+
+
+def keep(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:
+    """Put measured rows into the results and onto the page."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    known.update(rows)
+    ordered = {name: known[name] for name in order if name in known}
+    RESULTS.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), page_section(ordered)), encoding="utf-8")
+
+
+def with_section(page: str, section: str) -> str:
+    """The page with what stands between its markers replaced."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, behind = rest.partition(END)
+    assert begin, f"the page has no line {BEGIN.strip()}"
+    assert end, f"the page has no {END}"
+    return f"{before}{BEGIN}\n{section}\n{END}{behind}"

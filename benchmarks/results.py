@@ -1,0 +1,122 @@
+"""What was measured, and the arithmetic over it. Pure.
+
+>>> ours, theirs = Series("ours", "games", 100, [Run(2.0, 10), Run(1.0, 10)]), Series("x", "games", 100, [Run(3.0, 10)])
+>>> seconds(ours), rate(ours), times_as_fast(ours, theirs)
+(1.5, 66.66666666666667, 2.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, NamedTuple
+
+
+class Run(NamedTuple):
+    """One measurement in a process of its own: its time, the most memory it held, and what it found out."""
+
+    seconds: float
+    peak_bytes: int
+    found: dict[str, Any] = {}
+
+
+class Series(NamedTuple):
+    """The same thing measured again and again; `work` is how many of `unit` one run does."""
+
+    label: str
+    unit: str
+    work: int
+    runs: Sequence[Run]
+
+
+def series(label: str, unit: str, work: int, runs: Sequence[Run]) -> Series:
+    """A series of runs that did all of their work, as far as they tell. Raises `AssertionError`."""
+    for run in runs:
+        assert run.found.get("count", work) == work, f"{label}: {run.found['count']:,} {unit}, not {work:,}"
+    return Series(label, unit, work, runs)
+
+
+class Bar(NamedTuple):
+    """What a line should reach; `kind` is a member of `BARS`."""
+
+    kind: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: what was measured, how we did, how the other did, and the bar if there is one."""
+
+    what: str
+    ours: Series
+    baseline: Series | None = None
+    bar: Bar | None = None
+    note: str = ""
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+class Skipped(NamedTuple):
+    """A line that could not be measured here, and why."""
+
+    what: str
+    reason: str
+
+
+def seconds(series: Series) -> float:
+    """The median time of a run."""
+    return median(run.seconds for run in series.runs)
+
+
+def spread(series: Series) -> float:
+    """How far the runs are apart: (longest - shortest) / median."""
+    times = [run.seconds for run in series.runs]
+    return (max(times) - min(times)) / median(times)
+
+
+def rate(series: Series) -> float:
+    """Units of work a second."""
+    return series.work / seconds(series)
+
+
+def peak_bytes(series: Series) -> int:
+    """The most memory that any run held."""
+    return max(run.peak_bytes for run in series.runs)
+
+
+def times_as_fast(ours: Series, baseline: Series) -> float:
+    """Our rate over the baseline's: 2.0 is twice as fast."""
+    return rate(ours) / rate(baseline)
+
+
+def times_the_time(ours: Series, baseline: Series) -> float:
+    """Our time over the baseline's, whatever was done in it."""
+    return seconds(ours) / seconds(baseline)
+
+
+def _baseline(line: Line) -> Series:
+    assert line.baseline is not None, f"{line.what}: a ratio needs a baseline"
+    return line.baseline
+
+
+# what is measured against a bar, how a bar is worded, and whether more is better
+BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
+    "times as fast": (lambda line: times_as_fast(line.ours, _baseline(line)), "at least {:g} x", True),
+    "times the time": (lambda line: times_the_time(line.ours, _baseline(line)), "at most {:g} x the time", False),
+    "a second": (lambda line: rate(line.ours), "at least {:,.0f} a second", True),
+    "seconds": (lambda line: seconds(line.ours), "under {:g} s", False),
+    "gigabytes": (lambda line: peak_bytes(line.ours) / 1e9, "at most {:g} GB", False),
+}
+
+
+def reached(line: Line) -> float | None:
+    """The number that is compared with the line's bar."""
+    return None if line.bar is None else BARS[line.bar.kind][0](line)
+
+
+def is_met(line: Line) -> bool | None:
+    """Whether the bar is met; None without a bar."""
+    if line.bar is None:
+        return None
+    value = BARS[line.bar.kind][0](line)
+    return value >= line.bar.value if BARS[line.bar.kind][2] else value <= line.bar.value

@@ -1,0 +1,38 @@
+"""The rows of the table, by the names that `--rows` takes, in the order in which they are run.
+
+A row yields its lines as they are measured, and says which ones cannot be measured here.
+"""
+
+from collections.abc import Callable, Iterator
+
+from benchmarks.results import Line, Skipped
+from benchmarks.rows import (
+    appending,
+    asking,
+    codeforces,
+    growing,
+    ladders,
+    libraries,
+    postgres,
+    rebuilding,
+    replaying,
+    single,
+    starting,
+)
+from benchmarks.setting import Setting
+
+Row = Callable[[Setting], Iterator[Line | Skipped]]
+
+ROWS: dict[str, Row] = {
+    "rebuild": lambda setting: rebuilding.rebuild(setting, setting.sqlite),
+    "replay": replaying.replay,
+    "libraries": libraries.libraries,
+    "append": lambda setting: appending.append(setting, setting.sqlite, 200_000),
+    "single": lambda setting: single.single(setting, setting.sqlite),
+    "questions": asking.questions,
+    "start": starting.start,
+    "ladders": lambda setting: ladders.small_ladders(setting, setting.sqlite),
+    "postgres": postgres.postgres,
+    "growth": growing.growth,
+    "codeforces": codeforces.codeforces,
+}

@@ -1,0 +1,50 @@
+"""Appending in bulk: of validated events, and of whole files."""
+
+from collections.abc import Iterator
+
+from benchmarks import data
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn
+from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.setting import Setting
+from benchmarks.stores import Store
+
+# as many as `import` appends in a transaction
+BATCH_EVENTS = 50_000
+
+
+def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped]:
+    """So many events, and files of them, against rows inserted by hand and events saved by `eventsourcing`.
+
+    All in batches of the same size.
+    """
+    games = setting.games(full)
+    history = History(games=games)
+    given = {"history": history, "batch": BATCH_EVENTS}
+    files = {"JSON Lines": data.json_lines(setting.folder, history), "CSV": data.csv(setting.folder, history)}
+    calls = {
+        "append": Call("benchmarks.ours:append_history", lambda: {"url": store.empty_ledger(), **given}),
+        **{f"import {form}": _import(store, path) for form, path in files.items()},
+        "raw": Call(store.raw_inserts, lambda: {"url": store.empty_ledger(), **given}),
+        "eventsourcing": Call(
+            "benchmarks.baselines.event_sourcing:save", lambda: {"env": store.empty_domain_events(), **given},
+            needs=("eventsourcing",),
+        ),
+    }  # fmt: skip
+    runs = in_turn(calls, setting.repetitions)
+    raw = series("executemany of the same rows", "events", games, runs.pop("raw"))
+    saved = runs.pop("eventsourcing", None)
+    for name, found in runs.items():
+        ours = series(name, "events", games, found)
+        what = f"{name} of {games:,} events, {store.name}"
+        yield Line(f"{what}, against raw inserts", ours, raw, Bar("times as fast", 0.4))
+        if saved is None:
+            yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
+        else:
+            other = series("eventsourcing, saved in batches", "events", games, saved)
+            yield Line(f"{what}, against eventsourcing", ours, other, Bar("times as fast", 1))
+
+
+def _import(store: Store, path: str) -> Call:
+    """`ratings import` of a file into an empty ledger, but for the start of the process."""
+    return Call("benchmarks.ours:command", lambda: {"url": store.empty_ledger(), "arguments": ["import", path]})

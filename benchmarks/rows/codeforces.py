@@ -1,0 +1,43 @@
+"""Real results at scale: contest standings dealt into tables, where their file lies beside the checkout."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.measuring import ROOT, Call, in_turn, measure
+from benchmarks.results import Line, Run, Skipped, series
+from benchmarks.setting import Setting
+
+PACKED = ROOT.parent / "shared" / "data" / "codeforces-pods" / "games.csv.gz"
+
+
+def codeforces(setting: Setting) -> Iterator[Line | Skipped]:
+    """Import, rebuild and verify. The import is timed once, since it takes as long as all else."""
+    if not PACKED.exists():
+        yield Skipped("real contest results", f"{PACKED.parent.name}/{PACKED.name} is not there")
+        return
+    setting.folder.mkdir(parents=True, exist_ok=True)
+    path = setting.folder / "codeforces-pods.csv"
+    games = _unpack(path, setting.games_max)
+    url = setting.sqlite.empty_ledger()
+    imported = _once(url, ["import", str(path), "--set", "game=bench"])
+    yield Line(f"import of {games:,} real games, CSV", series("import", "games", games, imported))
+    rebuilt = in_turn({"rebuild": Call("benchmarks.ours:rebuild", {"url": url})}, setting.repetitions)["rebuild"]
+    yield Line(f"rebuild of {games:,} real games, nothing cached", series("rebuild", "games", games, rebuilt))
+    yield Line(f"verify of {games:,} real games", series("verify", "games", games, _once(url, ["verify"])))
+
+
+def _once(url: str, command: list[str]) -> list[Run]:
+    return [measure(Call("benchmarks.ours:command", {"url": url, "arguments": command}))]
+
+
+def _unpack(path: Path, games_max: int | None) -> int:
+    """Write the games, or the first so many, as a file of CSV; how many there are."""
+    count = 0  # the heading is line 0
+    with gzip.open(PACKED, "rt", encoding="utf-8") as packed, open(path, "w", encoding="utf-8") as file:
+        for number, line in enumerate(packed):
+            if games_max is not None and number > games_max:
+                break
+            count = number
+            file.write(line)
+    return count

@@ -1,0 +1,29 @@
+"""A rebuild of very many small ladders."""
+
+from collections.abc import Iterator
+
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn
+from benchmarks.results import Bar, Line, series
+from benchmarks.setting import Setting
+from benchmarks.stores import Store
+
+GAMES_PER_LADDER = 100
+GAMES_A_SECOND = 200_000
+
+
+def small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
+    """From an opened ledger to promoted standings, with columns cached as every night, and with nothing cached."""
+    games = setting.games(1_000_000)
+    history = History(games=games, ladders=max(2, games // GAMES_PER_LADDER))
+    url = store.ledger(history)
+    calls = {
+        "nothing cached": Call("benchmarks.ours:rebuild", {"url": url}),
+        "columns cached": Call("benchmarks.ours:rebuild", {"url": url, "cached": True}),
+    }
+    runs = in_turn(calls, setting.repetitions)
+    what = f"rebuild of {history.ladders:,} ladders of {GAMES_PER_LADDER} games each, {store.name}"
+    for name, found in runs.items():
+        assert {run.found["ladders"] for run in found} == {history.ladders}, "not all ladders were rebuilt"
+        bar = Bar("a second", GAMES_A_SECOND) if name == "columns cached" else None
+        yield Line(f"{what}, {name}", series("rebuild", "games", games, found), bar=bar)

@@ -1,0 +1,30 @@
+"""The replay alone against packages that compute ratings, all over the same games in memory."""
+
+from collections.abc import Iterator
+
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn
+from benchmarks.results import Bar, Line, Skipped, rate, series
+from benchmarks.setting import Setting
+
+# how many of the games each gets, so that it takes a second or two
+PACKAGES = {"multi_elo": 100_000, "openskill": 30_000, "elote": 30_000, "trueskill": 2_000}
+
+
+def libraries(setting: Setting) -> Iterator[Line | Skipped]:
+    """Games of four; the fastest package is the one that counts."""
+    games = setting.games(1_000_000)
+    history = History(games=games, size=4, late=False)
+    what = f"replay of {games:,} games of four in memory"
+    calls = {"ours": Call("benchmarks.ours:replay_in_memory", {"url": setting.sqlite.ledger(history)})}
+    for name, count in PACKAGES.items():
+        arguments = {"history": history, "count": min(count, games)}
+        calls[name] = Call(f"benchmarks.baselines.libraries:{name}", arguments, needs=(name,))
+    runs = in_turn(calls, setting.repetitions)
+    ours = series("replay", "games", games, runs.pop("ours"))
+    others = [series(name, "games", min(PACKAGES[name], games), found) for name, found in runs.items()]
+    for other in sorted(others, key=rate, reverse=True):
+        bar = Bar("times as fast", 50) if other is max(others, key=rate) else None
+        yield Line(f"{what}, against {other.label}", ours, other, bar)
+    for name in PACKAGES.keys() - runs.keys():
+        yield Skipped(f"{what}, against {name}", f"{name} is not installed")

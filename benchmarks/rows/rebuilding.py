@@ -1,0 +1,55 @@
+"""A rebuild of everything, from the store to published standings, with nothing cached."""
+
+from collections.abc import Iterator
+
+from benchmarks.histories import History
+from benchmarks.measuring import Call, fastest, in_turn, measure
+from benchmarks.results import Bar, Line, Run, Skipped, series
+from benchmarks.setting import Setting
+from benchmarks.stores import Store
+
+EVENT_SOURCING = "benchmarks.baselines.event_sourcing"
+VARIANTS = ("notifications", "stored")
+# floats against exact integers, over many games of a player
+TOLERANCE_POINTS = 0.01
+
+
+def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
+    """A ledger of games of four against a projection over the same games, and against reading them at all."""
+    games = setting.games(1_000_000)
+    history = History(games=games, size=4, late=False)
+    what = f"full rebuild of {games:,} games of four, nothing cached, {store.name}"
+    url = store.ledger(history)
+    calls = {
+        "ours": Call("benchmarks.ours:rebuild", {"url": url}),
+        "reading": Call("benchmarks.baselines.decoding_limit:run", {"url": url}, needs=("pyarrow",)),
+    }
+    probe = Call(f"{EVENT_SOURCING}:replay", {}, needs=("eventsourcing",))
+    if not probe.missing:
+        environment = store.domain_events(history)
+        variants = {name: probe._replace(arguments={"env": environment, "variant": name}) for name in VARIANTS}
+        calls["eventsourcing"] = variants[fastest(variants)]
+    runs = in_turn(calls, setting.repetitions)
+    ours = series("rebuild", "games", games, runs["ours"])
+    if "eventsourcing" in runs:
+        _require_agreement(url, runs["eventsourcing"][0])
+        variant = calls["eventsourcing"].arguments
+        assert not callable(variant)
+        label = f"eventsourcing ({variant['variant']})"
+        yield Line(what, ours, series(label, "games", games, runs["eventsourcing"]), Bar("times as fast", 5))
+    else:
+        yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
+    if "reading" in runs:
+        limit = series("SELECT and parse alone (pyarrow)", "games", games, runs["reading"])
+        yield Line(f"{what}, against the decoding limit", ours, limit)
+    else:
+        yield Skipped(f"{what}, against the decoding limit", "pyarrow is not installed")
+
+
+def _require_agreement(url: str, baseline: Run) -> None:
+    """Whether both came to the same points. Raises `AssertionError`."""
+    ours = measure(Call("benchmarks.ours:live_points", {"url": url})).found["points"]
+    theirs = baseline.found["points"]
+    assert ours.keys() == theirs.keys(), "eventsourcing has other players"
+    apart = max((abs(ours[player] - theirs[player]) for player in ours), default=0)
+    assert apart < TOLERANCE_POINTS, f"the points of eventsourcing are {apart} apart"

@@ -1,0 +1,45 @@
+"""A replay of a long history from cached columns, against a loop by hand, and the memory that it takes."""
+
+from collections.abc import Iterator
+
+from benchmarks import data
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.results import Bar, Line, Run, Skipped, series
+from benchmarks.setting import Setting
+
+GIGABYTES_MAX = 1.5
+
+
+def replay(setting: Setting) -> Iterator[Line | Skipped]:
+    """Two to six players a game, with ties, and some games recorded late."""
+    games = setting.games(10_000_000)
+    history = History(games=games)
+    what = f"replay of {games:,} games, two to six players, ties"
+    url = setting.sqlite.ledger(history)
+    arguments = {"path": data.arrays(setting.folder, history), "players_count": history.players}
+    ours = Call("benchmarks.ours:replay", {"url": url})
+    calls = {
+        "ours": ours,
+        "in memory": Call("benchmarks.ours:replay_in_memory", {"url": url}),
+        "loop": Call("benchmarks.baselines.numba_loop:run", arguments, needs=("numba",)),
+    }
+    measure(ours)  # what can be cached is cached behind it
+    runs = in_turn(calls, setting.repetitions)
+    cached = series("from cached columns to points", "games", games, runs["ours"])
+    yield Line(f"{what}: memory", cached, bar=Bar("gigabytes", GIGABYTES_MAX))
+    if "loop" not in runs:
+        yield Skipped(f"{what}, against a loop by hand", "numba is not installed")
+        return
+    digests = {run.found["digest"] for found in runs.values() for run in found}
+    assert len(digests) == 1, "the loop by hand comes to other points"
+    loop = series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
+    yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.5), note=_parts(runs["ours"]))
+    yield Line(f"{what}, its stream in memory", series("replay", "games", games, runs["in memory"]), loop)
+
+
+def _parts(runs: list[Run]) -> str:
+    """Where the time of the quickest run went."""
+    quickest = min(runs).found
+    parts = [f"{part} {quickest[part]:.2f} s" for part in ("decode", "stream", "replay")]
+    return ", ".join([*parts, f"the first time in a process {quickest['first']:.2f} s"])

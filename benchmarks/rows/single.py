@@ -1,0 +1,46 @@
+"""Events one by one, each durable before the next."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn
+from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.setting import Setting
+from benchmarks.stores import Store
+
+
+def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
+    """Appends against commits of a row, and against `eventsourcing`, which keeps SQLite in WAL mode."""
+    events = setting.events(500)
+    history = History(games=events)
+    given = {"history": history, "batch": 1}
+    journals = {"": {}} if store.name != "SQLite" else {
+        f", journal {name}": {"journal": name} for name in ("truncate", "wal")
+    }  # fmt: skip
+    calls = {}
+    for journal, chosen in journals.items():
+        for name, function in (("append", "benchmarks.ours:append_history"), ("raw", store.raw_inserts)):
+            calls[name + journal] = Call(function, _fresh(store, {**given, **chosen}))
+    calls["eventsourcing"] = Call(
+        "benchmarks.baselines.event_sourcing:save", lambda: {"env": store.empty_domain_events(), **given},
+        needs=("eventsourcing",),
+    )  # fmt: skip
+    runs = in_turn(calls, setting.repetitions)
+    for journal in journals:
+        what = f"{events:,} single durable appends, {store.name}{journal}"
+        ours = series("append", "events", events, runs[f"append{journal}"])
+        raw = series("INSERT and COMMIT", "events", events, runs[f"raw{journal}"])
+        yield Line(f"{what}, against raw commits", ours, raw, Bar("times as fast", 0.7))
+        if journal.endswith("truncate"):
+            continue
+        if "eventsourcing" in runs:
+            other = series("eventsourcing, single saves", "events", events, runs["eventsourcing"])
+            yield Line(f"{what}, against eventsourcing", ours, other, Bar("times as fast", 1))
+        else:
+            yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
+
+
+def _fresh(store: Store, given: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
+    """What makes the arguments of a call right before it."""
+    return lambda: {"url": store.empty_ledger(), **given}

