@@ -2,49 +2,131 @@
 
 import re
 import sys
-import time
 
 import click
+from click.core import ParameterSource
 
 from cli import render
+from cli.interrupts import INTERRUPTED, ending_soon
+from cli.options import composed
+from cli.progress import Log, progress
 from ledger import clock
-from ledger.errors import RulesetUnusable, StoreDamaged
+from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
-from ledger.store import open_ledger
-from projections.generations import Rebuilt, rebuild
+from ledger.store import Ledger, open_ledger
+from projections.generations import roll_back
 from projections.integrity import verify_clocks, verify_standings
 from projections.publishing import verify_published
+from projections.rebuilding import KEPT, Rebuilt, rebuild
+from projections.standings import UnknownLadder
+
+SHOWN_LADDERS = 20
 
 
 @click.command(name="rebuild")
+@click.argument("names", metavar="[LADDER|RULESET]...", nargs=-1)
+@click.option("--check", is_flag=True, help="Replay everything a second time, the plainest way, before it is promoted.")
+@click.option(
+    "--keep", metavar="N", type=click.IntRange(min=KEPT), default=KEPT, show_default=True,
+    help="Generations to keep, the live one among them.",
+)  # fmt: skip
+@click.option("--rollback", is_flag=True, help="Promote the generation before instead, and give up the live one.")
+@click.option("--log", type=click.Choice(["plain", "json"]), help="Tell every step on standard error, one a line.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
 )
-@click.pass_obj
-def rebuild_(db: str, form: str) -> int:
-    """Replay every ladder into stored standings. They are promoted in one step. Exit 1 if a rule failed."""
-    started = time.monotonic()
-    done = rebuild(open_ledger(db), clock.now)
+@click.pass_context
+def rebuild_(
+    context: click.Context, names: tuple[str, ...], check: bool, keep: int, rollback: bool, log: str | None, form: str
+) -> int:
+    """Replay every ladder, or those named, into stored standings. They are promoted in one step.
+
+    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay came to other standings;
+    then nothing is promoted.
+    """
+    if rollback and (names or check or context.get_parameter_source("keep") != ParameterSource.DEFAULT):
+        raise click.UsageError("--rollback computes nothing; it takes neither names nor --check nor --keep")
+    written = Log(log or "plain")
+    asked = list(dict.fromkeys(map(composed, names)))
+
+    def last_words() -> str:
+        return written.line("interrupted", {}) if log == "json" else "\nratings: interrupted"
+
+    try:
+        with ending_soon(last_words):
+            ledger = open_ledger(context.obj)
+            if rollback:
+                return _roll_back(ledger, written if log else None, form)
+            with progress(written if log else None) as tell:
+                done = rebuild(ledger, clock.now, asked, keep=keep, check=check, tell=tell)
+    except UnknownLadder as problem:
+        raise click.UsageError(str(problem)) from None
+    except LedgerError as problem:
+        if log != "json":
+            raise
+        written.write("stopped", {"message": str(problem), "exit_code": problem.exit_code})
+        return problem.exit_code
+    except KeyboardInterrupt:
+        if log != "json":
+            raise
+        render.note(last_words())
+        return INTERRUPTED
+    _report(done, written, log, form, check)
+    return int(bool(done.failures or done.differing))
+
+
+def _roll_back(ledger: Ledger, log: Log | None, form: str) -> int:
+    before, given_up = roll_back(ledger)
+    numbers = {"generation": before.generation, "position": before.position, "given_up": given_up}
+    if log is not None:
+        log.write("rolled back", numbers)
+    if form == "json":
+        render.print_json({**numbers, "chain_hash": bytes(before.chain_hash).hex()})
+    else:
+        click.echo(f"generation {before.generation} of position {before.position:,} is live again; "
+                   f"generation {given_up} is given up")  # fmt: skip
+    return 0
+
+
+def _report(done: Rebuilt, log: Log, wanted: str | None, form: str, checked: bool) -> None:
+    """What a rebuild made to stdout, what went wrong to stderr."""
     if form == "json":
         render.print_json(
             {**done._asdict(), "chain_hash": done.chain_hash.hex(), "failures": [f._asdict() for f in done.failures]}
         )
+    elif done.promoted:
+        click.echo(_summary(done, log.seconds, checked))
+    failed = [
+        f"ratings: {failure.ladder}: the rule failed at position {failure.position}: {failure.message}; "
+        "its standings of before keep serving"
+        for failure in done.failures
+    ]
+    differing = [f"ratings: {ladder}: a second replay comes to other standings" for ladder in done.differing]
+    if wanted == "json":
+        for failure in done.failures:
+            log.write("failed", failure._asdict())
+        for ladder in done.differing:
+            log.write("differs", {"ladder": ladder})
     else:
-        click.echo(_summary(done, time.monotonic() - started))
-    for failure in done.failures:
-        render.note(
-            f"ratings: {failure.ladder}: the rule failed at position {failure.position}: {failure.message}; "
-            "its standings of before keep serving"
-        )
-    return int(bool(done.failures))
+        for lines in (failed, differing):
+            for line in lines[:SHOWN_LADDERS]:
+                render.note(line)
+            if (more := len(lines) - SHOWN_LADDERS) > 0:
+                render.note(f"ratings: ... and {render.count(more, 'more ladder')} (--format json lists them)")
+        if done.differing:
+            render.note("ratings: nothing was promoted; the generation of before keeps serving")
+    if wanted is not None:
+        numbers = done._asdict() | {"failures": len(failed), "differing": len(differing)}
+        log.write("done", {name: value for name, value in numbers.items() if name != "chain_hash"})
 
 
-def _summary(done: Rebuilt, seconds: float) -> str:
+def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
     return (
         f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
-        f"from {render.count(done.games, 'game')} "
-        f"at position {done.position:,}, in {seconds:.1f} s"
-    )
+        f"from {render.count(done.games, 'game')} at position {done.position:,}, {'checked, ' * checked}"
+        f"in {seconds:.1f} s"
+        + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
+    )  # fmt: skip
 
 
 def _head(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, bytes] | None:

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
+from sqlalchemy import Connection
 
 from cli import render
 from cli.options import by_option, format_option
@@ -13,7 +14,12 @@ from ledger import clock
 from ledger.canonical import format_instant
 from ledger.schema import SCHEMA_REVISION
 from ledger.store import count_by_type, head, ledger_id, open_ledger
-from projections.generations import live
+from projections import columns
+from projections.decoding import CACHED_EVENTS
+from projections.generations import Generation, kept
+
+# what a long history gains by the extra `fast`, as docs/performance.md has it
+FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
 
 
 @click.command()
@@ -46,7 +52,8 @@ def status(db: str, form: str) -> None:
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         latest = head(connection)
-        generation = live(connection)
+        stored = kept(connection)
+        generation = stored[0] if stored else None
         found: dict[str, Any] = {
             "ledger": ledger.location,
             "ledger_id": ledger_id(connection),
@@ -62,6 +69,10 @@ def status(db: str, form: str) -> None:
                 "finished_at": format_instant(generation.finished_at),
                 "behind": latest.position - generation.position,
             },
+            "generations": [
+                {**one._asdict(), "chain_hash": one.chain_hash.hex(), "finished_at": format_instant(one.finished_at)}
+                for one in stored
+            ],
         }
     if form == "json":
         render.print_json(found)
@@ -72,8 +83,17 @@ def status(db: str, form: str) -> None:
         *((name, count) for name, count in sorted(found["events"].items())),
         ("stored standings", "none yet: ratings rebuild" if generation is None else
          f"generation {generation.generation}, {render.count(latest.position - generation.position, 'event')} behind"),
+        *((f"generation {one.generation}", _told(one)) for one in stored),
     ]  # fmt: skip
     (render.print_csv if form == "csv" else render.print_table)(("what", "value"), rows)
+
+
+def _told(one: Generation) -> str:
+    built = "" if one.built == one.ladders else f", {one.built:,} of them built"
+    return (
+        f"{'live, ' * one.live}position {one.position:,}, {render.count(one.ladders, 'ladder')}{built}, "
+        f"{render.second(one.finished_at)}"
+    )
 
 
 @click.command()
@@ -86,6 +106,7 @@ def doctor(db: str, form: str) -> int:
         ("ok", "python", platform.python_version(), ""),
         *(("ok", name, version(name), "") for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")),
         _optional("psycopg", "needed for a ledger in PostgreSQL: pip install 'ratings-ledger[postgres]'"),
+        *(_optional(name, f"{gain}: pip install 'ratings-ledger[fast]'") for name, gain in FAST.items()),
         ("ok", "schema", SCHEMA_REVISION, ""),
     ]
     ledger = open_ledger(db)
@@ -97,6 +118,7 @@ def doctor(db: str, form: str) -> int:
         ]
         guards = ledger.dialect.guards_missing(connection)
         rows.append(("WRONG" if guards else "ok", "guards", "missing" if guards else "in place", ", ".join(guards)))
+        rows.append(_cache(connection, latest.position))
     ahead = (latest.recorded_at - clock.now()) / 1_000_000
     rows.append(
         ("WRONG", "clock", f"{ahead:.0f} s behind the last event", "set this machine's clock")
@@ -109,6 +131,16 @@ def doctor(db: str, form: str) -> int:
     else:
         (render.print_csv if form == "csv" else render.print_table)(header, rows)
     return int(any(row[0] == "WRONG" for row in rows))
+
+
+def _cache(connection: Connection, newest: int) -> tuple[str, str, str, str]:
+    """Where the columns of long histories are kept, and how far they are."""
+    cache = columns.found(connection, newest)
+    if cache is None:
+        return "-", "cache", "none", "this account has no home folder; XDG_CACHE_HOME may name another place"
+    until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
+    note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
+    return "ok", "cache", note, f"{cache.root} may be deleted at any time"
 
 
 def _optional(package: str, use: str) -> tuple[str, str, str, str]:

@@ -1,199 +1,47 @@
-"""Generations: standings of all ladders, materialised beside the live ones and promoted by flipping one pointer.
+"""Generations: the stored standings of all ladders, written beside the live ones and promoted by flipping one pointer.
 
-A rebuild writes in small transactions while readers keep seeing the generation before; the last transaction flips the
-pointer. Killed at any instant it leaves the old generation live, and the next rebuild sweeps up. The generation before
-is kept for comparison and rollback. All SQL over these tables is here.
+All SQL over their tables is here. Every transaction is small, so that appends never wait for long; all of them but the
+one that flips the pointer change what no reader sees. Killed at any instant a rebuild leaves the live generation as it
+was, and what it left behind is unfinished: the next one sweeps it up.
 """
 
 import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, tuple_, update
+from sqlalchemy.exc import DBAPIError
 
 from ledger.clock import Clock
-from ledger.errors import AlreadyRunning, StoreUnavailable
+from ledger.errors import AlreadyRunning, NoEarlierGeneration, StoreUnavailable
 from ledger.store import Ledger
-from projections.decoding import decode
-from projections.facts import Facts, RuleFailure
+from projections.building import Built, standing
+from projections.facts import Facts
 from projections.lists.contract import Standing
 from projections.schema import generation_ladders, generation_standings, generations, live_generation
-from projections.standings import Ladders, Standings
 
 TRANSACTION_ROWS = 5_000
 POSTGRES_REBUILD_LOCK = 7_236_836_022
+# of names in one statement
+NAMES_MAX = 400
 
 
-class Failure(NamedTuple):
-    """A ladder, or all ladders of a ruleset, that could not be built: the old standings keep serving."""
-
-    ladder: str
-    position: int
-    message: str
-
-
-class Rebuilt(NamedTuple):
-    """What a rebuild made."""
+class Generation(NamedTuple):
+    """A stored generation; `built` of its `ladders` were computed by its own rebuild, the others are as they were."""
 
     generation: int
     position: int
     chain_hash: bytes
+    finished_at: int
     ladders: int
-    rows: int
-    games: int
-    failures: list[Failure]
-
-
-def rebuild(ledger: Ledger, clock: Clock) -> Rebuilt:
-    """Build and promote a generation of every ladder at the head. Raises `AlreadyRunning`, `StoreUnavailable`."""
-    with _only_one(ledger):
-        generation = _begin(ledger)
-        with ledger.reading() as connection:
-            facts = decode(connection)
-        with ledger.writing() as connection:
-            row = {"generation": generation, "position": facts.position, "chain_hash": facts.chain_hash,
-                   "started_at": clock()}  # fmt: skip
-            connection.execute(insert(generations), row)
-        built, failures = _build(ledger, facts, generation)
-        _promote(ledger, generation, failures, clock)
-    return Rebuilt(
-        generation, facts.position, facts.chain_hash, len(built), sum(len(s.rows) for s in built),
-        len(facts.first_position), failures,
-    )  # fmt: skip
-
-
-def _build(ledger: Ledger, facts: Facts, generation: int) -> tuple[list[Standings], list[Failure]]:
-    built: list[Standings] = []
-    failures: list[Failure] = []
-    waiting: list[Standings] = []
-    for result in compute(facts):
-        if isinstance(result, Failure):
-            failures.append(result)
-            continue
-        built.append(result)
-        waiting.append(result)
-        if sum(len(s.rows) + 1 for s in waiting) >= TRANSACTION_ROWS:
-            _write(ledger, facts, generation, waiting)
-            waiting = []
-    _write(ledger, facts, generation, waiting)
-    return built, failures
-
-
-def compute(facts: Facts) -> Iterator[Standings | Failure]:
-    """The standings of every ladder that has games or adjustments, by replay, ruleset by ruleset."""
-    ladders = Ladders(facts)
-    for ruleset_id, unusable in sorted(facts.unusable.items()):
-        yield Failure(ruleset_id, unusable.position, unusable.reason)
-    for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys()):
-        try:
-            found = ladders.every(ruleset_id)
-        except RuleFailure as error:
-            yield Failure(ruleset_id, error.place(facts), str(error))
-            continue
-        for ladder, stream in sorted(found.items()):
-            try:
-                yield ladders.of_stream(stream)
-            except RuleFailure as error:
-                yield Failure(ladder, error.place(facts), str(error))
-
-
-def _begin(ledger: Ledger) -> int:
-    """Sweep up after rebuilds that were cut off, and give the number of the next generation."""
-    with ledger.reading() as connection:
-        newest = connection.execute(select(func.max(generations.c.generation))).scalar() or 0
-    _sweep(ledger)
-    return newest + 1
-
-
-def _write(ledger: Ledger, facts: Facts, generation: int, built: list[Standings]) -> None:
-    """Write standings, at most `TRANSACTION_ROWS` rows a transaction."""
-    rows = [
-        {"build": generation, "ladder": s.ladder, "ordinal": ordinal, **row._asdict(),
-         "places": None if row.places is None else ",".join(map(str, row.places))}
-        for s in built
-        for ordinal, row in enumerate(s.rows, 1)
-    ]  # fmt: skip
-    for start in range(0, len(rows), TRANSACTION_ROWS):
-        with ledger.writing() as connection:
-            connection.execute(insert(generation_standings), rows[start : start + TRANSACTION_ROWS])
-    ladders = [
-        {"generation": generation, "ladder": s.ladder, "build": generation, "ruleset": s.ruleset, "digest": s.digest,
-         "position": facts.position, "chain_hash": facts.chain_hash, "scale": s.scale, "games": s.games,
-         "players": len(s.rows)}
-        for s in built
-    ]  # fmt: skip
-    if ladders:
-        with ledger.writing() as connection:
-            connection.execute(insert(generation_ladders), ladders)
-
-
-def _promote(ledger: Ledger, generation: int, failures: list[Failure], clock: Clock) -> None:
-    """Take the old standings of failed ladders along, flip the pointer, drop what is two generations old."""
-    with ledger.writing() as connection:
-        live = live_generation_number(connection)
-        for failure in failures:
-            name = generation_ladders.c.ladder
-            failed = (name == failure.ladder) | name.startswith(f"{failure.ladder}/", autoescape=True)
-            old = select(generation_ladders).where(generation_ladders.c.generation == live, failed)
-            for row in connection.execute(old).mappings().all():
-                connection.execute(insert(generation_ladders), {**row, "generation": generation})
-        connection.execute(
-            update(generations).where(generations.c.generation == generation).values(finished_at=clock())
-        )
-        connection.execute(delete(live_generation))
-        connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
-    _sweep(ledger)
-
-
-def _sweep(ledger: Ledger) -> None:
-    """Forget all generations but the live one and the finished one before it, in small transactions."""
-    with ledger.writing() as connection:
-        live = live_generation_number(connection)
-        earlier = (generations.c.generation < (live or 0)) & generations.c.finished_at.is_not(None)
-        kept = [live or 0, connection.execute(select(func.max(generations.c.generation)).where(earlier)).scalar() or 0]
-        connection.execute(delete(generation_ladders).where(generation_ladders.c.generation.not_in(kept)))
-        connection.execute(delete(generations).where(generations.c.generation.not_in(kept)))
-    table = generation_standings
-    key = (table.c.build, table.c.ladder, table.c.ordinal)
-    unused = table.c.build.not_in(select(generation_ladders.c.build))
-    some = select(*key).where(unused).limit(TRANSACTION_ROWS)
-    gone = TRANSACTION_ROWS
-    while gone == TRANSACTION_ROWS:
-        with ledger.writing() as connection:
-            gone = connection.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
-
-
-def live_generation_number(connection: Connection) -> int | None:
-    """The generation that readers see, or None before the first rebuild."""
-    return connection.execute(select(live_generation.c.generation)).scalar()
-
-
-def live(connection: Connection) -> Row[Any] | None:
-    """The live generation's row of `generations`, or None before the first rebuild."""
-    query = select(generations).join(live_generation, live_generation.c.generation == generations.c.generation)
-    return connection.execute(query).one_or_none()
-
-
-def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
-    """The rows of `generation_ladders` of a generation, by ladder."""
-    query = select(generation_ladders).where(generation_ladders.c.generation == generation)
-    return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
-
-
-def stored_rows(connection: Connection, build: int, ladder: str) -> list[Standing]:
-    """A ladder's stored standings in order."""
-    table = generation_standings
-    columns = [table.c[name] for name in Standing._fields]
-    query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
-    found = [Standing(*row) for row in connection.execute(query)]
-    return [
-        row if row.places is None else row._replace(places=tuple(map(int, str(row.places).split(",")))) for row in found
-    ]
+    built: int
+    live: bool
 
 
 @contextmanager
-def _only_one(ledger: Ledger) -> Iterator[None]:
+def only_one(ledger: Ledger) -> Iterator[None]:
     """Hold the rebuild lock, which dies with the process. Raises `AlreadyRunning`."""
     busy = AlreadyRunning(f"another rebuild of {ledger.location} is running; this one did nothing")
     if ledger.engine.dialect.name == "sqlite":
@@ -212,4 +60,217 @@ def _only_one(ledger: Ledger) -> Iterator[None]:
         with ledger.reading() as connection:
             if not connection.execute(text(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})")).scalar():
                 raise busy
-            yield
+            try:
+                yield
+            finally:
+                # the server may take a while to notice that the connection is closed
+                with suppress(DBAPIError):
+                    connection.execute(text(f"SELECT pg_advisory_unlock({POSTGRES_REBUILD_LOCK})"))
+
+
+def begin(ledger: Ledger, position: int, chain_hash: bytes, clock: Clock) -> int:
+    """Enter a new generation, of which nobody knows yet, and sweep up what cut-off rebuilds left; gives its number."""
+    with ledger.writing() as connection:
+        number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
+        row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
+        connection.execute(insert(generations), row)
+    sweep(ledger, building=number)
+    return number
+
+
+def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built]) -> None:
+    """Store ladders that were computed from some facts."""
+    named = [
+        (generation, one.ladder, generation, one.ruleset, facts.position, facts.chain_hash, one.scale, one.games,
+         len(one.rows), one.digest)
+        for one in built
+    ]  # fmt: skip
+    rows = ((generation, one.ladder, ordinal, *row) for one in built for ordinal, row in enumerate(one.rows, 1))
+    # what names the rows comes with the first of them, so that they are found if no more follow
+    while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
+        with ledger.writing() as connection:
+            _insert(connection, generation_ladders, named)
+            for _, alike in groupby(part, key=len):
+                _insert(connection, generation_standings, list(alike))
+        named = []
+
+
+def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
+    """Insert rows, which may leave out the last columns, the way that is fastest for the driver."""
+    if not rows:
+        return
+    columns = ", ".join([column.name for column in table.columns][: len(rows[0])])
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(rows[0]))
+        connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)
+        return
+    statement = f"COPY {table.name} ({columns}) FROM STDIN"
+    try:
+        cursor: Any = connection.connection.cursor()
+        with cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise DBAPIError(statement, None, error) from error
+
+
+def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None:
+    """Let a generation name ladders as another one does, with their older builds."""
+    named = iter([(generation, *row[1:]) for row in rows])
+    while part := list(islice(named, TRANSACTION_ROWS)):
+        with ledger.writing() as connection:
+            _insert(connection, generation_ladders, part)
+
+
+def promote(ledger: Ledger, generation: int, clock: Clock) -> None:
+    """Let readers see a generation that is written completely."""
+    with ledger.writing() as connection:
+        finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
+        connection.execute(finished)
+        connection.execute(delete(live_generation))
+        connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+
+
+def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
+    """Let readers see the finished generation before the live one; gives its row, and the number of the one given up.
+
+    That one is forgotten, so that the next step leads further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
+    """
+    with only_one(ledger):
+        with ledger.writing() as connection:
+            newest = _finished(connection)
+            if len(newest) < 2:
+                there = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"
+                raise NoEarlierGeneration(f"there is no earlier generation to go back to: {there} stored")
+            given_up, before = newest[0].generation, newest[1]
+            connection.execute(update(live_generation).values(generation=before.generation))
+            _mark_unfinished(connection, [given_up])
+        sweep(ledger)
+    return before, given_up
+
+
+def sweep(ledger: Ledger, keep: int | None = None, building: int | None = None) -> None:
+    """Forget all generations but the live one, those before it (`keep` in all; default: all), and the one being built.
+
+    What goes is first marked as unfinished; its rows are found by its name until none is left.
+    """
+    with ledger.reading() as connection:
+        staying = {row.generation for row in _finished(connection)[:keep]} | ({building} if building else set())
+        every = set(connection.execute(select(generations.c.generation)).scalars())
+        gone = sorted(every - staying)
+        named = _builds(connection, staying) if gone else set()
+    if gone:
+        with ledger.writing() as connection:
+            _mark_unfinished(connection, gone)
+        for generation in gone:
+            _forget(ledger, generation, named)
+        with ledger.writing() as connection:
+            # the newest row stays, with nothing behind it: its number was told, and is not given again
+            rows = generations.c.generation.in_([number for number in gone if number != max(every)])
+            connection.execute(delete(generations).where(rows))
+    _forget_orphans(ledger)
+
+
+def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
+    connection.execute(update(generations).where(generations.c.generation.in_(numbers)).values(finished_at=None))
+
+
+def _finished(connection: Connection) -> list[Row[Any]]:
+    """The rows of `generations` of the live one and the finished ones before it, the newest first."""
+    number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
+    before = (number < newest) & generations.c.finished_at.is_not(None)
+    return list(connection.execute(select(generations).where((number == newest) | before).order_by(number.desc())))
+
+
+def _builds(connection: Connection, of: Iterable[int]) -> set[tuple[int, str]]:
+    """The (build, ladder) pairs that some generations name."""
+    pairs = select(generation_ladders.c.build, generation_ladders.c.ladder)
+    return {(row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(of))))}
+
+
+def _forget(ledger: Ledger, generation: int, named: set[tuple[int, str]]) -> None:
+    """Delete a generation with the builds that it names, unless they are `named` by another one."""
+    table = generation_ladders
+    query = select(table.c.build, table.c.ladder, table.c.players).where(table.c.generation == generation)
+    with ledger.reading() as connection:
+        rows = connection.execute(query.order_by(table.c.build, table.c.ladder)).all()
+    mine = generation_standings.c
+    for build, ladder, players in rows:
+        for ordinal in range(players - TRANSACTION_ROWS, 0, -TRANSACTION_ROWS) if (build, ladder) not in named else ():
+            with ledger.writing() as connection:
+                last = (mine.build == build) & (mine.ladder == ladder) & (mine.ordinal > ordinal)
+                connection.execute(delete(generation_standings).where(last))
+    for part in _parts([(row.build, row.ladder, row.players) for row in rows]):
+        with ledger.writing() as connection:
+            for build in {build for build, _, _ in part}:
+                names = [ladder for other, ladder, _ in part if other == build and (build, ladder) not in named]
+                unnamed = (mine.build == build) & mine.ladder.in_(names)
+                connection.execute(delete(generation_standings).where(unnamed))
+            ladders = table.c.ladder.in_([ladder for _, ladder, _ in part])
+            connection.execute(delete(table).where(table.c.generation == generation, ladders))
+
+
+def _parts(ladders: list[tuple[int, str, int]]) -> Iterator[list[tuple[int, str, int]]]:
+    """(build, ladder, players) in parts of few rows."""
+    part: list[tuple[int, str, int]] = []
+    rows = 0
+    for one in ladders:
+        if part and (rows + one[2] > TRANSACTION_ROWS or len(part) == NAMES_MAX):
+            yield part
+            part, rows = [], 0
+        part.append(one)
+        rows += one[2] + 1
+    if part:
+        yield part
+
+
+def _forget_orphans(ledger: Ledger) -> None:
+    """Delete the standings of builds that no generation names, whoever took the names away."""
+    table = generation_standings
+    with ledger.reading() as connection:
+        builds, first = list[int](), select(func.min(table.c.build))
+        build = connection.execute(first).scalar()
+        while build is not None:
+            builds.append(build)
+            build = connection.execute(first.where(table.c.build > build)).scalar()
+        named = set(connection.execute(select(generation_ladders.c.build).distinct()).scalars()) if builds else set()
+    key = (table.c.build, table.c.ladder, table.c.ordinal)
+    for build in sorted(set(builds) - named):
+        some = select(*key).where(table.c.build == build).limit(TRANSACTION_ROWS)
+        gone = TRANSACTION_ROWS
+        while gone == TRANSACTION_ROWS:
+            with ledger.writing() as connection:
+                gone = connection.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
+
+
+def live(connection: Connection) -> Row[Any] | None:
+    """The live generation's row of `generations`, or None before the first rebuild."""
+    query = select(generations).join(live_generation, live_generation.c.generation == generations.c.generation)
+    return connection.execute(query).one_or_none()
+
+
+def kept(connection: Connection) -> list[Generation]:
+    """The live generation and the finished ones before it, the newest first; none before the first rebuild."""
+    ladders, found = generation_ladders, []
+    for number, row in enumerate(_finished(connection)):
+        counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
+        counted = connection.execute(counts.where(ladders.c.generation == row.generation)).one()
+        generation = Generation(
+            row.generation, row.position, bytes(row.chain_hash), row.finished_at, *counted, live=number == 0
+        )
+        found.append(generation)
+    return found
+
+
+def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
+    """The rows of `generation_ladders` of a generation, by ladder."""
+    query = select(generation_ladders).where(generation_ladders.c.generation == generation)
+    return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
+
+
+def stored_rows(connection: Connection, build: int, ladder: str) -> list[Standing]:
+    """A ladder's stored standings in order."""
+    table = generation_standings
+    columns = [table.c[name] for name in Standing._fields]
+    query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
+    return [standing(tuple(row)) for row in connection.execute(query)]

@@ -1,17 +1,20 @@
 """`verify` for the projections: stored standings against a replay at the position that they name."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from ledger.games import STATUSES
 from ledger.integrity import Finding
 from ledger.store import chain_hash_at, head, read_where
+from projections.building import Built, Failure, compute, is_named, plan, stored_row
 from projections.decoding import clock_of, decode
-from projections.facts import NONE, VOIDED, Facts
+from projections.facts import NONE, Facts
 from projections.game_clock.state import run_out
-from projections.generations import compute, ladders_of, live, stored_rows
-from projections.standings import Standings
+from projections.generations import ladders_of, live, stored_rows
+from projections.standings import Ladders
 
 
 def verify_clocks(connection: Connection) -> Iterator[Finding]:
@@ -19,10 +22,10 @@ def verify_clocks(connection: Connection) -> Iterator[Finding]:
     until = head(connection).position
     if not read_where(connection, until=until, type_name="clock.started"):
         return
-    facts = decode(connection, until)
+    facts = decode(connection, until, cached=False)
     for game_id in facts.recorded.clocks:
         clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
-        if clock is None or row == NONE or facts.flags[row] & VOIDED:
+        if clock is None or row == NONE or row in facts.voided:
             continue
         sure = {name for name, one in clock.players.items() if one.removed_at is not None}
         # a log may end with what is due: the server had no more to say
@@ -43,27 +46,42 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
 
 
 def verify_standings(connection: Connection) -> Iterator[Finding]:
-    """Ladders of the live generation that a replay does not confirm; none before the first rebuild."""
+    """Ladders of the live generation that a replay does not confirm; none before the first rebuild.
+
+    Those that were built at another position than the generation's are replayed there.
+    """
     generation = live(connection)
     if generation is None:
         return
-    if chain_hash_at(connection, generation.position) != bytes(generation.chain_hash):
-        yield Finding("standings", generation.position, "the live generation was computed from another history")
-        return
     stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
-    replayed: dict[str, Standings] = {}
-    failed: set[str] = set()
-    for result in compute(decode(connection, generation.position)):
-        if isinstance(result, Standings):
-            replayed[result.ladder] = result
-        else:
-            failed |= {result.ladder} | {ladder for ladder in stored if ladder.startswith(f"{result.ladder}/")}
-            yield Finding("rule", result.position, f"{result.ladder}: {result.message}")
-    for ladder in sorted((stored.keys() | replayed.keys()) - failed):
-        if ladder not in stored or ladder not in replayed:
-            where = "a replay" if ladder in stored else "the stored generation"
-            yield Finding("standings", None, f"{ladder} is missing in {where}")
-        elif stored[ladder].build == generation.generation:
-            rows = stored_rows(connection, stored[ladder].build, ladder)
-            if stored[ladder].digest != replayed[ladder].digest or rows != replayed[ladder].rows:
-                yield Finding("standings", None, f"{ladder}: the stored standings differ from a replay")
+    told: set[str] = set()
+    for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
+        here = {name: row for name, row in stored.items() if row.position == position}
+        named = {bytes(row.chain_hash) for row in here.values()}
+        named |= {bytes(generation.chain_hash)} if position == generation.position else set()
+        if named != {chain_hash_at(connection, position)}:
+            yield Finding("standings", position, "the live generation was computed from another history")
+            continue
+        ladders = Ladders(decode(connection, position, cached=False))
+        planned = plan(ladders) if position == generation.position else plan(ladders, here, stored=here)
+        found: list[Finding] = []
+        with closing(compute(ladders, planned)) as results:
+            for result in results:
+                if isinstance(result, Failure):
+                    here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
+                    if result.ladder not in told:
+                        found.append(Finding("rule", result.position, f"{result.ladder}: {result.message}"))
+                    told.add(result.ladder)
+                elif result.ladder in here:
+                    found += _differing(connection, here.pop(result.ladder), result)
+                elif result.ladder not in stored:
+                    found.append(Finding("standings", None, f"{result.ladder} is missing in the stored generation"))
+        found += [Finding("standings", None, f"{name} is missing in a replay") for name in here]
+        yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
+
+
+def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
+    """That the stored rows of a ladder are not those of a replay, or are said to be others."""
+    rows = stored_rows(connection, stored.build, stored.ladder)
+    if stored.digest != replayed.digest or [stored_row(row) for row in rows] != replayed.rows:
+        yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")

@@ -79,10 +79,13 @@ def ranked(rows: Sequence[Standing], key: Callable[[Standing], Any]) -> list[Sta
 
     Rows that are not qualified follow without rank, and the ranks of the others are computed without them.
     """
-    ordered = sorted(rows, key=lambda row: (not row.qualified, key(row), row.player))
+    ordered = sorted([(not row.qualified, key(row), row.player, row) for row in rows])
     found: list[Standing] = []
-    for index, row in enumerate(ordered, 1):
-        same = bool(found) and key(ordered[index - 2]) == key(row)
-        rank = (found[-1].rank if same else index) if row.qualified else None
-        found.append(row._replace(rank=rank))
+    before = rank = None
+    for index, (unqualified, its_key, _, row) in enumerate(ordered, 1):
+        if unqualified:
+            rank = None
+        elif rank is None or its_key != before:
+            before, rank = its_key, index
+        found.append(Standing._make((rank, *row[1:])))
     return found

@@ -5,6 +5,7 @@ gold of the shared place, or with `gold_ties = pool` an equal part of the gold o
 """
 
 from fractions import Fraction
+from math import lcm
 
 from projections.lists.contract import Line, Results, Standing, ranked, too_few
 
@@ -16,7 +17,9 @@ def rank(results: Results) -> list[Standing]:
     for name, points, games in zip(results.names, results.points, results.games, strict=True):
         divisor = max(games, 1) if params.score == "mean" else 1
         rows.append(Standing(None, name, points, games, games >= params.min_games, divisor))
-    placed = ranked(rows, key=lambda row: -Fraction(row.points, row.divisor))
+    # over a common denominator fractions compare as whole numbers
+    common = lcm(*{row.divisor for row in rows})
+    placed = ranked(rows, key=lambda row: -row.points * (common // row.divisor))
     if not params.gold:
         return placed
     shared: dict[int | None, int] = {}

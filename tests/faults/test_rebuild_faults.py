@@ -3,37 +3,56 @@
 import os
 import random
 import signal
+import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, fork, game, wait_for, wait_until
-from sqlalchemy import func, select
+from fault_helpers import append_games, fork, game, plain_connection, wait_for, wait_until
+from sqlalchemy import select
 
+from cli.main import invoke
 from ledger import clock
 from ledger.integrity import Finding
-from ledger.store import head, open_ledger
-from projections import generations
-from projections.generations import live, rebuild
+from ledger.list_events import digest_of
+from ledger.store import open_ledger
+from projections import building, generations
+from projections.decoding import decode
+from projections.generations import ladders_of
 from projections.integrity import verify_standings
+from projections.rebuilding import rebuild
 from projections.schema import generation_ladders, generation_standings
+from projections.standings import Ladders
+
+RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
+# those of games of 3 to 8 players: all, 3-4, 5-6, 7-8
+LADDERS = 4
 
 
 @pytest.fixture
 def rated_url(ledger_url: str, ratings: Callable[..., Any]) -> str:
-    """A ledger with the shipped rulesets and some games."""
-    assert ratings("init", db=ledger_url).exit_code == 0
-    append_games(ledger_url, [game(number, size=3 + number % 6) for number in range(100)])
+    """A ledger with a ruleset and some games on all of its ladders; a rebuild takes a moment."""
+    assert ratings("rules", "publish", RULESET, db=ledger_url).exit_code == 0
+    append_games(ledger_url, [game(number, size=3 + number % 6) for number in range(60)])
     return ledger_url
+
+
+def number_from(url: str, query: str) -> int | None:
+    """What a plain reader's query of one number gives."""
+    with closing(plain_connection(url)) as connection:
+        row = connection.execute(query).fetchone()
+    return None if row is None else int(row[0])
 
 
 def live_position(url: str) -> int | None:
     """The log position of the generation that readers see."""
-    with open_ledger(url).reading() as connection:
-        found = live(connection)
-    return None if found is None else int(found.position)
+    live = "(SELECT generation FROM live_generation)"
+    return number_from(url, f"SELECT position FROM generations WHERE generation = {live}")
 
 
 def differences(url: str) -> list[Finding]:
@@ -43,25 +62,23 @@ def differences(url: str) -> list[Finding]:
 
 
 def head_position(url: str) -> int:
-    with open_ledger(url).reading() as connection:
-        return head(connection).position
+    return number_from(url, "SELECT max(position) FROM events") or 0
 
 
 def rebuild_and_wait(url: str) -> None:
     """A rebuild that stops in its middle for as long as it lives."""
-    generations._promote = lambda *_: time.sleep(600)  # in a forked process, so for it alone
+    generations.promote = lambda *_: time.sleep(600)  # in a forked process, so for it alone
     rebuild(open_ledger(url), clock.now)
 
 
 @contextmanager
 def rebuild_under_way(url: str) -> Iterator[None]:
     """Another process is in the middle of a rebuild; it is killed in the end."""
+    newest = "SELECT coalesce(max(generation), 0) FROM generations"
+    before = number_from(url, newest)
     child = fork(rebuild_and_wait, url)
     try:
-        with open_ledger(url).reading() as connection:
-            newest = select(func.max(generations.generations.c.generation))
-            before = connection.execute(newest).scalar()
-            wait_until(lambda: connection.execute(newest).scalar() != before)
+        wait_until(lambda: number_from(url, newest) != before)
         yield
     finally:
         os.kill(child, signal.SIGKILL)
@@ -98,38 +115,248 @@ def rebuild_quietly(url: str) -> None:
     rebuild(open_ledger(url), clock.now)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1_800)
-def test_kill_9_during_rebuild_leaves_the_old_generation_or_the_new(
-    rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
-) -> None:
-    # many small transactions: many places to be killed at
-    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 5)
-    kills = 300 if at_length else 20
-    chance = random.Random(kills)
-    started = time.monotonic()
-    assert wait_for([fork(rebuild_quietly, rated_url)]) == [0]
-    seconds = time.monotonic() - started
-    survived = 0
-    for number in range(kills):
-        before = live_position(rated_url) or 0
-        append_games(rated_url, [game(f"more-{number}", size=3 + number % 6)])
-        child = fork(rebuild_quietly, rated_url)
-        time.sleep(chance.uniform(0, seconds))
+def rebuild_in_processes(url: str) -> None:
+    rebuild(open_ledger(url), clock.now, cores=2)
+
+
+SEEN = """SELECT l.ladder, l.ruleset, l.position, l.digest, s.rank, s.player, s.points_units, s.scale, s.games,
+  s.qualified, s.gold, s.places
+FROM live_ladders l LEFT JOIN live_standings s ON s.ladder = l.ladder ORDER BY l.ladder, s.ordinal"""
+
+
+def assert_whole(rows: list[tuple[Any, ...]]) -> int | None:
+    """That what somebody sees is one generation: ladders of one position, rows of which each has its digest."""
+    ladders: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for *ladder, rank, player, units, scale, games, qualified, gold, places in rows:
+        points = str(Fraction(units, scale))
+        row = {"rank": rank, "player": player, "points": points, "games": games, "qualified": bool(qualified)}
+        row |= {} if gold is None else {"gold": gold}
+        row |= {} if places is None else {"places": [int(place) for place in places.split(",")]}
+        ladders.setdefault(tuple(ladder), []).append(row)
+    assert [digest_of(ruleset, found) for (_, ruleset, _, _), found in ladders.items()] == [key[3] for key in ladders]
+    assert len(ladders) in (0, LADDERS)
+    positions = {position for _, _, position, _ in ladders}
+    assert len(positions) == min(1, len(ladders))
+    return max(positions, default=None)
+
+
+def watch(url: str) -> None:
+    """Look at the views again and again, as another program does; fail at anything but a whole generation."""
+    last = 0
+    with closing(plain_connection(url)) as connection:
+        while True:
+            try:
+                rows = connection.execute(SEEN).fetchall()
+            except sqlite3.OperationalError:  # a commit is under way
+                continue
+            position = assert_whole(rows) or 0
+            assert position >= last
+            last = position
+            time.sleep(0.01)
+
+
+@contextmanager
+def watched(url: str) -> Iterator[None]:
+    """Somebody is watching, who must not see anything odd."""
+    child = fork(watch, url)
+    try:
+        yield
+    finally:
         os.kill(child, signal.SIGKILL)
-        wait_for([child])
-        after = live_position(rated_url)
-        # a server may finish a commit that was under way when its client died, so the new may come a moment later
-        assert after is not None
-        assert before <= after <= head_position(rated_url)
-        assert differences(rated_url) == []
-        survived += after == before
+        assert wait_for([child]) == [-signal.SIGKILL]
+
+
+def duration(url: str, work: Callable[[str], object]) -> float:
+    """How many seconds some work takes in a process of its own, the longest of three times."""
+    found = []
+    for _ in range(3):
+        started = time.monotonic()
+        assert wait_for([fork(work, url)]) == [0]
+        found.append(time.monotonic() - started)
+    return max(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize(
+    ("work", "in_file", "in_server"), [(rebuild_quietly, 90, 40), (rebuild_in_processes, 45, 25)],
+    ids=["alone", "with workers"],
+)  # fmt: skip
+def test_kill_9_during_rebuild_leaves_the_old_generation_or_the_new(
+    work: Callable[[str], None], in_file: int, in_server: int, rated_url: str, monkeypatch: pytest.MonkeyPatch,
+    at_length: bool,
+) -> None:  # fmt: skip
+    # many small transactions: many places to be killed at
+    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    kills = (in_server if rated_url.startswith("postgres") else in_file) * (10 if at_length else 1)
+    chance = random.Random(kills)
+    seconds = duration(rated_url, work)
+    survived = 0
+    with watched(rated_url):
+        for number in range(kills):
+            before = live_position(rated_url) or 0
+            append_games(rated_url, [game(f"more-{number}", size=3 + number % 6)])
+            child = fork(work, rated_url)
+            time.sleep(chance.uniform(0, seconds))
+            os.kill(child, signal.SIGKILL)
+            wait_for([child])
+            after = live_position(rated_url)
+            # a server may finish a commit that was under way when its client died, so the new may come a moment later
+            assert after is not None
+            assert before <= after <= head_position(rated_url)
+            survived += after == before
+            if number % 20 == 19:
+                # the next one that is left alone succeeds, and is right
+                wait_until(lambda: wait_for([fork(work, rated_url)]) == [0])
+                assert live_position(rated_url) == head_position(rated_url)
+                assert differences(rated_url) == []
     assert survived > kills // 4
     # the next rebuild sweeps up: what is left belongs to the two newest finished generations
-    wait_until(lambda: wait_for([fork(rebuild_quietly, rated_url)]) == [0])
-    assert live_position(rated_url) == head_position(rated_url)
+    wait_until(lambda: wait_for([fork(work, rated_url)]) == [0])
     with open_ledger(rated_url).reading() as connection:
         kept = set(connection.execute(select(generations.generations.c.generation)).scalars())
-        assert len(kept) <= 2
-        assert set(connection.execute(select(generation_ladders.c.generation)).scalars()) <= kept
-        assert set(connection.execute(select(generation_standings.c.build)).scalars()) <= kept
+        assert len(kept) == 2
+        assert set(connection.execute(select(generation_ladders.c.generation)).scalars()) == kept
+        assert set(connection.execute(select(generation_standings.c.build)).scalars()) == kept
+
+
+def appending(url: str) -> None:
+    """Append one game after the other, forever."""
+    for number in range(1_000_000):
+        append_games(url, [game(f"busy-{number}", size=3 + number % 6)])
+
+
+def test_a_rebuild_ends_while_others_append_and_is_of_the_position_that_it_states(rated_url: str) -> None:
+    child = fork(appending, rated_url)
+    try:
+        begun = head_position(rated_url)
+        for _ in range(3):
+            done = rebuild(open_ledger(rated_url), clock.now)
+            assert live_position(rated_url) == done.position
+            assert begun <= done.position <= head_position(rated_url)
+            assert differences(rated_url) == []
+            begun = done.position
+        # it goes on while nobody rebuilds, and went on while somebody did
+        wait_until(lambda: head_position(rated_url) > begun)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        wait_for([child])
+    with open_ledger(rated_url).reading() as connection:
+        replayed = Ladders(decode(connection, done.position)).every("club-catan-elo")
+        stored = {row.ladder: row.digest for row in ladders_of(connection, done.generation)}
+        assert stored == {name: Ladders(decode(connection, done.position)).standings(name).digest for name in replayed}
+
+
+def rebuild_by_command(url: str) -> int:
+    """`ratings rebuild` as a shell starts it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    return invoke(["--db", url, "rebuild"])
+
+
+def interrupted(child: int, seconds: float = 2) -> int:
+    """The exit code of a process that gets Ctrl-C, or -SIGKILL if it has not ended in time."""
+    os.kill(child, signal.SIGINT)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    return wait_for([child])[0]
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_ctrl_c_at_any_moment_ends_a_rebuild_in_two_seconds_with_130_and_leaves_nothing_half_done(
+    cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
+) -> None:
+    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr("projections.workers.available_cores", lambda: cores)
+    seconds = duration(rated_url, rebuild_by_command)
+    chance = random.Random(cores)
+    codes = []
+    for number in range(100 if at_length else 5):
+        before = live_position(rated_url)
+        append_games(rated_url, [game(f"more-{number}")])
+        child = fork(rebuild_by_command, rated_url)
+        time.sleep(chance.uniform(seconds / 10, seconds))
+        codes.append(interrupted(child))
+        assert live_position(rated_url) in (before, head_position(rated_url))
+        assert codes[-1] != 0 or live_position(rated_url) == head_position(rated_url)
+    assert set(codes) <= {0, 130}
+    assert 130 in codes
+    assert wait_for([fork(rebuild_by_command, rated_url)]) == [0]
+    assert differences(rated_url) == []
+
+
+@contextmanager
+def store_locked(url: str) -> Iterator[None]:
+    """Another program holds the lock that every writer needs, for longer than anybody waits."""
+    with closing(plain_connection(url)) as connection:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("BEGIN IMMEDIATE")
+        else:
+            connection.execute("BEGIN")
+            connection.execute("LOCK TABLE generations IN ACCESS EXCLUSIVE MODE")
+        yield
+        connection.execute("ROLLBACK")
+
+
+def test_ctrl_c_ends_a_rebuild_that_waits_for_a_lock(rated_url: str) -> None:
+    rebuild_quietly(rated_url)
+    with store_locked(rated_url):
+        child = fork(rebuild_by_command, rated_url)
+        time.sleep(0.3)
+        assert interrupted(child) == 130
+    assert differences(rated_url) == []
+    rebuild_quietly(rated_url)
+
+
+def forever(self: Ladders, stream: Any) -> Any:
+    """A replay that takes its time, and lets nothing else run in its process meanwhile."""
+    with open(os.environ["WORKERS"], "a") as file:
+        file.write(f"{os.getpid()}\n")
+    return sum(range(10**9))
+
+
+@pytest.fixture
+def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Replays in workers never end; this file says which processes they are."""
+    path = tmp_path / "workers"
+    path.touch()
+    monkeypatch.setenv("WORKERS", str(path))
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr("projections.workers.available_cores", lambda: 2)
+    monkeypatch.setattr(Ladders, "of_stream", forever)
+    return path
+
+
+def are_gone(processes: list[str]) -> bool:
+    """Whether these processes have ended, even if nobody has asked how."""
+    states = subprocess.run(["ps", "-o", "stat=", "-p", ",".join(processes)], capture_output=True, text=True)
+    return all(state.startswith("Z") for state in states.stdout.split())
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_workers_die_with_their_parent_however_it_ends_and_hold_no_lock_of_its(
+    end: signal.Signals, rated_url: str, workers_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = fork(rebuild_by_command, rated_url)
+    wait_until(lambda: len(workers_file.read_text().split()) == 2)
+    workers = workers_file.read_text().split()
+    assert not are_gone(workers)
+    if end == signal.SIGINT:
+        assert interrupted(child) == 130
+    else:
+        os.kill(child, end)
+        assert wait_for([child]) == [-end]
+    monkeypatch.undo()
+    # the lock is free at once, whatever becomes of the workers
+    wait_until(lambda: wait_for([fork(rebuild_by_command, rated_url)]) == [0])
+    wait_until(lambda: are_gone(workers))
+    assert differences(rated_url) == []

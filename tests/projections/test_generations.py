@@ -6,8 +6,9 @@ from sqlalchemy import text
 
 from ledger.errors import AlreadyRunning
 from projections import generations
-from projections.generations import ladders_of, live, rebuild
+from projections.generations import ladders_of, live
 from projections.integrity import verify_standings
+from projections.rebuilding import rebuild
 from projections.registry import rule
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
@@ -78,7 +79,7 @@ def test_readers_see_the_old_generation_until_the_pointer_flips(ledger_url, ledg
     before = stored(ledger)
     fill(ledger_url, [game("late", "emil anna", day=1)])
     with monkeypatch.context() as patch:
-        patch.setattr(generations, "_promote", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(generations, "promote", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             rebuild(ledger, ticking())
     assert stored(ledger) == before
@@ -148,7 +149,7 @@ def test_verify_finds_stored_standings_that_differ(ratings, ledger_url, ledger, 
 
 
 def test_a_second_rebuild_at_the_same_time_says_so_and_does_nothing(ratings, ledger_url, ledger):
-    with generations._only_one(ledger):
+    with generations.only_one(ledger):
         with pytest.raises(AlreadyRunning):
             rebuild(ledger, ticking())
         result = ratings("rebuild", db=ledger_url)

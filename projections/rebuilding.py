@@ -1,0 +1,180 @@
+"""`rebuild`: all ladders, or some, are replayed and stored as a new generation, which is then promoted.
+
+Others go on appending meanwhile: a rebuild is of the log up to the position at which it began to read.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row
+
+from ledger.clock import Clock
+from ledger.list_events import digest_of
+from ledger.records import ZERO
+from ledger.store import Ledger
+from projections import compiling, generations
+from projections.building import Built, Failure, Plan, compute, failure, is_named, plan
+from projections.decoding import decode
+from projections.facts import Facts, RuleFailure
+from projections.ladders import Stream, parse_name
+from projections.standings import Ladders, versions_of
+
+# the live generation and the one before it, which somebody may still be reading
+KEPT = 2
+TOLD_LADDERS = 500
+
+# what a rebuild has come to: a word, and numbers that go with it
+Tell = Callable[[str, dict[str, Any]], None]
+
+
+class Rebuilt(NamedTuple):
+    """What a rebuild made. `unchanged` ladders are as they were; of `differing` ones a second replay came to other
+    standings, so that nothing was promoted.
+    """
+
+    generation: int
+    position: int
+    chain_hash: bytes
+    ladders: int
+    rows: int
+    games: int
+    failures: list[Failure]
+    unchanged: int
+    differing: list[str]
+    promoted: bool
+
+
+def rebuild(
+    ledger: Ledger,
+    clock: Clock,
+    asked: Collection[str] = (),
+    *,
+    keep: int = KEPT,
+    check: bool = False,
+    cores: int | None = None,
+    tell: Tell = lambda what, numbers: None,
+) -> Rebuilt:
+    """Build and promote a generation of the ladders and rulesets that are asked for (default: of all) at the head.
+
+    The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
+    Raises `AlreadyRunning`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
+    """
+    with generations.only_one(ledger):
+        tell("reading", {})
+        with ledger.reading() as connection:
+            facts = decode(connection)
+            before = generations.live(connection)
+        _refuse_unknown(facts, asked)
+        # a generation has the position of what is not asked for
+        position, chain_hash = facts.position, facts.chain_hash
+        if asked:
+            position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
+        generation = generations.begin(ledger, position, chain_hash, clock)
+        tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
+        ladders = Ladders(facts)
+        old = _stored(ledger, before) if asked else []
+        # a ladder that is asked for and has no games any more is stored as it is now, empty
+        named = [row.ladder for row in old if is_named(row.ladder, asked)]
+        planned = plan(ladders, asked, named)
+        digests, rows, failures = _build(ledger, ladders, planned, generation, cores, tell)
+        failed = {failure.ladder for failure in failures}
+        unchanged = [
+            row for row in (old or _stored(ledger, before) if asked or failed else ())
+            if row.ladder not in digests
+            and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
+        ]  # fmt: skip
+        generations.copy_rows(ledger, generation, unchanged)
+        differing: list[str] = []
+        if check:
+            tell("checking", {"ladders_done": 0, "ladders": len(digests)})
+            with compiling.interpreting():
+                again = _plainly(ledger, facts.position)
+                differing = _differing(again, plan(again, asked, named), digests, failed, cores, tell)
+        if not differing:
+            tell("promoting", {"generation": generation})
+            generations.promote(ledger, generation, clock)
+        generations.sweep(ledger, None if differing else keep)
+    return Rebuilt(
+        generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
+        len(unchanged), differing, promoted=not differing,
+    )  # fmt: skip
+
+
+def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
+    """The rows of the ladders of a generation, if there is one."""
+    if generation is None:
+        return []
+    with ledger.reading() as connection:
+        return generations.ladders_of(connection, generation.generation)
+
+
+def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
+    """Raises `UnknownLadder` for what is the name of neither a ruleset nor a ladder that a ruleset could have."""
+    for name in asked:
+        known = facts.rulesets.keys() | facts.unusable.keys()
+        if name not in known and parse_name(name).ruleset_id not in facts.unusable:
+            versions_of(facts, name)
+
+
+def _build(
+    ledger: Ledger, ladders: Ladders, planned: Plan, generation: int, cores: int | None, tell: Tell
+) -> tuple[dict[str, str], int, list[Failure]]:
+    """Compute and store; gives the digests by ladder, the number of standings, and what could not be built."""
+    digests: dict[str, str] = {}
+    failures: list[Failure] = []
+    waiting: list[Built] = []
+    rows = waiting_rows = 0
+    numbers = {"ladders_done": 0, "ladders": len(planned.streams), "standings": 0, "failures": 0}
+    tell("building", numbers)
+    with closing(compute(ladders, planned, cores=cores)) as results:
+        for result in results:
+            if isinstance(result, Failure):
+                failures.append(result)
+                continue
+            digests[result.ladder] = result.digest
+            waiting.append(result)
+            waiting_rows += len(result.rows) + 1
+            if waiting_rows >= generations.TRANSACTION_ROWS:
+                generations.write(ledger, ladders.facts, generation, waiting)
+                rows += waiting_rows - len(waiting)
+                waiting, waiting_rows = [], 0
+                tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
+    generations.write(ledger, ladders.facts, generation, waiting)
+    rows += waiting_rows - len(waiting)
+    tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
+    return digests, rows, sorted(failures)
+
+
+def _differing(
+    again: Ladders, planned: Plan, digests: dict[str, str], failed: set[str], cores: int | None, tell: Tell
+) -> list[str]:
+    """The ladders that come out differently when they are computed again."""
+    found: dict[str, str] = {}
+    failed_again: set[str] = set()
+    with closing(compute(again, planned, _digested, cores)) as results:
+        for number, result in enumerate(results, 1):
+            if isinstance(result, Failure):
+                failed_again.add(result.ladder)
+            else:
+                found[result.ladder] = result.digest
+            if number % TOLD_LADDERS == 0:
+                tell("checking", {"ladders_done": number, "ladders": len(digests)})
+    others = {name for name in digests.keys() | found.keys() if digests.get(name) != found.get(name)}
+    return sorted(others | (failed ^ failed_again))
+
+
+def _plainly(ledger: Ledger, position: int) -> Ladders:
+    """All ladders at a position, from nothing but the log and with nothing that makes it faster."""
+    with ledger.reading() as connection:
+        return Ladders(decode(connection, position, cached=False))
+
+
+def _digested(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """The digest of a ladder by its definition, without the rows."""
+    try:
+        found = ladders.of_stream(stream)
+    except RuleFailure as error:
+        return failure(stream.ladder, ladders, error)
+    digest = digest_of(found.ruleset, found.json_rows())
+    return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [])

@@ -1,0 +1,149 @@
+"""Work in forked processes, which know what this one knows, hold nothing of its locks, and never outlive it.
+
+    for result in forked(work, 100, cores=2): ...     # work(0) to work(99), each as soon as it is done
+
+Whoever is free takes the next number.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from typing import NoReturn
+
+from ledger.errors import WorkerLost
+
+# their numbers fit into the buffer of a pipe, so that writing them never waits
+UNITS_MAX = 1_000
+NUMBER_BYTES = 4
+DONE, RAISED = b"+", b"!"
+PR_SET_PDEATHSIG = 1
+
+
+def available_cores() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[bytes]:
+    """`work(number)` of every number below `units`, computed by so many processes, in the order in which they end.
+
+    Close the iterator if it is not read to its end: that ends the processes. Raises `WorkerLost` when one of them is
+    killed, `RuntimeError` when `work` raises.
+    """
+    assert 0 < units <= UNITS_MAX
+    processes: dict[Connection, int] = {}
+    # the numbers of what is to be done; a pipe that closes when this process is gone, however it ended
+    (tasks, numbers), (life, alive) = os.pipe(), os.pipe()
+    received = 0
+    try:
+        os.write(numbers, b"".join(number.to_bytes(NUMBER_BYTES, "big") for number in range(units)))
+        os.close(numbers)
+        with _uninterrupted():
+            for _ in range(min(cores, units)):
+                reading, writing = os.pipe()
+                if (process := _fork()) == 0:
+                    _work_and_exit(work, tasks, writing, life)
+                os.close(writing)
+                processes[Connection(reading, writable=False)] = process
+        while processes:
+            for results in wait(list(processes)):
+                assert isinstance(results, Connection)
+                try:
+                    message = results.recv_bytes()
+                except (EOFError, OSError):
+                    _end(processes.pop(results))
+                    results.close()
+                    continue
+                if message[:1] == RAISED:
+                    raise RuntimeError(f"a worker process failed: {message[1:].decode()}")
+                received += 1
+                yield message[1:]
+        if received != units:
+            raise WorkerLost(f"the worker processes ended after {received} of {units} parts of their work")
+    finally:
+        for results, process in processes.items():
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            results.close()
+        for pipe in (tasks, life, alive):
+            os.close(pipe)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # newer Pythons warn of threads; none of this process holds a lock that a worker needs
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """No KeyboardInterrupt between a fork and the note of it, nor in a new process before it can deal with it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work_and_exit(work: Callable[[int], bytes], tasks: int, writing: int, life: int) -> NoReturn:
+    status = 1
+    try:
+        # Ctrl-C reaches the whole group; the parent ends its workers
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _close_all_but(tasks, writing, life)
+        _end_with_parent(life)
+        # what was there before the fork is not looked at again: looking copies its memory
+        gc.freeze()
+        results = Connection(writing, readable=False)
+        try:
+            while number := os.read(tasks, NUMBER_BYTES):
+                results.send_bytes(DONE + work(int.from_bytes(number, "big")))
+            status = 0
+        except MemoryError:  # the parent tells of it, as of a process that was killed for want of memory
+            pass
+        except Exception:
+            results.send_bytes(RAISED + traceback.format_exc().encode())
+    finally:
+        # nothing of the parent's may be tidied up here: no connection closed, no buffer written twice
+        os._exit(status)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close what was inherited: a lock that a worker also held would outlive the parent, as would its connections."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:  # the listing's own
+                continue
+
+
+def _end_with_parent(life: int) -> None:
+    """Let this process end as soon as the parent does; in the middle of a long computation, too, where Linux helps."""
+
+    def wait_for_the_end() -> None:
+        os.read(life, 1)
+        os._exit(1)
+
+    threading.Thread(target=wait_for_the_end, daemon=True).start()
+    if sys.platform == "linux":
+        # the thread cannot run while a rule keeps the interpreter to itself
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _end(process: int) -> None:
+    """Wait for a process that has closed its pipe. Raises `WorkerLost` unless it was done."""
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if status != 0:
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with {status}"
+        raise WorkerLost(f"a worker process {how}; if the machine ran out of memory, the system's log says so")

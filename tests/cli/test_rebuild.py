@@ -1,0 +1,238 @@
+"""`rebuild` and `status`: what they print of a rebuild, of its steps, and of the generations that are kept."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli import interrupts, nightly, progress
+from ledger.canonical import parse_instant
+
+ROOT = Path(__file__).parents[2]
+ALL = "club-catan-elo/all"
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings) -> str:
+    """A ledger with three games, on two ladders."""
+    name = str(tmp_path / "ratings.db")
+    assert ratings("init", db=name).exit_code == 0
+    for number in range(3):
+        record(ratings, name, f"g-{number}")
+    return name
+
+
+def record(ratings: Ratings, db: str, game_id: str) -> None:
+    arguments = ("--game", "club-catan", "--game-id", game_id, "--at", "2020-01-01T12:00Z", "anna", "ben", "cleo")
+    assert ratings("record", *arguments, db=db).exit_code == 0
+
+
+def fail(ratings: Ratings, db: str, ladder: str = ALL) -> None:
+    """Adjustments that no replay gets past."""
+    data = {"ladder": ladder, "player": "anna", "points": "1000000000", "reason": "r"}
+    event = {"type": "points.adjusted", "occurred_at": "2020-02-01T12:00:00Z", "data": data}
+    lines = [json.dumps({"id": f"{ladder} {number}", **event}) for number in range(10)]
+    assert ratings("import", "-", db=db, input="\n".join(lines)).exit_code == 0
+
+
+def as_json(ratings: Ratings, db: str, *arguments: str) -> Any:
+    return json.loads(ratings(*arguments, "--format", "json", db=db).stdout)
+
+
+def log_of(stderr: str) -> list[dict[str, Any]]:
+    """The lines of a JSON log, every one of which has a time and the seconds since the start, which never decrease."""
+    lines = [json.loads(line) for line in stderr.splitlines()]
+    for line in lines:
+        parse_instant(line.pop("time"))
+    seconds = [line.pop("seconds") for line in lines]
+    assert seconds == sorted(seconds)
+    return lines
+
+
+def test_given_a_rebuild_when_it_is_printed_then_it_says_what_is_new_and_what_is_not(db: str, ratings: Ratings) -> None:
+    first, second = ratings("rebuild", db=db), ratings("rebuild", ALL, "--check", db=db)
+
+    assert re.fullmatch(
+        r"generation 1: 2 ladders, 6 standings from 3 games at position \d+, in \d+\.\d s\n", first.stdout
+    )
+    assert re.fullmatch(
+        r"generation 2: 1 ladder, 3 standings from 3 games at position \d+, checked, in .* s; 1 ladder unchanged\n",
+        second.stdout,
+    )
+    assert (first.stderr, second.stderr) == ("", "")
+
+
+def test_given_generations_when_the_status_is_read_then_all_that_are_kept_are_told_and_the_live_one_is_marked(
+    db: str, ratings: Ratings
+) -> None:
+    assert as_json(ratings, db, "status")["generations"] == []
+    for number, names in enumerate([(), (ALL,), ()]):
+        assert ratings("rebuild", *names, "--keep", 3, db=db).exit_code == 0
+        record(ratings, db, f"late-{number}")
+    found = as_json(ratings, db, "status")
+
+    assert [(one["generation"], one["ladders"], one["built"], one["live"]) for one in found["generations"]] == [
+        (3, 2, 2, True), (2, 2, 1, False), (1, 2, 2, False)
+    ]  # fmt: skip
+    assert [found["position"] - one["position"] for one in found["generations"]] == [1, 3, 3]
+    assert found["generation"] == {"generation": 3, "position": found["position"] - 1, "behind": 1,
+                                   "finished_at": found["generations"][0]["finished_at"]}  # fmt: skip
+    lines = ratings("status", db=db).stdout.splitlines()
+    assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-3])
+    assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-2])
+
+
+def test_given_generations_when_rolled_back_then_the_one_before_is_live_until_there_is_none(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings("rebuild", "--rollback", db=db).exit_code == 1
+    positions = []
+    for number in range(3):
+        assert ratings("rebuild", "--keep", 3, db=db).exit_code == 0
+        positions.append(as_json(ratings, db, "status")["position"])
+        record(ratings, db, f"late-{number}")
+    told = ratings("rebuild", "--rollback", db=db)
+    again = as_json(ratings, db, "rebuild", "--rollback")
+    refused = ratings("rebuild", "--rollback", db=db)
+
+    assert told == (0, f"generation 2 of position {positions[1]} is live again; generation 3 is given up\n", "")
+    assert (again["generation"], again["position"], again["given_up"]) == (1, positions[0], 2)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "no earlier generation to go back to: generation 1 is the only one" in refused.stderr
+    assert [one["generation"] for one in as_json(ratings, db, "status")["generations"]] == [1]
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+@pytest.mark.parametrize("arguments", [[ALL], ["--check"], ["--keep", "2"]])
+def test_given_what_only_a_rebuild_takes_when_rolled_back_then_it_is_a_usage_error(
+    arguments: list[str], db: str, ratings: Ratings
+) -> None:
+    assert ratings("rebuild", "--rollback", *arguments, db=db).exit_code == 2
+    assert ratings("rebuild", "--keep", "1", db=db).exit_code == 2
+
+
+def test_given_a_json_log_when_rebuilt_then_every_line_of_stderr_is_an_object(db: str, ratings: Ratings) -> None:
+    done = ratings("rebuild", "--log", "json", "--check", "--format", "json", db=db)
+    lines = log_of(done.stderr)
+
+    position = as_json(ratings, db, "status")["position"]
+    assert [line["event"] for line in lines] == [
+        "reading", "planning", "building", "building", "checking", "promoting", "done"
+    ]  # fmt: skip
+    assert lines[1] == {"event": "planning", "generation": 1, "position": position, "games": 3}
+    assert lines[3] == {"event": "building", "ladders_done": 2, "ladders": 2, "standings": 6, "failures": 0}
+    assert lines[-1] == {
+        "event": "done", "generation": 1, "position": position, "ladders": 2, "rows": 6, "games": 3, "failures": 0,
+        "unchanged": 0, "differing": 0, "promoted": True,
+    }  # fmt: skip
+    assert json.loads(done.stdout) == {
+        "generation": 1, "position": position, "chain_hash": as_json(ratings, db, "status")["head"].split(":")[1],
+        "ladders": 2, "rows": 6, "games": 3, "failures": [], "unchanged": 0, "differing": [], "promoted": True,
+    }  # fmt: skip
+
+
+def test_given_a_json_log_when_ladders_fail_then_each_is_an_object_too(db: str, ratings: Ratings) -> None:
+    fail(ratings, db)
+    done = ratings("rebuild", "--log", "json", db=db)
+    (failed,) = [line for line in log_of(done.stderr) if line["event"] == "failed"]
+
+    assert done.exit_code == 1
+    assert (failed["ladder"], failed["message"]) == (ALL, "the points grow out of bounds")
+    assert failed["position"] == as_json(ratings, db, "status")["position"]
+
+
+def test_given_a_json_log_when_the_rebuild_stops_then_that_is_an_object_too(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    refused = ratings("rebuild", "--rollback", "--log", "json", db=db)
+    monkeypatch.setattr(nightly, "rebuild", interrupted)
+    stopped = ratings("rebuild", "--log", "json", db=db)
+
+    assert refused.exit_code == 1
+    assert [(line["event"], line["exit_code"]) for line in log_of(refused.stderr)] == [("stopped", 1)]
+    assert (stopped.exit_code, log_of(stopped.stderr)) == (130, [{"event": "interrupted"}])
+    plain = ratings("rebuild", db=db)
+    assert (plain.exit_code, plain.stderr.strip()) == (130, "ratings: interrupted")
+
+
+def test_given_a_plain_log_when_rebuilt_then_there_are_few_lines_however_many_ladders(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"l-{number},2020-01-01T12:00Z,gonzaga,league-{number},anna,ben" for number in range(200)]
+    table = "\n".join(["game_id,occurred_at,game,league,1st,2nd", *rows, ""])
+    assert ratings("import", "-", db=db, input=table).exit_code == 0
+    monkeypatch.setattr("projections.generations.TRANSACTION_ROWS", 10)
+    quiet, told = ratings("rebuild", db=db), ratings("rebuild", "--log", "plain", db=db)
+
+    assert quiet.stderr == ""
+    assert [line.split(" s  ")[1].split(",")[0] for line in told.stderr.splitlines()] == [
+        "reading", "planning", "building", "building", "promoting", "done"
+    ]  # fmt: skip
+    assert "building, ladders done 202, ladders 202, standings 406, failures 0" in told.stderr
+
+
+def test_given_many_ladders_that_fail_when_rebuilt_then_the_first_are_told_and_the_others_counted(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nightly, "SHOWN_LADDERS", 1)
+    fail(ratings, db)
+    fail(ratings, db, "club-catan-elo/3-4")
+    lines = ratings("rebuild", db=db).stderr.splitlines()
+
+    assert len(lines) == 2
+    assert lines[1] == "ratings: ... and 1 more ladder (--format json lists them)"
+    assert len(as_json(ratings, db, "rebuild")["failures"]) == 2
+
+
+def on_terminal(*arguments: str) -> tuple[str, str]:
+    """What a command writes to stdout, and to a terminal as its stderr."""
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-c", "from cli.main import run; run()", *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=terminal, stdin=subprocess.DEVNULL, cwd=ROOT,
+        env={**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
+    )  # fmt: skip
+    os.close(terminal)
+    written = b""
+    try:
+        while piece := os.read(controller, 65_536):
+            written += piece
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(controller)
+    stdout, _ = process.communicate()
+    assert process.returncode == 0
+    return stdout.decode(), written.decode()
+
+
+def test_given_a_terminal_when_rebuilt_then_a_bar_is_painted_there_and_taken_away(db: str) -> None:
+    stdout, stderr = on_terminal("--db", db, "rebuild", "--check")
+
+    assert stdout.startswith("generation 1: 2 ladders")
+    for step in ("reading", "building", "checking", "promoting"):
+        assert step in stderr
+    assert interrupts.SHOW_CURSOR.decode() in stderr
+
+
+def test_given_steps_when_they_are_told_then_the_ends_of_each_are_and_the_rest_now_and_then() -> None:
+    now, told = 0.0, []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.monotonic", lambda: now)
+        tell = progress._seldom(lambda what, numbers: told.append((what, numbers.get("ladders_done"))))
+        for done in range(101):
+            now = done / 2
+            tell("building", {"ladders": 100, "ladders_done": done})
+        tell("promoting", {})
+    assert told == [*(("building", done) for done in (0, 20, 40, 60, 80, 100)), ("promoting", None)]

@@ -1,0 +1,343 @@
+"""Rebuilds of some ladders, second replays, what is kept, going back, and the work in several processes."""
+
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+from catan_years import year_of
+from histories import adjustment, facts_of, fill, game, random_games, ruleset, ticking
+from sqlalchemy import text
+
+from ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
+from ledger.migrate import upgrade
+from ledger.store import open_ledger
+from projections import building, generations, rebuilding, workers
+from projections.generations import kept, ladders_of, live, roll_back, stored_rows
+from projections.integrity import verify_standings
+from projections.rebuilding import rebuild
+from projections.standings import Ladders, UnknownLadder
+
+PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
+ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
+
+
+def filled(url):
+    """A ledger with the games of five players on four ladders of two rulesets."""
+    other = ruleset()
+    other["data"] = other["data"] | {"id": "other", "partition": {"by": ["players"], "bands": ["all"]}}
+    return fill(url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
+
+
+@pytest.fixture
+def db(tmp_path):
+    """The URL of a ledger without events, in a file."""
+    upgrade(str(tmp_path / "ratings.db"))
+    return str(tmp_path / "ratings.db")
+
+
+@pytest.fixture
+def ledger(db):
+    return filled(db)
+
+
+@pytest.fixture
+def either(ledger_url):
+    """The same in a store of each kind."""
+    return filled(ledger_url)
+
+
+def more(ledger, *events):
+    fill(ledger.url.render_as_string(hide_password=False), events)
+
+
+def stored(ledger):
+    """(build, position, rows) of every ladder of the live generation."""
+    with ledger.reading() as connection:
+        return {
+            row.ladder: (row.build, row.position, stored_rows(connection, row.build, row.ladder))
+            for row in ladders_of(connection, live(connection).generation)
+        }
+
+
+def replayed(ledger, ladder, known_at=None):
+    return Ladders(facts_of(ledger, known_at)).standings(ladder).rows
+
+
+def findings(ledger):
+    with ledger.reading() as connection:
+        return list(verify_standings(connection))
+
+
+def numbers(ledger):
+    with ledger.reading() as connection:
+        return [one.generation for one in kept(connection)]
+
+
+def everything(ledger):
+    """All rows of all tables of the generations, as a reader of the tables sees them."""
+    tables = ("generations", "generation_ladders", "generation_standings", "live_generation")
+    with ledger.reading() as connection:
+        return {name: connection.execute(text(f"SELECT * FROM {name} ORDER BY 1, 2")).all() for name in tables}
+
+
+@pytest.mark.parametrize(("asked", "built"), [([ALL], {ALL}), (["club-catan-elo"], {ALL, THREE, FIVE}),
+                                              (["other", THREE], {"other/all", THREE})])  # fmt: skip
+def test_a_rebuild_of_some_ladders_leaves_the_others_as_they_were(either, asked, built):
+    ledger = either
+    rebuild(ledger, ticking())
+    before = stored(ledger)
+    more(ledger, game("late", "emil anna ben", day=1))
+    done = rebuild(ledger, ticking(), asked)
+    after = stored(ledger)
+    assert (done.position, done.ladders, done.unchanged) == (33, len(built), 4 - len(built))
+    assert {name for name, (build, position, _) in after.items() if (build, position) == (2, 33)} == built
+    assert {name: after[name] for name in after.keys() - built} == {
+        name: before[name] for name in before.keys() - built
+    }
+    assert all(after[name][2] == replayed(ledger, name) for name in built)
+    assert findings(ledger) == []
+
+
+def test_the_position_of_a_generation_is_that_of_its_last_full_rebuild(ratings, db, ledger):
+    rebuild(ledger, ticking(), [ALL])
+    with ledger.reading() as connection:
+        assert [(one.position, one.ladders, one.built) for one in kept(connection)] == [(0, 1, 1)]
+    assert findings(ledger) == []
+    rebuild(ledger, ticking())
+    more(ledger, game("late", "emil anna ben"))
+    rebuild(ledger, ticking(), [ALL])
+    with ledger.reading() as connection:
+        assert [(one.position, one.ladders, one.built) for one in kept(connection)] == [(32, 4, 1), (32, 4, 4)]
+    assert ratings("rebuild", "other", db=db).stdout.endswith("; 3 ladders unchanged\n")
+
+
+def test_a_ladder_that_is_new_waits_until_it_is_asked_for(ledger):
+    rebuild(ledger, ticking())
+    more(ledger, game("big", "a b c d e f g h"))
+    rebuild(ledger, ticking(), [ALL])
+    assert SEVEN not in stored(ledger)
+    assert findings(ledger) == []
+    rebuild(ledger, ticking(), [SEVEN])
+    assert stored(ledger)[SEVEN][2] == replayed(ledger, SEVEN)
+    assert findings(ledger) == []
+
+
+def test_a_ladder_without_games_any_more_is_empty_when_asked_for_and_gone_after_a_full_rebuild(either):
+    ledger = either
+    more(ledger, game("big", "a b c d e f g h"))
+    rebuild(ledger, ticking())
+    more(ledger, {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z",
+                  "data": {"game_id": "big", "reason": "never played"}})  # fmt: skip
+    rebuild(ledger, ticking(), [ALL])
+    assert len(stored(ledger)[SEVEN][2]) == 8
+    rebuild(ledger, ticking(), [SEVEN])
+    assert stored(ledger)[SEVEN] == (3, 34, [])
+    assert findings(ledger) == []
+    rebuild(ledger, ticking())
+    assert SEVEN not in stored(ledger)
+    assert rebuild(ledger, ticking(), [SEVEN]).ladders == 0
+    assert SEVEN not in stored(ledger)
+    assert findings(ledger) == []
+
+
+def test_an_unknown_name_is_refused_before_anything_is_written(ratings, db, ledger):
+    rebuild(ledger, ticking())
+    before = everything(ledger)
+    for name in ("chess", "chess/all", "club-catan-elo/9-10", "club-catan-elo/all/x", "", "/"):
+        with pytest.raises(UnknownLadder):
+            rebuild(ledger, ticking(), [ALL, name])
+    told = ratings("rebuild", "chess/all", db=db)
+    assert (told.exit_code, told.stdout, "no ruleset is called 'chess'" in told.stderr) == (2, "", True)
+    assert everything(ledger) == before
+
+
+def test_a_ladder_that_fails_when_asked_for_serves_what_it_had(ledger):
+    rebuild(ledger, ticking())
+    before = stored(ledger)
+    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
+    done = rebuild(ledger, ticking(), [ALL, THREE])
+    assert [failure.ladder for failure in done.failures] == [ALL]
+    assert stored(ledger)[ALL] == before[ALL]
+    assert stored(ledger)[THREE] == (2, 44, before[THREE][2])
+    assert [finding.code for finding in findings(ledger)] == []
+
+
+def test_verify_finds_false_standings_of_every_age(ledger):
+    rebuild(ledger, ticking())
+    more(ledger, game("late", "emil anna ben"))
+    rebuild(ledger, ticking(), ["other"])
+    for ladder, edit in ((ALL, "points = points + 1"), ("other/all", "games = games + 1")):
+        change = f"UPDATE generation_standings SET {edit} WHERE ordinal = 1 AND ladder = '{ladder}'"
+        with ledger.writing() as connection:
+            connection.execute(text(change))
+        assert any(ladder in finding.message for finding in findings(ledger))
+
+
+def test_verify_finds_a_ladder_that_is_said_to_be_of_another_history(ledger):
+    rebuild(ledger, ticking())
+    more(ledger, game("late", "emil anna ben"))
+    rebuild(ledger, ticking(), ["other"])
+    with ledger.writing() as connection:
+        connection.execute(text("UPDATE generation_ladders SET position = 20 WHERE ladder = 'other/all'"))
+    assert [finding.position for finding in findings(ledger)] == [20]
+
+
+def test_a_second_replay_that_agrees_promotes(ledger):
+    done = rebuild(ledger, ticking(), check=True)
+    assert (done.promoted, done.differing) == (True, [])
+    assert stored(ledger)[ALL][2] == replayed(ledger, ALL)
+
+
+def test_a_second_replay_that_differs_promotes_nothing(ratings, db, ledger, monkeypatch):
+    """Given a replay that leaves out the last game, when it is checked, then every ladder of that game is named."""
+    rebuild(ledger, ticking())
+    more(ledger, game("last", "anna ben cleo dora emil", day=28))
+    before = stored(ledger)
+    plainly = rebuilding._plainly
+    monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 1))
+    done = rebuild(ledger, ticking(), check=True)
+    assert (done.generation, done.promoted, done.differing) == (2, False, [FIVE, ALL, "other/all"])
+    assert (numbers(ledger), stored(ledger)) == ([1], before)
+    assert {row.build for row in everything(ledger)["generation_standings"]} == {1}
+    told = ratings("rebuild", "--check", db=db)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert [line.split(": ")[1] for line in told.stderr.splitlines()[:-1]] == [FIVE, ALL, "other/all"]
+    assert "nothing was promoted" in told.stderr
+    assert ratings("rebuild", THREE, "--check", db=db).stdout.startswith("generation 4: 1 ladder, ")
+
+
+def test_a_failure_that_only_one_of_two_replays_meets_is_a_difference(ledger, monkeypatch):
+    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
+    plainly = rebuilding._plainly
+    monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 12))
+    assert rebuild(ledger, ticking(), check=True).differing == [ALL]
+
+
+def test_so_many_generations_are_kept_as_asked_for(either):
+    ledger = either
+    for _ in range(4):
+        rebuild(ledger, ticking(), keep=3)
+    assert numbers(ledger) == [4, 3, 2]
+    rebuild(ledger, ticking())
+    assert numbers(ledger) == [5, 4]
+    builds = {row.build for row in everything(ledger)["generation_standings"]}
+    assert builds == {4, 5}
+
+
+def test_a_build_lives_as_long_as_a_kept_generation_names_it(either, monkeypatch):
+    ledger = either
+    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 3)
+    rebuild(ledger, ticking())
+    for _ in range(3):
+        rebuild(ledger, ticking(), [ALL])
+    rows = {(row.build, row.ladder) for row in everything(ledger)["generation_standings"]}
+    assert rows == {(4, ALL), (3, ALL), (1, THREE), (1, FIVE), (1, "other/all")}
+    assert findings(ledger) == []
+    for _ in range(2):
+        rebuild(ledger, ticking())
+    assert {row.build for row in everything(ledger)["generation_standings"]} == {5, 6}
+
+
+def test_rows_that_no_generation_names_are_swept_up(either):
+    ledger = either
+    rebuild(ledger, ticking())
+    with ledger.writing() as connection:
+        connection.execute(text("UPDATE generation_standings SET build = 77 WHERE build = 1"))
+    rebuild(ledger, ticking())
+    assert {row.build for row in everything(ledger)["generation_standings"]} == {2}
+
+
+def test_each_step_back_leads_further_and_the_numbers_are_never_used_again(either):
+    ledger = either
+    for number in range(4):
+        rebuild(ledger, ticking(), keep=3)
+        more(ledger, game(f"more-{number}", "anna ben cleo"))
+    assert numbers(ledger) == [4, 3, 2]
+    before, given_up = roll_back(ledger)
+    assert (before.generation, before.position, given_up) == (3, 34, 4)
+    assert stored(ledger)[ALL] == (3, 34, replayed(ledger, ALL, 34))
+    assert findings(ledger) == []
+    assert numbers(ledger) == [3, 2]
+    roll_back(ledger)
+    assert numbers(ledger) == [2]
+    with pytest.raises(NoEarlierGeneration, match="generation 2 is the only one"):
+        roll_back(ledger)
+    assert rebuild(ledger, ticking()).generation == 5
+
+
+def test_the_number_of_what_was_given_up_is_not_used_again_by_the_next_rebuild(ledger):
+    for _ in range(2):
+        rebuild(ledger, ticking())
+    roll_back(ledger)
+    assert rebuild(ledger, ticking()).generation == 3
+    assert numbers(ledger) == [3, 1]
+
+
+def test_going_back_needs_a_generation_and_no_rebuild_under_way(ledger):
+    with pytest.raises(NoEarlierGeneration, match="nothing is stored"):
+        roll_back(ledger)
+    rebuild(ledger, ticking())
+    rebuild(ledger, ticking())
+    with generations.only_one(ledger), pytest.raises(AlreadyRunning):
+        roll_back(ledger)
+    assert numbers(ledger) == [2, 1]
+
+
+@pytest.fixture
+def lists(ledger_url):
+    """Ladders of four rulesets, among them years, which are made of months; one ladder cannot be replayed."""
+    events = [ruleset(), *random_games(2, 60, [*PLAYERS, *"fghijk"], most=8), *year_of(1)]
+    return fill(ledger_url, [*events, *(adjustment(SEVEN, "anna", "1000000000", day=1 + n) for n in range(12))])
+
+
+def test_one_process_and_several_store_the_same(lists, monkeypatch):
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    found = {}
+    for cores in (1, 2, 5):
+        done = rebuild(lists, ticking(), cores=cores, check=True)
+        assert [failure.ladder for failure in done.failures] == [SEVEN]
+        with lists.reading() as connection:
+            digests = {row.ladder: row.digest for row in ladders_of(connection, done.generation)}
+        found[cores] = digests, {name: rows for name, (_, _, rows) in stored(lists).items()}
+    assert found[1] == found[2] == found[5]
+    assert any("catan-annual" in name for name in found[1][0])
+    assert [(finding.code, finding.message.split(":")[0]) for finding in findings(lists)] == [("rule", SEVEN)]
+
+
+def test_a_worker_that_is_killed_is_told_and_nothing_is_promoted(ratings, db, ledger, monkeypatch):
+    rebuild(ledger, ticking())
+    before = stored(ledger)
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    parent = os.getpid()
+
+    def of_stream(self, stream):
+        assert os.getpid() != parent
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ladders, "of_stream", of_stream)
+        patch.setattr(workers, "available_cores", lambda: 2)
+        with pytest.raises(WorkerLost, match="killed by signal 9"):
+            rebuild(ledger, ticking(), cores=2)
+        told = ratings("rebuild", db=db)
+    assert (told.exit_code, told.stdout, "killed by signal 9" in told.stderr) == (3, "", True)
+    assert stored(ledger) == before
+    assert rebuild(open_ledger(db), ticking(), cores=2).promoted
+
+
+def test_what_a_worker_stumbles_over_is_told(ledger, monkeypatch):
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr(Ladders, "of_stream", lambda self, stream: stream.nothing)
+    with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
+        rebuild(ledger, ticking(), cores=2)
+
+
+def test_the_work_is_cut_into_parts_that_cost_about_the_same():
+    sizes = [*range(40), 2_000, 300, *range(40)]
+    streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
+    units = building._units(streams, cores=2)
+    assert [[len(stream.row) for stream in unit] for unit in units[:2]] == [[2_000], [300]]
+    costs = [sum(len(stream.row) + building.LADDER_COST for stream in unit) for unit in units[2:]]
+    assert max(costs) < 2 * min(costs[:-1])
+    assert sorted(len(stream.row) for unit in units for stream in unit) == sorted(sizes)

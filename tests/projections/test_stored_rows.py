@@ -1,0 +1,73 @@
+"""Rows on their way into the store and into a digest: the fast ways say what the plain ones say."""
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.list_events import digest_of
+from projections.building import standing, stored_row
+from projections.contract import PeriodParams
+from projections.lists import period
+from projections.lists.contract import Results, Standing, ranked
+from projections.standings import Standings
+
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
+    ['"', "\\", "a b", "é", "\u2028"]
+)
+WHOLE = st.integers(-(10**17), 10**17)
+ROWS = st.builds(
+    Standing,
+    st.none() | st.integers(1, 10**6),
+    NAMES,
+    WHOLE | st.integers(-50, 50).map(lambda points: points * 10**6),
+    st.integers(0, 10**6),
+    st.booleans(),
+    st.integers(1, 40),
+    st.none() | st.integers(0, 1_000),
+    st.none() | st.lists(st.integers(1, 999), min_size=1, max_size=12).map(tuple),
+)
+
+
+@given(st.lists(ROWS, max_size=5), st.sampled_from([1, 2, 840, 10**6]), NAMES)
+def test_a_digest_is_that_of_the_rows_as_json(rows: list[Standing], scale: int, ruleset: str) -> None:
+    found = Standings("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0)
+    assert found.digest == digest_of(ruleset, found.json_rows())
+
+
+@given(ROWS)
+def test_a_stored_row_is_plain_and_the_same_standing_when_it_is_read(row: Standing) -> None:
+    values = stored_row(row)
+    assert {type(value) for value in values} <= {int, str, type(None)}
+    *others, gold, places = (*values, None, None)[:8]
+    assert standing((*others[:4], bool(others[4]), *others[5:], gold, places)) == row
+
+
+def by_definition(rows: list[Standing], key: Any) -> list[Standing]:
+    """Everybody's rank is the number of those who are qualified and before him, plus one."""
+    ordered = sorted(rows, key=lambda row: (not row.qualified, key(row), row.player))
+    before = [sum(other.qualified and key(other) < key(row) for other in rows) for row in ordered]
+    return [
+        row._replace(rank=number + 1 if row.qualified else None) for row, number in zip(ordered, before, strict=True)
+    ]
+
+
+SMALL = st.builds(Standing, st.none(), NAMES, st.integers(-3, 3), st.integers(0, 3), st.booleans(), st.integers(1, 4))
+
+
+@given(st.lists(SMALL, max_size=8, unique_by=lambda row: row.player))
+def test_ranks_are_those_of_the_definition(rows: list[Standing]) -> None:
+    assert ranked(rows, lambda row: -row.points) == by_definition(rows, lambda row: -row.points)
+    assert ranked(rows, lambda row: (row.games, -row.points)) == by_definition(
+        rows, lambda row: (row.games, -row.points)
+    )
+
+
+@given(st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 12)), max_size=8))
+def test_the_means_of_a_month_are_compared_as_fractions(played: list[tuple[int, int]]) -> None:
+    names = [f"p{number}" for number in range(len(played))]
+    points, games = [units for units, _ in played], [count for _, count in played]
+    found = period.rank(Results(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))
+    rows = [Standing(None, *row, row[2] >= 1, max(row[2], 1)) for row in zip(names, points, games, strict=True)]
+    assert found == by_definition(rows, lambda row: -Fraction(row.points, row.divisor))
