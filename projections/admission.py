@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -27,6 +28,8 @@ from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_m
 from projections.scope import counted, why_not_scored, why_out_of_scope
 
 DAY = 86_400_000_000  # microseconds
+SHAPES_MAX = 10_000
+_PLACED = frozenset({"player", "place"})
 
 
 class Admission:
@@ -48,6 +51,8 @@ class Admission:
         # the rulesets that games of a name are judged by
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str]], str | None] = {}
+        # games that were found countable, by their shape and the versions that may score them
+        self._countable: set[tuple[Any, ...]] = set()
         self._connection = connection
         self._until = head(connection).position if until is None else until
         # how often each ruleset's ladders are adjusted by what waits
@@ -121,20 +126,27 @@ class Admission:
     def _forget(self) -> None:
         self._scoring.clear()
         self._homes.clear()
+        self._countable.clear()
 
     def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
         facts: Facts | None = None
         if data["game"] not in self._scoring:
             self._scoring[data["game"]] = [v for v in self.versions.values() if _may_refuse(v, data["game"])]
+        shape = _shape(data) if self._scoring[data["game"]] else None
         for versions in self._scoring[data["game"]]:
-            facts = facts or one_game(occurred_at, data)
             candidates = _candidates(versions, occurred_at)
+            seen = (shape, versions[0].ruleset.id, *(version.position for version in candidates))
+            if seen in self._countable:
+                continue
+            facts = facts or one_game(occurred_at, data)
             reasons = [_why_uncountable(facts, version) for version in candidates]
-            if reasons and all(reasons) and (ladders := list(partition_values(facts, 0, versions[0].ruleset))):
+            if reasons and all(reasons) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
                 raise Refused(
                     "uncounted", f"{name} cannot count this game: {reasons[-1]} (--allow-uncounted records it)"
                 )
+            if shape is not None and len(self._countable) < SHAPES_MAX:
+                self._countable.add(seen)
 
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Why a game is on no ladder, as far as its name, kind and labels tell; else None."""
@@ -201,6 +213,18 @@ class Admission:
             if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
                 raise Refused("bad-ruleset", f"params.of: {reason}")
         return version
+
+
+def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
+    """All that a version can ask of a game, the players by their places in the order of ids; None if that is more.
+
+    The time is not part of it: versions are chosen by it before, and nothing else asks for it but seasons.
+    """
+    participants = sorted(data["participants"], key=itemgetter("player"))
+    if "season" in data or data.get("kind", "placing") != "placing" or not all(map(_PLACED.issuperset, participants)):
+        return None
+    places = tuple(participant.get("place") for participant in participants)
+    return (places, data.get("rated"), data.get("aborted"), *(data.get(label) for label in LABELS))
 
 
 def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:

@@ -21,7 +21,7 @@ from ledger.rejections import shown
 from ledger.store import Log, known_event, read_records, read_where
 from projections.decoding import decode, settle, take
 from projections.effects import about, matter, same
-from projections.facts import NONE, VOIDED
+from projections.facts import NONE
 from projections.ladders import Stream, parse_name, partition_values, refuse_name
 from projections.rulesets import Version, bind, newest
 from projections.standings import Coordinates, Ladders, UnknownLadder, versions_of
@@ -327,7 +327,7 @@ class _Walk:
         facts.adjustments = [entry for entry in facts.adjustments if entry.position not in positions]
         for row, position in enumerate(facts.first_position) if positions else ():
             if position in positions:
-                facts.flags[row] |= VOIDED
+                facts.voided.add(row)
         return Ladders(facts, as_of, self._ladders().rules)
 
     def scored(self, rules: str | None) -> Iterator[Cause]:

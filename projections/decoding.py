@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -15,45 +17,148 @@ from sqlalchemy import Connection
 from ledger.canonical import record_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.errors import StoreDamaged
-from ledger.events import TYPES, Ruleset, corrected_game
-from ledger.games import STATUSES, seats_of
-from ledger.kinds import numbers, places
+from ledger.events import TYPES, Ruleset
 from ledger.lineage import GAME_TYPES
 from ledger.records import ZERO
-from ledger.store import chain_hash_at, head, read_records, read_where
+from ledger.store import chain_hash_at, first_positions, head, read_records, read_where
 from ledger.upcasting import upcast
-from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Account, Adjustment, Facts, League, Rename, Unusable
+from projections import bulk, columns, compiling
+from projections.facts import (
+    NONE,
+    Account,
+    Adjustment,
+    Facts,
+    League,
+    Rename,
+    Unusable,
+)
 from projections.game_clock import GameClock, replay
 from projections.game_clock.logs import timed
+from projections.game_facts import (
+    game_corrected,
+    game_recorded,
+    game_reinstated,
+    game_voided,
+    player_number,
+    show,
+    text_number,
+)
 from projections.rulesets import bind
 
+# from so many events on, the columns are kept in a cache; it grows by so many at a time
+CACHED_EVENTS = 20_000
+DELTA_EVENTS = 1_000_000
 
-def decode(connection: Connection, known_at: int | None = None, ahead: int = 0) -> Facts:
-    """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`."""
+
+def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True) -> Facts:
+    """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
+
+    Those of a long log come out of the cache unless `cached` is false. Raises `StoreDamaged`.
+    """
     newest = head(connection).position
     position = newest if known_at is None else min(known_at, newest)
-    facts = Facts(0, ZERO)
-    # only of these games the rows must be found again
-    for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
-        for _, record in read_where(connection, until=max(position, ahead), type_name=name):
-            facts.rows[json.loads(record)["data"]["game_id"]] = NONE
-    extend(facts, connection, position)
+    facts = None
+    if cached and newest >= CACHED_EVENTS:
+        facts = _cached(connection, newest, position)
+    if facts is None:
+        facts = Facts(0, ZERO)
+        _name_games(connection, facts, max(position, ahead))
+        extend(facts, connection, position)
+    else:
+        _name_games(connection, facts, ahead)
     return facts
+
+
+def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
+    """The facts at a position, mapped from the cache, which grows to the head if it has to; None if there is none."""
+    cache = columns.found(connection, newest)
+    facts = None
+    if cache is not None and cache.position >= position:
+        with suppress(columns.Damaged):
+            facts = cache.facts(position)
+    if cache is not None and facts is None:
+        facts = _grown(connection, cache.root, newest, position)
+    return None if facts is None else _completed(connection, facts, position)
+
+
+def _grown(connection: Connection, root: Path, newest: int, position: int) -> Facts | None:
+    """The facts at a position from the cache that is brought to the head; None if that cannot be done."""
+    with columns.growing(root) as locked:
+        # as somebody else may have left it by now
+        cache = columns.found(connection, newest, locked=True) if locked else None
+        while cache is not None:
+            try:
+                while cache.position < newest:
+                    if not cache.append(_delta(connection, cache, min(newest, cache.position + DELTA_EVENTS))):
+                        return None
+                return cache.facts(position)
+            except columns.Damaged as problem:
+                cache.discard(str(problem))
+    return None
+
+
+def _delta(connection: Connection, cache: columns.Cache, until: int) -> Facts:
+    """What was recorded behind a cache up to a position."""
+    delta = cache.delta()
+    _name_games(connection, delta, until, cache.row_of)
+    _take_pages(delta, connection, until)
+    delta.position, delta.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    return delta
+
+
+def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
+    """The facts that a cache gave, with what it hands on applied."""
+    facts.chain_hash = chain_hash_at(connection, position) or ZERO
+    for at, record in facts.others:
+        take(facts, at, record)
+    found = first_positions(connection, facts.recorded.clocks)
+    facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
+    for change in facts.changes:
+        show(facts, change)
+    facts.others, facts.changes = [], []
+    settle(facts)
+    return facts
+
+
+def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callable[[int], int] | None = None) -> None:
+    """Name the games whose rows must be found again: those of later events behind the facts, up to a position."""
+    names = set()
+    for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
+        for _, record in read_where(connection, after=facts.position, until=until, type_name=name):
+            names.add(json.loads(record)["data"]["game_id"])
+    facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
+    if facts.position:
+        for name, at in first_positions(connection, names).items():
+            if at <= facts.position:
+                facts.rows[name] = (row_of or facts.row_of)(at)
 
 
 def extend(facts: Facts, connection: Connection, until: int) -> None:
     """Take what was recorded behind the facts, up to a position."""
+    _take_pages(facts, connection, until)
+    facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    settle(facts)
+
+
+def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
+    if until - facts.position >= bulk.BULK_EVENTS and compiling.allowed():
+        bulk.take_pages(facts, connection, until, take)
+        return
     for page in read_records(connection, after=facts.position, until=until):
         for position, record in page:
             take(facts, position, record)
-    facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
-    settle(facts)
 
 
 def take(facts: Facts, position: int, record: str) -> None:
     """Apply a record. Raises `StoreDamaged` if it cannot be read: it was checked before it was stored."""
     try:
-        apply(facts, position, json.loads(record))
+        event = json.loads(record)
+        if facts.base is not None and event["type"] not in GAME_TYPES:
+            facts.others.append((position, record))
+            return
+        apply(facts, position, event)
+        if len(facts.players_at) < len(facts.players):
+            facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         raise StoreDamaged(f"the event at position {position} cannot be read ({error}); see: ratings verify") from error
 
@@ -61,6 +166,8 @@ def take(facts: Facts, position: int, record: str) -> None:
 def apply(facts: Facts, position: int, event: dict[str, Any]) -> None:
     """Take one event, as its record tells it, into the facts."""
     name = event["type"]
+    if name in GAME_TYPES:
+        facts.thaw()
     current = TYPES[name].schema_version
     data = event["data"] if event["schema_version"] == current else upcast(
         name, event["schema_version"], current, event["data"]
@@ -136,88 +243,6 @@ def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
     return bool(following)
 
 
-def _player(facts: Facts, name: str) -> int:
-    number = facts.player_numbers.setdefault(name, len(facts.players))
-    if number == len(facts.players):
-        facts.players.append(name)
-        facts.person.append(number)
-    return number
-
-
-def _text(facts: Facts, text: str | None) -> int:
-    if text is None:
-        return NONE
-    number = facts.text_numbers.setdefault(text, len(facts.texts))
-    if number == len(facts.texts):
-        facts.texts.append(text)
-    return number
-
-
-def _game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str, Any]) -> None:
-    row = len(facts.first_position)
-    if game["game_id"] in facts.rows:
-        facts.rows[game["game_id"]] = row
-    facts.first_position.append(position)
-    for column in (facts.live_position, facts.occurred_at, facts.start, facts.count, facts.seats, facts.flags,
-                   facts.kind_start):  # fmt: skip
-        column.append(0)
-    for column in facts.labels.values():
-        column.append(NONE)
-    _set_game(facts, row, position, occurred_at, game)
-
-
-def _set_game(facts: Facts, row: int, position: int, occurred_at: int, game: dict[str, Any]) -> None:
-    """Let a row tell of this game, its participants behind all others."""
-    participants = game["participants"]
-    facts.live_position[row] = position
-    facts.occurred_at[row] = occurred_at
-    facts.start[row] = len(facts.player)
-    facts.count[row] = len(participants)
-    facts.seats[row] = seats_of(game)
-    facts.flags[row] = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
-    for name, column in facts.labels.items():
-        column[row] = _text(facts, game.get(name, "placing" if name == "kind" else None))
-    facts.place.extend(places(game))
-    for participant in participants:
-        facts.player.append(_player(facts, participant["player"]))
-        facts.status.append(STATUSES.index(participant.get("status", "finished")))
-        facts.replaced.append(0)
-    for participant in participants:
-        if "replaces" in participant:
-            leaver = next(i for i, other in enumerate(participants) if other["player"] == participant["replaces"])
-            facts.replaced[facts.start[row] + leaver] = 1
-    for name, column in facts.optional.items():
-        column.extend(participant.get(name, NONE) for participant in participants)
-    for name, of_kind in numbers(game).items():
-        facts.kind_start[row] = len(facts.of_kind[name])
-        facts.of_kind[name].extend(of_kind)
-
-
-def _row(facts: Facts, game_id: str) -> int:
-    row = facts.rows[game_id]
-    if row == NONE:
-        raise LookupError(f"the game {game_id!r} is not recorded before")
-    return row
-
-
-def _game_corrected(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    row = _row(facts, data["game_id"])
-    game, played_at = corrected_game(data, facts.occurred_at[row])
-    _set_game(facts, row, position, played_at, game)
-
-
-def _game_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    row = _row(facts, data["game_id"])
-    facts.live_position[row] = position
-    facts.flags[row] |= VOIDED
-
-
-def _game_reinstated(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    row = _row(facts, data["game_id"])
-    facts.live_position[row] = position
-    facts.flags[row] &= ~VOIDED
-
-
 def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     target = facts.recorded.positions[data["id"]]
     root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
@@ -225,17 +250,17 @@ def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, 
 
 
 def _player_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    rename = Rename(position, _player(facts, data["player"]), _player(facts, data["new_player"]))
+    rename = Rename(position, player_number(facts, data["player"]), player_number(facts, data["new_player"]))
     facts.recorded.renames.append(rename)
 
 
 def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    player = _player(facts, data["player"])
+    player = player_number(facts, data["player"])
     facts.recorded.adjustments.append(Adjustment(occurred_at, position, data["ladder"], player, data["points"]))
 
 
 def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    account = Account(occurred_at, position, _player(facts, data["player"]), data.get("account", "premium"))
+    account = Account(occurred_at, position, player_number(facts, data["player"]), data.get("account", "premium"))
     facts.recorded.accounts.append(account)
 
 
@@ -249,7 +274,7 @@ def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict
 
 
 def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    league = League(occurred_at, position, _text(facts, data["league"]), _text(facts, data["game"]))
+    league = League(occurred_at, position, text_number(facts, data["league"]), text_number(facts, data["game"]))
     facts.recorded.leagues.append(league)
 
 
@@ -261,10 +286,10 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "player.registered": _account,
     "player.account_changed": _account,
     "player.renamed": _player_renamed,
-    "game.recorded": _game_recorded,
-    "game.corrected": _game_corrected,
-    "game.voided": _game_voided,
-    "game.reinstated": _game_reinstated,
+    "game.recorded": game_recorded,
+    "game.corrected": game_corrected,
+    "game.voided": game_voided,
+    "game.reinstated": game_reinstated,
     "event.voided": _event_voided,
     "points.adjusted": _points_adjusted,
     "ruleset.published": _ruleset_published,

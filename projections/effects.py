@@ -67,7 +67,7 @@ def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data
         slugs = {data["game"]}
     elif draft.type in GAME_TYPES:
         row = _row(connection, facts, data["game_id"])
-        slugs = {facts.texts[facts.labels["game"][row]]} | ({data["game"]["game"]} if "game" in data else set())
+        slugs = {str(facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
     elif draft.type == "clock.started":
         _row(connection, facts, data["game_id"])
     event = {"type": draft.type, "id": draft.event_id, "schema_version": draft.schema_version, "data": data,
@@ -189,8 +189,8 @@ def same(one: Stream | None, other: Stream | None) -> bool:
     if one.rule.ranking == "annual":
         return False  # it depends on accounts and on other lists, too
     return (
-        (one.names, one.offsets, one.players, one.columns, one.version, one.versions)
-        == (other.names, other.offsets, other.players, other.columns, other.version, other.versions)
+        (one.names, one.offsets, one.players, [*one.columns], one.version, one.versions)
+        == (other.names, other.offsets, other.players, [*other.columns], other.version, other.versions)
         and one.adjustments == other.adjustments
         and same(one.previous, other.previous)
     )

@@ -118,7 +118,7 @@ def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, 
     if reason is None and version is not None:
         before = [_points(facts, stream, outcome, p, version) for p in participants]
         n = len(before)
-        columns = [column[stream.offsets[game] : stream.offsets[game + 1]] for column in stream.columns]
+        columns = [column[stream.offsets[game] : stream.offsets[game + 1]].tolist() for column in stream.columns]
         change = [0] * n
         try:
             minted = version.rule.score(n, before, columns, version.constants, version.rule.table(), change)
@@ -151,7 +151,7 @@ def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, 
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
     """Why a game that the ruleset counts does not count on this very ladder, or None."""
     facts, ruleset = ladders.facts, versions[0].ruleset
-    its_own = list(partition_values(facts, row, ruleset))
+    its_own = partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in its_own:
         missing = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
         belongs = " and ".join("/".join([ruleset.id, *values]) for values in its_own)
@@ -172,7 +172,7 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
     _, _, reason = why_not_counted(facts, row, monthly)
     if reason:
         return f"it sums the places of months, and no month counts the game: {reason}"
-    month = next(partition_values(facts, row, monthly[0].ruleset))
+    month = partition_values(facts, row, monthly[0].ruleset)[0]
     return f"it sums the places of months; see {'/'.join([params.of, *month])}"
 
 
@@ -210,7 +210,8 @@ def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, ve
     """The points of a participant after a replay; what he begins with before he is on the ladder."""
     number = stream.numbers.get(facts.person_of(participant))
     if number is not None and outcome.seen[number]:
-        return outcome.points[number]
+        points: int = outcome.points[number]
+        return points
     return start_of(facts.name_of(participant), version, outcome.carried)
 
 

@@ -11,15 +11,42 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ledger.kinds import KINDS
 from projections.contract import OPTIONAL_COLUMNS
 from projections.rulesets import Version
 
-UNRATED, ABORTED, VOIDED = 1, 2, 4
+UNRATED, ABORTED = 1, 2
 LABELS = ("game", "kind", "group", "city", "league", "season")
 NONE = -1
+SAME = -(2**63)  # of a change: the game keeps its time
+
+
+class Cell(NamedTuple):
+    """All that scopes and partitions look at, but the time: the numbers of the labels' texts, seats, and flags."""
+
+    game: int
+    kind: int
+    group: int
+    city: int
+    league: int
+    season: int
+    seats: int
+    flags: int
+
+
+class Change(NamedTuple):
+    """What a later event made of the game in a row: `voided`, or live again, or (with a `start`) told anew."""
+
+    position: int
+    row: int
+    voided: bool
+    occurred_at: int = SAME
+    start: int = NONE
+    size: int = 0
+    cell: int = NONE
+    kind_start: int = NONE
 
 
 class Adjustment(NamedTuple):
@@ -84,6 +111,20 @@ class Recorded:
     taken_back: set[int] = field(default_factory=set)
 
 
+# of integers: an array, or a memoryview, which is indexed and sliced alike and never grows
+Column: TypeAlias = Any
+ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
+SLOT_COLUMNS = ("player", "place", "status", "replaced")
+
+
+class Base(NamedTuple):
+    """How much stands in a cache before a delta: games, participants, and numbers of each kind's columns."""
+
+    rows: int
+    slots: int
+    of_kind: dict[str, int]
+
+
 def _numbers() -> array[int]:
     return array("q")
 
@@ -99,41 +140,46 @@ class Facts:
     position: int
     chain_hash: bytes
 
-    # one entry a game, in the order of their first records
-    first_position: array[int] = field(default_factory=_numbers)
-    live_position: array[int] = field(default_factory=_numbers)
-    occurred_at: array[int] = field(default_factory=_numbers)
-    start: array[int] = field(default_factory=_numbers)
-    count: array[int] = field(default_factory=_small_numbers)
-    seats: array[int] = field(default_factory=_small_numbers)
-    flags: array[int] = field(default_factory=lambda: array("b"))
-    kind_start: array[int] = field(default_factory=_numbers)
-    labels: dict[str, array[int]] = field(default_factory=lambda: {name: _small_numbers() for name in LABELS})
+    # one entry a game, in the order of their first records; `cell` indexes `cells`
+    first_position: Column = field(default_factory=_numbers)
+    live_position: Column = field(default_factory=_numbers)
+    occurred_at: Column = field(default_factory=_numbers)
+    start: Column = field(default_factory=_numbers)
+    count: Column = field(default_factory=_small_numbers)
+    cell: Column = field(default_factory=_small_numbers)
+    kind_start: Column = field(default_factory=_numbers)
+    voided: set[int] = field(default_factory=set)
 
     # one entry a participant
-    player: array[int] = field(default_factory=_small_numbers)
-    place: array[int] = field(default_factory=_small_numbers)
-    status: array[int] = field(default_factory=lambda: array("b"))
-    replaced: array[int] = field(default_factory=lambda: array("b"))  # 1: somebody took over his seat
-    optional: dict[str, array[int]] = field(
-        default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS}
-    )
+    player: Column = field(default_factory=_small_numbers)
+    place: Column = field(default_factory=_small_numbers)
+    status: Column = field(default_factory=lambda: array("b"))
+    replaced: Column = field(default_factory=lambda: array("b"))  # 1: somebody took over his seat
+    optional: dict[str, Column] = field(default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS})
 
     # numbers that only participants of some kind have: from `kind_start` of their game on, in the same order
-    of_kind: dict[str, array[int]] = field(
+    of_kind: dict[str, Column] = field(
         default_factory=lambda: {name: _numbers() for kind in KINDS.values() for name in kind.columns}
     )
 
     # ids as recorded, and for each the number of the id that the same person has now
     players: list[str] = field(default_factory=list)
+    players_at: array[int] = field(default_factory=_numbers)  # where each is first named
     person: array[int] = field(default_factory=_small_numbers)
     texts: list[str] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
     player_numbers: dict[str, int] = field(default_factory=dict)
     text_numbers: dict[str, int] = field(default_factory=dict)
+    cell_numbers: dict[Cell, int] = field(default_factory=dict)
 
     # games about which more than one event is recorded, with their rows
     rows: dict[str, int] = field(default_factory=dict)
     recorded: Recorded = field(default_factory=Recorded)
+    # of a delta, which goes into a cache: what stands there before it, and what it does not apply but hands on
+    base: Base | None = None
+    changes: list[Change] = field(default_factory=list)
+    others: list[tuple[int, str]] = field(default_factory=list)
+    mapped: bool = False
 
     # what `settle` leaves of it, by person
     adjustments: list[Adjustment] = field(default_factory=list)
@@ -148,23 +194,49 @@ class Facts:
     # by participant: the seconds that he played by the game's clock, rounded up
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
+    _ranks: array[int] = field(default_factory=_small_numbers)
 
     def snapshot(self) -> Facts:
         """The facts as they are now, whatever is applied to these later."""
-        rows = ("first_position", "live_position", "occurred_at", "start", "count", "seats", "flags", "kind_start")
-        labels = {name: column[:] for name, column in self.labels.items()}
-        # what is appended behind participants, players and texts is none of its games'
-        return replace(self, **{name: getattr(self, name)[:] for name in rows}, labels=labels)
+        # what is appended behind participants, players and texts is none of its games'; who applies thaws first
+        rows = {} if self.mapped else {name: getattr(self, name)[:] for name in ROW_COLUMNS}
+        return replace(self, **rows, voided=set(self.voided))
+
+    def thaw(self) -> None:
+        """Make arrays that can grow of mapped columns."""
+        if not self.mapped:
+            return
+        for columns, names in (
+            (vars(self), (*ROW_COLUMNS, *SLOT_COLUMNS)), (self.optional, OPTIONAL_COLUMNS), (self.of_kind, self.of_kind)
+        ):  # fmt: skip
+            for name in names:
+                columns[name] = array(memoryview(columns[name]).format, bytes(columns[name]))
+        for column in self.optional.values():
+            column.extend([NONE] * (len(self.player) - len(column)))
+        self.mapped = False
+
+    def ranks(self) -> array[int]:
+        """The place of every id among all ids in their order."""
+        if len(self._ranks) != len(self.players):
+            self._ranks = array("i", bytes(4 * len(self.players)))
+            for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
+                self._ranks[number] = rank
+        return self._ranks
+
+    def cell_of(self, row: int) -> Cell:
+        """What scopes and partitions look at of a game."""
+        number: int = self.cell[row]
+        return self.cells[number]
 
     def label(self, name: str, row: int) -> str | None:
         """The text of a label of a game, or None."""
-        number = self.labels[name][row]
+        number: int = getattr(self.cells[self.cell[row]], name)
         return None if number == NONE else self.texts[number]
 
     def column(self, name: str, row: int, participants: Sequence[int]) -> list[int]:
         """What a rule calls by this name, for some participants of a game; `seats` is the same for all of them."""
         if name == "seats":
-            return [self.seats[row]] * len(participants)
+            return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
             return self._tied(row, participants)
         if name in self.of_kind:
@@ -172,12 +244,19 @@ class Facts:
             return [self.of_kind[name][p + shift] for p in participants]
         if name == "seconds_played":
             return [self._seconds_played(p) for p in participants]
-        source = self.place if name == "place" else self.status if name == "status" else self.optional[name]
+        if name in self.optional:
+            return [self._optional(name, p) for p in participants]
+        source = self.place if name == "place" else self.status
         return [source[p] for p in participants]
+
+    def _optional(self, name: str, participant: int) -> int:
+        """A number that not everybody has; a mapped column ends where nobody has it any more."""
+        column = self.optional[name]
+        return column[participant] if participant < len(column) else NONE
 
     def _seconds_played(self, participant: int) -> int:
         """What the result says, else what the game's clock says, else -1."""
-        said = self.optional["seconds_played"][participant]
+        said = self._optional("seconds_played", participant)
         return self.clock_seconds.get(participant, NONE) if said == NONE else said
 
     def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
@@ -188,11 +267,12 @@ class Facts:
 
     def person_of(self, participant: int) -> int:
         """The person who is a participant (an index of the participants' arrays): the number of his current id."""
-        return self.person[self.player[participant]]
+        number: int = self.player[participant]
+        return self.person[number]
 
     def name_of(self, participant: int) -> str:
         """The current id of a participant."""
-        return self.players[self.person[self.player[participant]]]
+        return self.players[self.person_of(participant)]
 
     def current(self, player: str) -> str:
         """The id that a player has now, who may be asked for by an old one."""

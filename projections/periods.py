@@ -44,10 +44,11 @@ def running(period: Period, now: int, as_of: int | None) -> bool:
 
 
 def _period(time_zone: str, first: tuple[int, int], following: tuple[int, int]) -> Period:
-    return Period(_month_start(*first, time_zone), _month_start(*following, time_zone) - 1)
+    return Period(month_start(*first, time_zone), month_start(*following, time_zone) - 1)
 
 
-def _month_start(year: int, month: int, time_zone: str) -> int:
+def month_start(year: int, month: int, time_zone: str) -> int:
+    """When a month begins there."""
     if (year, month) <= (1, 1):
         return INSTANT_MIN
     return INSTANT_MAX + 1 if year > 9999 else start_of(date(year, month, 1), time_zone)

@@ -74,8 +74,10 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[s
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
     values, own = parse_name(stream.ladder).values, set(stream.row)
-    for row, slug in enumerate(facts.labels["game"]):
-        if slug not in slugs or (ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of):
+    for row, cell in enumerate(facts.cell):
+        if facts.cells[cell].game not in slugs or (
+            ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
+        ):
             continue
         mine = [p for p in range(facts.start[row], facts.start[row] + facts.count[row]) if facts.person_of(p) == person]
         if not mine or values not in partition_values(facts, row, versions[0].ruleset):

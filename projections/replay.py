@@ -1,19 +1,25 @@
 """Replay: drive a stream through its rule, from the beginning. There is no other way to points.
 
-Interpreted; the loop touches arrays and integers only, so that it can be compiled as it stands.
+A short history is interpreted. A long one is driven by `loops.run`, compiled, through the same scoring function,
+compiled: integers only, so the points are the same. Where a rule fails or cannot be compiled, it is interpreted.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from projections import compiling, loops
 from projections.contract import UNITS_MAX
-from projections.facts import RuleFailure
-from projections.ladders import Stream
+from projections.facts import Column, RuleFailure
+from projections.ladders import Batch, Inserted, Stream
+from projections.loops import FAILED, NOWHERE
 from projections.rulesets import Version
+
+# a ladder of so many games is worth a compiled call by itself, where the code is loaded
+BATCHED_GAMES = 300
 
 
 class Step(NamedTuple):
@@ -34,11 +40,11 @@ class Outcome:
     game, in the order of the stream.
     """
 
-    points: array[int]
-    games: array[int]
-    seen: array[int]
+    points: Column
+    games: Column
+    seen: Column
     carried: dict[str, int]
-    changes: array[int]
+    changes: Column
     started: int = 0
     minted: int = 0
     burned: int = 0
@@ -67,20 +73,56 @@ def _carried(stream: Stream) -> dict[str, int]:
 
 
 def replay(
-    stream: Stream, *, stop: int | None = None, watch: int | None = None, carried: dict[str, int] | None = None
+    stream: Stream,
+    *,
+    stop: int | None = None,
+    watch: int | None = None,
+    carried: dict[str, int] | None = None,
 ) -> tuple[Outcome, list[Step]]:
     """The points after all games, or before the game of index `stop`; with the steps of the player `watch`.
 
     `carried` is replayed from the seasons before unless it is given. Raises `RuleFailure`.
     """
-    players = len(stream.names)
-    zeros = bytes(8 * players)
     carried = _carried(stream) if carried is None else carried
-    outcome = Outcome(array("q", zeros), array("q", zeros), array("b", bytes(players)), carried, array("q"))
+    games = len(stream.row) if stop is None else stop
+    if stop is None and stream.batch is not None and not stream.adjustments and not carried:
+        together = _together(stream.batch, stream.index)
+        if together is not None:
+            return together, [] if watch is None else list(_steps(stream, together, games, watch))
+    if compiling.pays(games) or (stream.batch is not None and games >= BATCHED_GAMES):
+        outcome = _compiled(stream, games, carried)
+        if outcome is not None:
+            return outcome, [] if watch is None else list(_steps(stream, outcome, games, watch))
+    return _interpreted(stream, games, watch, carried)
+
+
+def _nothing_yet(stream: Stream, carried: dict[str, int]) -> Outcome:
+    zeros = bytes(8 * len(stream.names))
+    return Outcome(array("q", zeros), array("q", zeros), array("b", bytes(len(stream.names))), carried, array("q"))
+
+
+def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
+    """Add an adjustment to somebody's points, who comes onto the ladder with it if need be; what he had before."""
+    player = adjustment.player
+    if not outcome.seen[player]:
+        outcome.seen[player] = 1
+        version = stream.versions[adjustment.version]
+        outcome.points[player] = start_of(stream.names[player], version, outcome.carried)
+        outcome.started += outcome.points[player]
+    before: int = outcome.points[player]
+    if abs(before + adjustment.units) > UNITS_MAX:
+        raise RuleFailure(stream.ladder, "the points grow out of bounds", position=adjustment.position)
+    outcome.points[player] += adjustment.units
+    outcome.adjusted += adjustment.units
+    return before
+
+
+def _interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str, int]) -> tuple[Outcome, list[Step]]:
+    """A replay up to a game, as the rule stands."""
+    outcome = _nothing_yet(stream, carried)
     points, games, seen = outcome.points, outcome.games, outcome.seen
     steps: list[Step] = []
     scoring = [(v.rule.score, v.constants, v.rule.table(), v) for v in stream.versions]
-    last = len(stream.row) if stop is None else stop
     widest = max((stream.offsets[g + 1] - stream.offsets[g] for g in range(last)), default=0)
     change = array("q", bytes(8 * widest))
     adjustments = iter(stream.adjustments)
@@ -89,17 +131,9 @@ def replay(
 
     for game in range(last + 1):
         while adjustment is not None and adjustment.game == game:
-            player = adjustment.player
-            if not seen[player]:
-                seen[player] = 1
-                points[player] = start_of(stream.names[player], stream.versions[adjustment.version], carried)
-                outcome.started += points[player]
-            if player == watch:
-                steps.append(Step(None, points[player], adjustment.units, adjustment.position))
-            if abs(points[player] + adjustment.units) > UNITS_MAX:
-                raise RuleFailure(stream.ladder, "the points grow out of bounds", position=adjustment.position)
-            points[player] += adjustment.units
-            outcome.adjusted += adjustment.units
+            before_it = _adjust(stream, outcome, adjustment)
+            if adjustment.player == watch:
+                steps.append(Step(None, before_it, adjustment.units, adjustment.position))
             adjustment = next(adjustments, None)
         if game == last:
             break
@@ -113,7 +147,7 @@ def replay(
                 points[player] = start_of(stream.names[player], version, carried)
                 outcome.started += points[player]
         before = [points[player] for player in participants]
-        columns = [column[low:high] for column in stream.columns]
+        columns = [column[low:high].tolist() for column in stream.columns]
         try:
             minted = score(n, before, columns, constants, table, change)
         except Exception as error:
@@ -134,6 +168,131 @@ def replay(
     if last:
         outcome.last_version = stream.version[last - 1]
     return outcome, steps
+
+
+def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | None:
+    """A replay up to a game, compiled, from one adjustment or change of version to the next; None if it has to be
+    interpreted, as numba cannot compile the rule or the rule fails."""
+    import numpy as np
+
+    as_numpy = compiling.as_numpy
+    outcome = _nothing_yet(stream, carried)
+    offsets, players, version = (as_numpy(column) for column in (stream.offsets, stream.players, stream.version))
+    columns = compiling.side_by_side(stream.columns)
+    scratch = compiling.room_for_a_game(len(columns), int(np.diff(offsets[: last + 1]).max(initial=0)))
+    totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]), dtype=np.int64)
+    points, games, seen = (as_numpy(column) for column in (outcome.points, outcome.games, outcome.seen))
+    cuts = np.flatnonzero(version[1:last] != version[: last - 1]) + 1
+    adjusted = [adjustment.game for adjustment in stream.adjustments if adjustment.game <= last]
+    adjustments = iter([*stream.adjustments, None])
+    adjustment = next(adjustments)
+    first = 0
+    for end in sorted({*cuts.tolist(), *adjusted, last}):
+        if first < end:
+            scored_by = stream.versions[version[first]]
+            rule = scored_by.rule
+            why = compiling.scoring(loops.run, rule.score)(
+                compiling.constants(scored_by.constants), compiling.constants(rule.table()), first, end, offsets,
+                players, columns, 0, 0, 0, _begins(stream, scored_by, carried), points, games, seen, totals, *scratch,
+                changes,
+            )  # fmt: skip
+            if why != NOWHERE:
+                return None
+        first = end
+        while adjustment is not None and adjustment.game == end:
+            _adjust(stream, outcome, adjustment)
+            adjustment = next(adjustments)
+    outcome.started += int(totals[0])
+    outcome.minted, outcome.burned = int(totals[1]), int(totals[2])
+    outcome.changes = compiling.as_column(changes)
+    outcome.last_version = stream.version[last - 1]
+    return outcome
+
+
+def replay_together(streams: Iterable[Stream]) -> None:
+    """Replay the batches of some streams now, before processes share the rest of the work."""
+    for stream in streams:
+        if stream.batch is not None and stream.batch.outcomes is None:
+            stream.batch.outcomes = _all_at_once(stream.batch) or ()
+
+
+def _together(batch: Batch, ladder: int) -> Outcome | None:
+    """The outcome of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
+
+    All ladders of the batch are replayed when the first is asked for: a call for each would cost more than its games.
+    """
+    if batch.outcomes is None:
+        batch.outcomes = _all_at_once(batch) or ()
+    if not batch.outcomes:
+        return None
+    shared = batch.shared
+    totals, stopped, points, games, seen, changes = batch.outcomes
+    if stopped[ladder] != NOWHERE:
+        return None
+    first, last = shared.names_from[ladder], shared.names_from[ladder + 1]
+    low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
+    started, minted, burned = totals[ladder].tolist()
+    return Outcome(
+        points[first:last], games[first:last], seen[first:last], {}, changes[low:high], started, minted, burned,
+        last_version=shared.version[0],
+    )  # fmt: skip
+
+
+def _all_at_once(batch: Batch) -> tuple[Any, ...] | None:
+    """Books and how it ended by ladder, and by player and slot what came out; None if versions differ."""
+    import numpy as np
+
+    shared, as_numpy = batch.shared, compiling.as_numpy
+    version = as_numpy(shared.version)
+    scored_by = batch.versions[version[0]]
+    if (version != version[0]).any():
+        return None
+    ladders, people = len(shared.ladders), shared.names_from[len(shared.ladders)]
+    totals, stopped = np.zeros((ladders, 3), dtype=np.int64), np.empty(ladders, dtype=np.int64)
+    points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
+    seen, changes = np.zeros(people, dtype=np.int8), np.empty(len(shared.slot), dtype=np.int64)
+    columns = compiling.side_by_side(batch.columns)
+    stopped[:] = FAILED
+    compiling.scoring(loops.run_ladders, scored_by.rule.score)(
+        compiling.constants(scored_by.constants), compiling.constants(scored_by.rule.table()),
+        *map(as_numpy, (shared.ladder_from, shared.slot_from, shared.names_from, shared.offset, shared.number)),
+        columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
+        *compiling.room_for_a_game(len(columns), int(as_numpy(shared.size).max(initial=0))), changes,
+    )  # fmt: skip
+    return totals, stopped, *(compiling.as_column(column) for column in (points, games, seen, changes))
+
+
+def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Any:
+    """What every player of a stream would begin with."""
+    import numpy as np
+
+    begins = np.full(len(stream.names), version.start, dtype=np.int64)
+    if version.params.carry_over:
+        for number, name in enumerate(stream.names):
+            begins[number] = start_of(name, version, carried)
+    return begins
+
+
+def _steps(stream: Stream, outcome: Outcome, last: int, watch: int) -> Iterator[Step]:
+    """The steps of a player in the games before the one of index `last`, and in the adjustments up to it."""
+    import numpy as np
+
+    slots = np.flatnonzero(compiling.as_numpy(stream.players)[: stream.offsets[last]] == watch)
+    played = np.searchsorted(compiling.as_numpy(stream.offsets), slots, "right") - 1
+    own = [(game, 1, slot) for game, slot in zip(played.tolist(), slots.tolist(), strict=True)]
+    own += [(one.game, 0, n) for n, one in enumerate(stream.adjustments) if one.player == watch and one.game <= last]
+    points: int | None = None
+    for game, is_game, which in sorted(own):
+        version = stream.version[game] if is_game else stream.adjustments[which].version
+        if points is None:
+            points = start_of(stream.names[watch], stream.versions[version], outcome.carried)
+        if is_game:
+            change = outcome.changes[which]
+            yield Step(game, points, change)
+        else:
+            change = stream.adjustments[which].units
+            yield Step(None, points, change, stream.adjustments[which].position)
+        points += change
 
 
 def course(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Sequence[int], list[int]]]:

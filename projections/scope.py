@@ -7,28 +7,32 @@ from collections.abc import Sequence
 
 from ledger.events import Ruleset
 from ledger.games import STATUSES
-from projections.facts import ABORTED, NONE, UNRATED, VOIDED, Facts, RuleFailure
+from projections.facts import ABORTED, NONE, UNRATED, Cell, Facts, RuleFailure
 from projections.periods import local_time
 from projections.rulesets import Version, in_force
 
 
 def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
     """Why the ruleset does not score the game at all, or None."""
+    return "the game is voided" if row in facts.voided else why_cell_out_of_scope(facts, facts.cell_of(row), ruleset)
+
+
+def why_cell_out_of_scope(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
+    """Why the ruleset does not score the live games of a cell at all, or None."""
     scope = ruleset.scope
-    game, kind = facts.label("game", row), facts.label("kind", row)
-    if facts.flags[row] & VOIDED:
-        return "the game is voided"
+    game, kind = facts.texts[cell.game], facts.texts[cell.kind]
     if game not in scope.game:
         return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
     if kind not in scope.kind:
         return f"{ruleset.name} scores games of kind {', '.join(scope.kind)}, this is of kind {kind}"
-    if facts.flags[row] & ABORTED:
+    if cell.flags & ABORTED:
         return "the game was ended by agreement (aborted)"
-    if facts.flags[row] & UNRATED:
+    if cell.flags & UNRATED:
         return "the game was not rated"
-    if facts.label("group", row) in scope.exclude_group:
-        return f"{ruleset.name} leaves out the group {facts.label('group', row)}"
-    seats = facts.seats[row]
+    group = None if cell.group == NONE else facts.texts[cell.group]
+    if group in scope.exclude_group:
+        return f"{ruleset.name} leaves out the group {group}"
+    seats = cell.seats
     if seats < scope.players_min or (scope.players_max is not None and seats > scope.players_max):
         most = "" if scope.players_max is None else f" to {scope.players_max}"
         return f"{ruleset.name} scores games of {scope.players_min}{most or ' or more'} players, this has {seats}"
@@ -72,8 +76,17 @@ def counted(facts: Facts, row: int, version: Version) -> list[int]:
     return [p for p in participants if why_left_out(facts, row, p, version) is None]
 
 
+def needs_a_look(version: Version) -> bool:
+    """Whether the version may leave out a game in scope that has enough counted participants, each somebody else."""
+    seasonal = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
+    return version.rule.check is not None or bool(seasonal)
+
+
 def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Why the rule does not score a game in scope with these counted participants, or None."""
+    """Why the rule does not score a game in scope with these counted participants, or None.
+
+    Raises `RuleFailure`.
+    """
     if len(participants) < version.rule.counted_min:
         return "fewer than two counted players" if version.rule.counted_min == 2 else "nobody who took part counts"
     if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
@@ -138,15 +151,20 @@ def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
     slugs = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
     kinds = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.kind}
     found: dict[int, int] = {}
-    for row, league in enumerate(facts.labels["league"]):
-        counts = not facts.flags[row] & (VOIDED | ABORTED | UNRATED) and facts.labels["kind"][row] in kinds
-        if league != NONE and facts.labels["game"][row] in slugs and counts:
+    leagues = [
+        cell.league if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in slugs else NONE
+        for cell in facts.cells
+    ]
+    for row, cell in enumerate(facts.cell):
+        league = leagues[cell]
+        if league != NONE and row not in facts.voided:
             found[league] = min(facts.occurred_at[row], found.get(league, facts.occurred_at[row]))
     return found | {league.league: league.occurred_at for league in facts.leagues if league.game in slugs}
 
 
 def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:
     """The instant whose version scores a game: its end, or where rulesets freeze the start of its league."""
+    played: int = facts.occurred_at[row]
     if versions[0].ruleset.freeze == "none":
-        return facts.occurred_at[row]
-    return league_starts(facts, versions).get(facts.labels["league"][row], facts.occurred_at[row])
+        return played
+    return league_starts(facts, versions).get(facts.cell_of(row).league, played)

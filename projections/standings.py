@@ -6,24 +6,26 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
+from math import gcd
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.canonical import format_instant
+from ledger.canonical import dump, format_instant
 from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
-from ledger.list_events import digest_of
+from ledger.list_events import digest_of_text
 from ledger.rejections import shown
 from ledger.store import head, read_where
 from projections.contract import Params
-from projections.facts import Facts, RuleFailure
-from projections.ladders import Stream, order, parse_name, refuse_name, streams
+from projections.facts import Column, Facts, RuleFailure
+from projections.ladders import Stream, parse_name, refuse_name, streams
 from projections.lists import LISTS
 from projections.lists.contract import Results, Standing
 from projections.periods import period_of
 from projections.replay import Outcome, replay, start_of
 from projections.rulesets import Version, in_force, newest, refuse_months
+from projections.selecting import rows_in_order
 
 
 class UnknownLadder(ValueError):
@@ -67,7 +69,8 @@ class Standings(NamedTuple):
     @property
     def digest(self) -> str:
         """The hash of ruleset and rows, as `digest_of` defines it."""
-        return digest_of(self.ruleset, self.json_rows())
+        rows = ",".join(_canonical_row(row, self.scale) for row in self.rows)
+        return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
     def json_rows(self) -> list[dict[str, Any]]:
         """The rows as the contract writes them."""
@@ -84,6 +87,25 @@ def _json_row(row: Standing, scale: int) -> dict[str, Any]:
     if row.places is not None:
         found["places"] = list(row.places)
     return found
+
+
+def _canonical_row(row: Standing, scale: int) -> str:
+    """What `dump` makes of `_json_row`, several times as fast: nightly there are many."""
+    rank, player, points, games, qualified, divisor, gold, places = row
+    unit = scale * divisor
+    whole, rest = divmod(points, unit)
+    if rest:
+        common = gcd(points, unit)
+        value = f"{points // common}/{unit // common}"
+    else:
+        value = str(whole)
+    more = "" if gold is None else f'"gold":{gold},'
+    if places is not None:
+        more += f'"places":[{",".join(map(str, places))}],'
+    return (
+        f'{{"games":{games},{more}"player":{dump(player)},"points":"{value}",'
+        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}}}'
+    )
 
 
 class Ladders:
@@ -107,8 +129,8 @@ class Ladders:
         return self._others.setdefault(as_of, Ladders(self.facts, as_of, self.rules))
 
     @cached_property
-    def _ordered(self) -> list[int]:
-        return order(self.facts, self.as_of)
+    def _ordered(self) -> Column:
+        return rows_in_order(self.facts, self.as_of)
 
     def versions(self, ladder: str) -> list[Version]:
         """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""

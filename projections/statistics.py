@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ledger.games import STATUSES
-from projections.facts import ABORTED, VOIDED, Facts
-from projections.ladders import order, parse_name
+from projections.facts import ABORTED, Facts
+from projections.ladders import parse_name
 from projections.periods import period_of, running
+from projections.selecting import rows_in_order
 from projections.standings import Ladders
 
 WINDOW_GAMES = 99
@@ -50,8 +51,8 @@ def _games(facts: Facts, number: int | None, as_of: int | None, game: str | None
     """Whether each of the games that he started was finished, in the order played; and how many he took over."""
     done: list[bool] = []
     substituted = 0
-    for row in order(facts, as_of):
-        if facts.flags[row] & (VOIDED | ABORTED) or game not in (None, facts.label("game", row)):
+    for row in rows_in_order(facts, as_of):
+        if row in facts.voided or facts.cell_of(row).flags & ABORTED or game not in (None, facts.label("game", row)):
             continue
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
             if facts.person_of(p) == number:

@@ -75,7 +75,7 @@ def quality(stream: Stream) -> Quality | None:
     for game, _, before in course(stream, outcome):
         version = stream.versions[stream.version[game]]
         place = stream.columns[version.rule.columns.index("place")]
-        places = place[stream.offsets[game] : stream.offsets[game + 1]]
+        places = place[stream.offsets[game] : stream.offsets[game + 1]].tolist()
         for i, points in enumerate(before):
             for j in range(i + 1, len(before)):
                 assert version.rule.chance is not None

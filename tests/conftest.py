@@ -32,6 +32,12 @@ def at_length(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("length") == "long")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _caches_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the caches of this session away from those of the account."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """The URL of a PostgreSQL server: the one that RATINGS_TEST_POSTGRES names, else one started for this process."""

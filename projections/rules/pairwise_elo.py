@@ -124,7 +124,8 @@ def lead(gap: int, twice_scored: int, scale: int, rounding: int, table: Numbers)
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
     """Fill in the changes; returns what the sequential walk or rounding in total minted."""
     place, seats = columns[0], columns[1]
-    k, k_denominator, shared, scale, rounding, sequential = constants
+    k, k_denominator, shared = constants[0], constants[1], constants[2]
+    scale, rounding, sequential = constants[3], constants[4], constants[5]
     divisor = k_denominator * (seats[0] - 1 if shared else 1)
     per_step = SCALE if rounding == 0 else 1
     step = 1 if rounding == 0 else SCALE

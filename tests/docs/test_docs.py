@@ -77,7 +77,7 @@ def test_every_dependency_earns_its_place() -> None:
     names = {re.split(r"[\[<>=~! ]", entry)[0] for entry in named}
     page = (FOLDER / "dependencies.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)) == names
-    locked = (ROOT / "requirements" / "dev.lock").read_text(encoding="utf-8")
+    locked = "".join((ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8") for name in ("dev", "bench"))
     assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
 
 

@@ -1,0 +1,154 @@
+"""Compiling loops and scoring functions with numba, which is loaded only for histories long enough to pay for it.
+
+Compiled code is kept on disk beside the source (numba's own cache), so only the first process on a machine compiles.
+The source is the one that is interpreted; with integers only, and no fast-math, the numbers are the same.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import FunctionType, MappingProxyType
+from typing import Any
+
+from projections.contract import Score
+
+# a shorter history is done before numba is loaded
+COMPILED_GAMES = 20_000
+
+logger = logging.getLogger(__name__)
+_interpreting = ContextVar("_interpreting", default=False)
+
+
+@cache
+def available() -> bool:
+    """Whether numba and numpy are installed."""
+    return all(importlib.util.find_spec(name) is not None for name in ("numba", "numpy"))
+
+
+@contextmanager
+def interpreting() -> Iterator[None]:
+    """Let everything run as it stands, for whoever checks that compiled code does the same."""
+    before = _interpreting.set(True)
+    try:
+        yield
+    finally:
+        _interpreting.reset(before)
+
+
+def allowed() -> bool:
+    """Whether compiled code may be used here at all."""
+    return not _interpreting.get() and available()
+
+
+def pays(games: int) -> bool:
+    """Whether a history of so many games is worth compiled loops, where there are some."""
+    return games >= COMPILED_GAMES and allowed()
+
+
+@cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop over arrays, compiled for the types that it is called with."""
+    return _jit(_standing_alone(function, {}))  # type: ignore[no-any-return]
+
+
+@cache
+def scoring(loop: Callable[..., Any], score: Score) -> Callable[..., Any]:
+    """`loops.run` or `loops.run_ladders` compiled around a scoring function; None comes out where that cannot be done,
+    or where the rule fails."""
+    from numba.core.errors import NumbaError
+
+    # numba's cache looks at the file of the loop alone, so the name tells the rule's own source, too
+    source = Path(score.__code__.co_filename)
+    stamp = sha256(source.read_bytes() if source.exists() else score.__code__.co_code).hexdigest()[:16]
+    compiled_loop = _jit(_standing_alone(loop, {}, {"score": score}, f"_{score.__name__}_{stamp}"))
+
+    def run(*arguments: Any) -> Any:
+        try:
+            return compiled_loop(*arguments)
+        except NumbaError as problem:
+            _say_why(score, str(problem).strip().splitlines()[0])
+        except Exception:  # of the rule, which is interpreted again to say where
+            return None
+        return None
+
+    return run
+
+
+@cache
+def _say_why(score: Score, reason: str) -> None:
+    logger.warning("ratings: %s.score is interpreted, numba cannot compile it: %s", score.__module__, reason)
+
+
+def _jit(function: Any) -> Any:
+    from numba import njit
+
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # no place for the compiled code: it is compiled anew in every process
+        return njit(nogil=True)(function)
+
+
+def _standing_alone(
+    function: Any, done: dict[Any, Any], given: Mapping[str, Any] = MappingProxyType({}), suffix: str = ""
+) -> Any:
+    """A copy of a function that calls compiled copies of its module's own functions, and of what is `given` instead."""
+    from numba import njit
+
+    space = dict(function.__globals__)
+    for name in function.__code__.co_names:
+        helper = given.get(name, space.get(name))
+        if isinstance(helper, FunctionType) and (name in given or helper.__module__ == function.__module__):
+            if helper not in done:
+                own = {} if name in given else given
+                done[helper] = njit(nogil=True)(_standing_alone(helper, done, own))
+            space[name] = done[helper]
+    copy = FunctionType(function.__code__, space, function.__name__ + suffix, function.__defaults__)
+    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + suffix
+    return copy
+
+
+def zeros(code: str, length: int) -> Any:
+    """Room for so many integers, as zeros: what the loops fill."""
+    return array(code, bytes(array(code).itemsize * length))
+
+
+def as_numpy(column: Any) -> Any:
+    """An array, or a memoryview, as numpy sees it: the same memory."""
+    import numpy as np
+
+    kind = np.dtype(memoryview(column).format)
+    return np.frombuffer(column, dtype=kind) if len(column) else np.empty(0, dtype=kind)
+
+
+def as_column(numbers: Any) -> Any:
+    """What numpy made, as a column of Python's integers: the same memory."""
+    return memoryview(numbers)
+
+
+def side_by_side(columns: Sequence[Any]) -> Any:
+    """Columns of one type as the rows of one array."""
+    import numpy as np
+
+    return np.stack([as_numpy(column) for column in columns])
+
+
+def room_for_a_game(columns: int, most: int) -> tuple[Any, Any, Any]:
+    """What a scoring loop needs for one game of so many: the points before it, its columns, the changes."""
+    import numpy as np
+
+    return np.zeros(most, dtype=np.int64), np.zeros((columns, most), dtype=np.int64), np.zeros(most, dtype=np.int64)
+
+
+def constants(numbers: Sequence[int]) -> Any:
+    """A rule's constants or table as the compiled rule reads them."""
+    import numpy as np
+
+    return np.array(numbers, dtype=np.int64)

@@ -1,0 +1,387 @@
+"""Records of plain games, read byte by byte into columns: what `projections.bulk` compiles.
+
+A record is canonical JSON that was checked before it was stored, so its form is known: no spaces, members in order, no
+member twice. A game is plain if it is placed or scored in whole numbers, no seat changed hands, and no text needs a
+backslash; whatever does not fit is left to the decoder that reads everything, and never guessed at. Plain Python over
+bytes and integers.
+"""
+
+from typing import Any
+
+from ledger.games import STATUSES
+
+Numbers = Any  # an array of integers, or bytes
+
+TOP = ("by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "type")
+DATA = ("game", "kind", "group", "city", "league", "season", "game_id", "participants", "rated", "aborted",
+        "score_order")  # fmt: skip
+PARTICIPANT = ("player", "place", "score", "seat", "seconds_played", "status")
+OTHERS = ("game.recorded", "placing", "high", "low")
+WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHERS, *STATUSES)
+
+BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE = range(8)
+DATA_FROM = len(TOP)
+GAME_ID, PARTICIPANTS, RATED, ABORTED, ORDER = range(DATA_FROM + 6, DATA_FROM + 11)
+KIND = DATA_FROM + 1
+PARTICIPANT_FROM = DATA_FROM + len(DATA)
+PLAYER, PLACE, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPANT_FROM + 6)
+OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
+GAME_RECORDED, PLACING, HIGH, LOW = range(OTHERS_FROM, OTHERS_FROM + 4)
+STATUS_FROM = OTHERS_FROM + len(OTHERS)
+LABELS = 6  # of a cell, then its seats, and whether it is unrated or aborted, as bits
+CELL = LABELS + 2
+
+QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_F = b"{}[]tf"
+NONE = -1
+DIGITS_MAX = 16
+DAY = 86_400_000_000
+
+
+def string_end(text: Numbers, at: int) -> int:
+    """Where the string that begins at `at`, behind its quote, ends; -1 if it has a backslash."""
+    while text[at] != QUOTE:
+        if text[at] == BACKSLASH or text[at] == NEWLINE:
+            return -1
+        at += 1
+    return at
+
+
+def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
+    """Which of the words from `first` up to `last` stands there; -1 if none."""
+    length = end - at
+    for index in range(first, last):
+        begin = word_from[index]
+        if word_from[index + 1] - begin == length:
+            same = 0
+            while same < length and text[at + same] == words[begin + same]:
+                same += 1
+            if same == length:
+                return index
+    return -1
+
+
+def number_end(text: Numbers, at: int) -> int:
+    """Where the whole number that begins at `at` ends; -1 if there is none that is short enough."""
+    start = at + (text[at] == MINUS)
+    at = start
+    while DIGIT_0 <= text[at] <= DIGIT_9:
+        at += 1
+    return at if start < at <= start + DIGITS_MAX and (text[at] == COMMA or text[at] == CLOSE) else -1
+
+
+def number(text: Numbers, at: int, end: int) -> int:
+    """The whole number from `at` up to `end`."""
+    value = 0
+    negative = text[at] == MINUS
+    for place in range(at + 1 if negative else at, end):
+        value = value * 10 + (text[place] - DIGIT_0)
+    return -value if negative else value
+
+
+def instant(text: Numbers, at: int, end: int) -> int:
+    """Microseconds since 1970 of a time in the record's form, such as 2010-03-05T19:30:00.000000Z."""
+    if end - at != 27:
+        return -(2**63)
+    year, month, day = number(text, at, at + 4), number(text, at + 5, at + 7), number(text, at + 8, at + 10)
+    hour, minute, second = (
+        number(text, at + 11, at + 13),
+        number(text, at + 14, at + 16),
+        number(text, at + 17, at + 19),
+    )
+    # days since 1970 in years that begin in March
+    since = year - (month <= 2)
+    era = since // 400
+    of_era = since - era * 400
+    of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5 + day - 1
+    days = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+    return days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + number(text, at + 20, at + 26)
+
+
+def mixed(text: Numbers, at: int, end: int) -> int:
+    """A text as a number from 0 on, much the same for much the same text."""
+    found = 0
+    for place in range(at, end):
+        found = (found * 131 + text[place]) & 0xFFFF_FFFF_FFFF
+    return found ^ (found >> 17)
+
+
+def interned(
+    text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
+) -> int:
+    """The code of a text: its own if it is one of the `known`, which the hash table leads to, else the next.
+
+    The texts stand in `pool`, where they begin and end by code.
+    """
+    size = len(table)
+    bucket = mixed(text, at, end) % size
+    while table[bucket]:
+        code = table[bucket] - 1
+        begin = begins[code]
+        if ends[code] - begin == end - at:
+            same = 0
+            while at + same < end and text[at + same] == pool[begin + same]:
+                same += 1
+            if at + same == end:
+                return int(code)
+        bucket = bucket + 1 if bucket + 1 < size else 0
+    table[bucket] = known + 1
+    begin = ends[known - 1] if known else 0
+    for place in range(at, end):
+        pool[begin + place - at] = text[place]
+    begins[known], ends[known] = begin, begin + end - at
+    return known
+
+
+def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers) -> None:
+    """Lead a new hash table, which comes as zeros, to the known texts."""
+    size = len(table)
+    for code in range(known):
+        bucket = mixed(pool, begins[code], ends[code]) % size
+        while table[bucket]:
+            bucket = bucket + 1 if bucket + 1 < size else 0
+        table[bucket] = code + 1
+
+
+def cell_bucket(cell: Numbers, size: int) -> int:
+    """Where a hash table of that size has a cell, or the first after it that is free."""
+    found = 0
+    for part in range(CELL):
+        found = (found * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
+    return (found ^ (found >> 17)) % size
+
+
+def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
+    """The code of a cell, like that of a text."""
+    size = len(table)
+    bucket = cell_bucket(cell, size)
+    while table[bucket]:
+        code = table[bucket] - 1
+        same = 0
+        while same < CELL and cells[code, same] == cell[same]:
+            same += 1
+        if same == CELL:
+            return int(code)
+        bucket = bucket + 1 if bucket + 1 < size else 0
+    table[bucket] = known + 1
+    for part in range(CELL):
+        cells[known, part] = cell[part]
+    return known
+
+
+def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
+    """Lead a new hash table, which comes as zeros, to the known cells."""
+    size = len(table)
+    for code in range(known):
+        bucket = cell_bucket(cells[code], size)
+        while table[bucket]:
+            bucket = bucket + 1 if bucket + 1 < size else 0
+        table[bucket] = code + 1
+
+
+def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
+    """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); where it ends,
+    -1 if it is not plain."""
+    for member in range(12):
+        told[member] = NONE
+    if text[at] != OPEN:
+        return -1
+    while text[at] != CLOSE:
+        if text[at + 1] != QUOTE:
+            return -1
+        at += 2  # the brace or comma, and the quote
+        end = string_end(text, at)
+        if end < 0 or text[end + 1] != COLON:
+            return -1
+        member = word(text, at, end, words, word_from, PARTICIPANT_FROM, OTHERS_FROM)
+        at = end + 2
+        if member in (PLAYER, STATUS):
+            if text[at] != QUOTE:
+                return -1
+            end = string_end(text, at + 1)
+            if end < 0:
+                return -1
+            told[2 * (member - PARTICIPANT_FROM)] = at + 1
+            told[2 * (member - PARTICIPANT_FROM) + 1] = end
+            at = end + 1
+        elif member == SCORE and text[at] == QUOTE:
+            end = string_end(text, at + 1)
+            if end < 0:
+                return -1
+            at = end + 1
+        elif member >= 0:
+            end = number_end(text, at)
+            if end < 0:
+                return -1
+            told[2 * (member - PARTICIPANT_FROM)] = number(text, at, end)
+            told[2 * (member - PARTICIPANT_FROM) + 1] = 1
+            at = end
+        else:
+            return -1
+        if text[at] != COMMA and text[at] != CLOSE:
+            return -1
+    return at + 1
+
+
+def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) -> None:
+    """Competition places (1, 2, 2, 4) from `first` up to `last` by their keys; with `sign` -1 the most is best."""
+    for mine in range(first, last):
+        better = 1
+        for other in range(first, last):
+            if sign * keys[other] < sign * keys[mine]:
+                better += 1
+        place[mine] = better
+
+
+def scan(
+    text: Numbers, after: int, schema: int, words: Numbers, word_from: Numbers,
+    line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers,
+    occurred_at: Numbers, size: Numbers, in_cell: Numbers, game_id: Numbers,
+    player: Numbers, place: Numbers, status: Numbers, seat: Numbers, seconds: Numbers,
+    names: Numbers, name_pool: Numbers, name_begins: Numbers, name_ends: Numbers, name_game: Numbers,
+    labels: Numbers, label_pool: Numbers, label_begins: Numbers, label_ends: Numbers,
+    cell_table: Numbers, cells: Numbers, found: Numbers,
+) -> int:  # fmt: skip
+    """Read the records of a page, a line each, from behind the position `after` on; how many are plain.
+
+    line:    where each begins, and where the last ends, each behind a newline
+    plain:   of each whether it is a plain game; the columns that follow hold the plain games alone
+    names, labels, cell_table: hash tables of what the columns name by a code that counts from 0
+    name_game: of every name that is new the index of the game, among the plain ones of the page, where it is
+    found:   how many slots, names, labels and cells there are
+    """
+    games = slots = 0
+    names_before = known_names = int(found[1])
+    known_labels, known_cells = int(found[2]), int(found[3])
+    for record in range(len(line) - 1):
+        at = line[record]
+        plain[record] = 0
+        ok = 1
+        first = slots
+        new_names, new_labels = known_names, known_labels
+        placed = scored = entrants = 0
+        sign, ended = -1, -(2**63)
+        for part in range(CELL):
+            cell[part] = NONE
+        cell[CELL - 1] = 0
+        own_id = own_id_end = position = version = is_game = 0
+        depth = 0  # 1 within data
+        while ok and text[at] != NEWLINE:
+            if text[at] == CLOSE:
+                depth -= 1
+                at += 1
+                if depth < 0:
+                    break
+                continue
+            at += 1  # the brace or comma
+            if text[at] != QUOTE:
+                ok = 0
+                break
+            end = string_end(text, at + 1)
+            if end < 0 or text[end + 1] != COLON:
+                ok = 0
+                break
+            low, high = (DATA_FROM, PARTICIPANT_FROM) if depth else (0, DATA_FROM)
+            member = word(text, at + 1, end, words, word_from, low, high)
+            at = end + 2
+            if member < 0:
+                ok = 0
+            elif member == WHOLE:
+                depth = 1
+                ok = text[at] == OPEN
+            elif member == PARTICIPANTS:
+                ok = text[at] == OPEN_LIST
+                while ok and text[at] != CLOSE_LIST:
+                    if slots == len(player):
+                        ok = 0
+                        break
+                    at = participant(text, at + 1, words, word_from, told)
+                    if at < 0 or (text[at] != COMMA and text[at] != CLOSE_LIST) or told[0] < 0:
+                        ok = 0
+                        break
+                    code = interned(text, told[0], told[1], new_names, names, name_pool, name_begins, name_ends)
+                    if code == new_names:
+                        name_game[code - names_before] = games
+                        new_names += 1
+                    player[slots] = code
+                    placed += told[3] == 1
+                    scored += told[5] == 1
+                    keys[slots] = told[2] if told[3] == 1 else told[4]
+                    seat[slots] = told[6]
+                    seconds[slots] = told[8]
+                    status[slots] = 0
+                    if told[10] >= 0:
+                        state = word(text, told[10], told[11], words, word_from, STATUS_FROM, len(word_from) - 1)
+                        # a substitute says whom he replaces, so he is no plain participant
+                        ok = state >= 0
+                        status[slots] = state - STATUS_FROM
+                    slots += 1
+                    entrants += 1
+                if ok:
+                    at += 1
+            elif member in (RATED, ABORTED):
+                truth = text[at] == LETTER_T
+                if (not truth and text[at] != LETTER_F) or at + 5 >= line[record + 1]:
+                    ok = 0
+                    break
+                if member == RATED and not truth:
+                    cell[CELL - 1] |= 1
+                elif member == ABORTED and truth:
+                    cell[CELL - 1] |= 2
+                at += 4 if truth else 5
+            elif member in (POSITION, SCHEMA):
+                end = number_end(text, at)
+                if end < 0:
+                    ok = 0
+                    break
+                if member == POSITION:
+                    position = number(text, at, end)
+                else:
+                    version = number(text, at, end)
+                at = end
+            else:
+                if text[at] != QUOTE:
+                    ok = 0
+                    break
+                end = string_end(text, at + 1)
+                if end < 0:
+                    ok = 0
+                    break
+                if DATA_FROM <= member < DATA_FROM + LABELS:
+                    if new_labels == len(label_begins):
+                        ok = 0
+                        break
+                    code = interned(text, at + 1, end, new_labels, labels, label_pool, label_begins, label_ends)
+                    new_labels += code == new_labels
+                    cell[member - DATA_FROM] = code
+                    if member == KIND:
+                        ok = word(text, at + 1, end, words, word_from, PLACING, PLACING + 1) >= 0
+                elif member == GAME_ID:
+                    own_id, own_id_end = at + 1, end
+                elif member == ORDER:
+                    order = word(text, at + 1, end, words, word_from, HIGH, LOW + 1)
+                    ok = order >= 0
+                    sign = 1 if order == LOW else -1
+                elif member == OCCURRED:
+                    ended = instant(text, at + 1, end)
+                elif member == TYPE:
+                    is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
+                at = end + 1
+        known_names, known_labels = new_names, new_labels
+        whole = entrants > 0 and (placed == entrants or (placed == 0 and scored == entrants))
+        ok = ok and depth < 0 and text[at] == NEWLINE
+        if ok and whole and is_game and version == schema and position == after + record + 1 and ended > -(2**63):
+            plain[record] = 1
+            rank_seats(keys, first, slots, 1 if placed else sign, place)
+            cell[LABELS] = entrants
+            code = cell_code(cell, known_cells, cell_table, cells)
+            known_cells += code == known_cells
+            occurred_at[games] = ended
+            size[games] = entrants
+            in_cell[games] = code
+            game_id[games, 0], game_id[games, 1] = own_id, own_id_end
+            games += 1
+        else:
+            slots = first
+    found[0], found[1], found[2], found[3] = slots, known_names, known_labels, known_cells
+    return games

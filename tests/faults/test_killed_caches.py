@@ -1,0 +1,69 @@
+"""Processes that die by `kill -9` while they write the cache: whoever comes next gets the facts of the log."""
+
+import logging
+import os
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from fault_helpers import append_games, fork, game
+
+from ledger.migrate import upgrade
+from ledger.store import open_ledger
+from projections import bulk, columns, decoding
+
+GAMES = 120
+
+
+@pytest.mark.slow
+def test_given_kills_while_the_cache_is_written_when_read_then_the_facts_are_those_of_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
+) -> None:
+    """The cache grows by a few events at a time, so that most of the time goes into writing it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
+    monkeypatch.setattr(decoding, "DELTA_EVENTS", 5)
+    monkeypatch.setattr(bulk, "BULK_EVENTS", 10**9)
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    upgrade(url)
+    append_games(url, [game(number) for number in range(GAMES)])
+    chance, killed, positions = random.Random(7), 0, set()
+    kills = 2_000 if at_length else 200
+    started = time.monotonic()
+    os.waitpid(fork(lambda: grow(url)), 0)
+    whole_s = time.monotonic() - started
+    shutil.rmtree(tmp_path / "caches")
+    ledger = open_ledger(url)
+    with ledger.reading() as connection:
+        wanted = decoding.decode(connection, cached=False)
+        while killed < kills:
+            if chance.random() < 0.1:
+                for path in (tmp_path / "caches").rglob("meta.json"):
+                    path.unlink()
+            child = fork(lambda: grow(url))
+            time.sleep(chance.random() * whole_s / 3)
+            os.kill(child, signal.SIGKILL)
+            killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+            with caplog.at_level(logging.WARNING):
+                cache = columns.found(connection, GAMES)
+                assert cache is not None
+                positions.add(cache.position)
+                if cache.position:
+                    found = cache.facts(cache.position)
+                    assert bytes(found.first_position) == bytes(wanted.first_position[: cache.position])
+                    assert [found.players[p] for p in found.player[: 4 * cache.position]] == [
+                        wanted.players[p] for p in wanted.player[: 4 * cache.position]
+                    ]
+        found = decoding.decode(connection)
+    assert not caplog.records  # a cache that was being written is no damaged one
+    assert bytes(found.first_position) == bytes(wanted.first_position)
+    assert bytes(found.place) == bytes(wanted.place)
+    assert len(positions) > 10
+
+
+def grow(url: str) -> None:
+    with open_ledger(url).reading() as connection:
+        decoding.decode(connection)

@@ -1,0 +1,146 @@
+"""Every rule compiled, against the same rule interpreted: the same points, changes and books, bit for bit, and the same
+failures."""
+
+import logging
+import random
+from array import array
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from test_rule_contract import PARAMS, boards
+
+from projections import compiling
+from projections import replay as replaying
+from projections.contract import Rule
+from projections.facts import RuleFailure
+from projections.ladders import Inserted, Stream
+from projections.registry import rule
+from projections.replay import replay
+from projections.rulesets import Version
+
+GAMES = 400
+PLAYERS = 14
+
+
+def stream_of_rule(found: Rule, seed: int) -> Stream:
+    """Random games that the rule can score, under all its parameters in turn, with adjustments in between."""
+    chance = random.Random(seed)
+    bound = [found.params.model_validate(params) for params in PARAMS.get(found.id, [{}])]
+    versions: list[Any] = [Version(None, found, one, found.prepare(one), None, 1) for one in bound]  # type: ignore[arg-type]
+    stream = Stream("a/b", found, versions, [f"p{n:02}" for n in range(PLAYERS)])
+    pools = [iter(boards(found, params, GAMES, seed)) for params in PARAMS.get(found.id, [{}])]
+    columns: list[list[int]] = [[] for _ in found.columns]
+    which = 0
+    for game in range(GAMES):
+        which = chance.randrange(len(versions)) if chance.random() < 0.1 else which
+        n, _, own = next(pools[which])
+        stream.players.extend(sorted(chance.sample(range(PLAYERS), n)))
+        for column, more in zip(columns, own, strict=True):
+            column.extend(more)
+        stream.offsets.append(len(stream.players))
+        stream.version.append(which)
+        stream.row.append(game)
+        if chance.random() < 0.03:
+            units = chance.randint(-5, 5) * found.scale
+            stream.adjustments.append(Inserted(game, chance.randrange(PLAYERS), units, which, 10_000 + game, 0))
+    code = "h" if all(-(2**15) <= value < 2**15 for column in columns for value in column) else "q"
+    stream.columns = [array(code, column) for column in columns]
+    return stream
+
+
+def both(stream: Stream, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[Any]:
+    """What a replay gives interpreted, then compiled."""
+    found = []
+    for games in (10**9, 1):
+        monkeypatch.setattr(compiling, "COMPILED_GAMES", games)
+        try:
+            outcome, steps = replay(stream, **asked)
+        except RuleFailure as failure:
+            found.append((str(failure), failure.ladder, failure.row, failure.position))
+            continue
+        plain = {name: list(value) if hasattr(value, "tolist") else value for name, value in vars(outcome).items()}
+        found.append((plain, steps))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARAMS)
+def test_given_random_games_when_replayed_compiled_then_all_is_as_interpreted(name, monkeypatch):
+    stream = stream_of_rule(rule(name), seed=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(replaying, "_interpreted", None)  # what cannot be compiled would be interpreted
+        patched.setattr(compiling, "COMPILED_GAMES", 1)
+        replay(stream)
+    interpreted, compiled = both(stream, monkeypatch)
+    assert compiled == interpreted
+    assert type(compiled[0]["points"][0]) is int
+    for watched in (0, PLAYERS - 1):
+        interpreted, compiled = both(stream, monkeypatch, watch=watched, stop=GAMES // 2)
+        assert compiled == interpreted
+        assert len(compiled[1]) > 10
+
+
+def score_dividing(n, points, columns, constants, table, change):
+    """Fails where a place is 7."""
+    for i in range(n):
+        change[i] = 0
+    return 1 // (7 - columns[0][0]) * 0
+
+
+def score_unbalanced(n, points, columns, constants, table, change):
+    """Gives a point at place 7 that it does not mint."""
+    for i in range(n):
+        change[i] = 1 if columns[0][i] == 7 else 0
+    return 0
+
+
+def score_with_fractions(n, points, columns, constants, table, change):
+    """What numba cannot compile."""
+    for i in range(n):
+        change[i] = int(Fraction(columns[0][i], 1))
+    return n * 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("score", [score_dividing, score_unbalanced])
+@pytest.mark.parametrize("at", [0, 57, 99, None])
+def test_given_a_rule_that_fails_when_replayed_compiled_then_it_fails_at_the_same_game(score, at, monkeypatch):
+    found = rule("pairwise-elo/1")._replace(score=score)
+    stream = plain_stream(found, 100, at)
+    interpreted, compiled = both(stream, monkeypatch)
+    assert compiled == interpreted
+    assert (compiled[2] == at) if at is not None else isinstance(compiled[0], dict)
+
+
+def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
+    """Games of two with the places 1 and 2; in the one of index `at` somebody has place 7."""
+    bound = found.params.model_validate({"k_per_pair": 8})
+    stream = Stream("a/b", found, [Version(None, found, bound, found.prepare(bound), None, 1)], ["a", "b"])  # type: ignore[arg-type]
+    stream.columns = [array("h"), array("h")]
+    for game in range(games):
+        stream.players.extend([0, 1])
+        stream.columns[0].extend([7 if game == at else 1, 2])
+        stream.columns[1].extend([2, 2])
+        stream.offsets.append(2 * game + 2)
+        stream.version.append(0)
+        stream.row.append(game)
+    return stream
+
+
+@pytest.mark.slow
+def test_given_a_rule_that_cannot_be_compiled_when_replayed_then_it_is_interpreted_and_one_line_says_so(
+    monkeypatch, caplog
+):
+    found = rule("pairwise-elo/1")._replace(score=score_with_fractions)
+    with caplog.at_level(logging.WARNING):
+        interpreted, compiled = both(plain_stream(found, 50, None), monkeypatch)
+    assert compiled == interpreted
+    assert [Counter(record.message.split())["interpreted,"] for record in caplog.records] == [1]
+
+
+def test_given_no_numba_when_a_long_history_is_replayed_then_it_is_interpreted(monkeypatch):
+    monkeypatch.setattr(compiling, "available", lambda: False)
+    interpreted, compiled = both(stream_of_rule(rule("pairwise-elo/1"), seed=4), monkeypatch)
+    assert compiled == interpreted

@@ -1,0 +1,207 @@
+"""Whatever way leads from the log to standings, the same comes out: taken one by one or scanned, cached or not,
+interpreted or compiled, at any position, whatever became of the cache in between."""
+
+import json
+import logging
+import shutil
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from paths import digests, set_paths, told
+from time_histories import history
+from time_ledgers import enter
+
+from ledger.migrate import upgrade
+from ledger.store import Ledger, ledger_id, open_ledger
+from projections import columns, decoding
+from projections.decoding import decode
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the caches of this test are."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return tmp_path / "caches" / "ratings-ledger"
+
+
+def files(caches: Path) -> list[Path]:
+    return sorted(path for path in caches.rglob("*") if path.is_file() and path.stat().st_size and path.name != "lock")
+
+
+def flip(caches: Path, chance: Random) -> None:
+    path = chance.choice(files(caches))
+    content = bytearray(path.read_bytes())
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    path.write_bytes(content)
+
+
+def cut_off(caches: Path, chance: Random) -> None:
+    path = chance.choice(files(caches))
+    path.write_bytes(path.read_bytes()[: chance.randrange(path.stat().st_size)])
+
+
+def write_behind(caches: Path, chance: Random) -> None:
+    """As somebody leaves it who was killed before `meta.json` told of what he had written."""
+    for path in files(caches):
+        if path.name != "meta.json":
+            path.write_bytes(path.read_bytes() + chance.randbytes(chance.randrange(40)))
+
+
+def lose(caches: Path, chance: Random) -> None:
+    chance.choice(files(caches)).unlink()
+
+
+def lose_all(caches: Path, chance: Random) -> None:
+    shutil.rmtree(caches)
+
+
+def nothing(caches: Path, chance: Random) -> None:
+    pass
+
+
+HARM = [flip, cut_off, write_behind, lose, lose_all, nothing, nothing]
+
+
+def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the facts are, and the digests of all ladders."""
+    with ledger.reading() as connection:
+        facts = decode(connection, known_at, cached=cached)
+    return told(facts), digests(facts)
+
+
+def test_given_random_histories_when_they_grow_then_every_way_to_the_standings_gives_the_same(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str
+) -> None:
+    """Late games, corrections, voids, renames and rule changes come in pieces; the cache is harmed now and then."""
+    harmed: Counter[str] = Counter()
+    grown = 0
+    for seed in range(60 if at_length else 5):
+        chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
+        upgrade(url)
+        ledger, rest, length = open_ledger(url), history(seed, 90), 0
+        while rest:
+            size = chance.randint(1, 30)
+            part, rest = rest[:size], rest[size:]
+            enter(ledger, part)
+            length += len(part)
+            set_paths(monkeypatch, scanned=False, compiled=False)
+            plain = decoded(ledger, cached=False)
+            monkeypatch.setattr(decoding, "DELTA_EVENTS", chance.choice((7, 1_000)))
+            set_paths(monkeypatch, scanned=chance.random() < 0.5, compiled=chance.random() < 0.5)
+            grown += any(caches.rglob("meta.json"))
+            assert decoded(ledger) == plain, (seed, length)
+            set_paths(monkeypatch, scanned=True, compiled=True)
+            assert decoded(ledger) == plain, (seed, length)
+            assert decoded(ledger, cached=False) == plain, (seed, length)
+            harm = chance.choice(HARM)
+            harm(caches, chance)
+            harmed[harm.__name__] += 1
+        for _ in range(6):
+            known_at = chance.randint(1, length)
+            set_paths(monkeypatch, scanned=False, compiled=False)
+            plain = decoded(ledger, known_at, cached=False)
+            set_paths(monkeypatch, scanned=True, compiled=chance.random() < 0.5)
+            assert decoded(ledger, known_at) == plain, (seed, known_at)
+    assert set(harmed) >= {harm.__name__ for harm in HARM} or not at_length
+    assert grown > 10
+
+
+def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
+    path = str(tmp_path / "ratings.db")
+    upgrade(path)
+    ledger = open_ledger(path)
+    enter(ledger, history(seed, count))
+    return ledger
+
+
+def test_given_a_backup_restored_behind_the_cache_when_decoded_then_the_cache_is_made_anew_and_one_line_says_so(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The copy of the file is older than the cache, then goes another way from there."""
+    set_paths(monkeypatch, scanned=True, compiled=False)
+    path, log = tmp_path / "ratings.db", history(4, 70)
+    upgrade(str(path))
+    ledger = open_ledger(str(path))
+    enter(ledger, log[:40])
+    backup = path.read_bytes()
+    enter(ledger, log[40:60])
+    decoded(ledger)
+    path.write_bytes(backup)
+    with caplog.at_level(logging.WARNING):
+        assert decoded(ledger) == decoded(ledger, cached=False)
+    assert [record.message.count("is at position") for record in caplog.records] == [1]
+    caplog.clear()
+    enter(ledger, log[60:61])
+    decoded(ledger)
+    path.write_bytes(backup)
+    enter(ledger, log[61:64])
+    with caplog.at_level(logging.WARNING):
+        assert decoded(ledger) == decoded(ledger, cached=False)
+    assert ["another history" in record.message for record in caplog.records] == [True]
+
+
+def test_given_the_cache_of_another_ledger_in_its_place_when_decoded_then_it_is_made_anew(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one, other = small(tmp_path / "a"), small(tmp_path / "b", seed=5)
+    decoded(one)
+    with one.reading() as mine, other.reading() as his:
+        (caches / ledger_id(mine)).rename(caches / ledger_id(his))
+    with caplog.at_level(logging.WARNING):
+        assert decoded(other) == decoded(other, cached=False)
+    assert ["another ledger" in record.message for record in caplog.records] == [True]
+
+
+def test_given_a_cache_folder_that_cannot_be_written_when_decoded_then_the_log_alone_is_enough(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_paths(monkeypatch, scanned=True, compiled=False)
+    ledger = small(tmp_path)
+    caches.parent.mkdir()
+    caches.write_text("a file stands where the folder would be")
+    assert decoded(ledger) == decoded(ledger, cached=False)
+
+
+def test_given_a_full_disk_when_the_cache_grows_then_the_log_alone_is_enough_and_one_line_says_so(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    set_paths(monkeypatch, scanned=True, compiled=False)
+    ledger = small(tmp_path)
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(columns.Cache, "_write", full)
+    with caplog.at_level(logging.WARNING):
+        assert decoded(ledger) == decoded(ledger, cached=False)
+    assert ["No space left" in record.message for record in caplog.records] == [True]
+
+
+def test_given_facts_from_the_cache_when_events_are_tried_on_them_then_the_cache_stays_as_it_was(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A preview applies what is not appended, to columns that are mapped."""
+    set_paths(monkeypatch, scanned=True, compiled=False)
+    ledger = small(tmp_path)
+    before = decoded(ledger)
+    with ledger.reading() as connection:
+        facts = decode(connection)
+        snapshot = facts.snapshot()
+        game_id = json.loads(
+            connection.exec_driver_sql("SELECT record FROM events WHERE type = 'game.recorded' LIMIT 1").scalar_one()
+        )["data"]["game_id"]
+        facts.rows[game_id] = 0
+        event = {"type": "game.voided", "id": "x", "schema_version": 1, "occurred_at": "2010-05-01T00:00:00.000000Z",
+                 "data": {"game_id": game_id, "reason": "tried"}}  # fmt: skip
+        decoding.apply(facts, facts.position + 1, event)
+        assert 0 in facts.voided
+        assert told(snapshot)["games"] == before[0]["games"]
+    assert decoded(ledger) == before

@@ -1,0 +1,201 @@
+"""The scanner of records: what it takes for a plain game is what the decoder that reads everything makes of it, and
+whatever is written over a record, it never reads beyond its line and never takes what it should not."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from paths import NEVER, told
+
+from ledger.errors import StoreDamaged
+from ledger.events import TYPES, Draft
+from ledger.records import build
+from projections import bulk, compiling, scanning
+from projections.decoding import take
+from projections.facts import Facts
+
+NAMES = ["anna", "Émile", "ζωή", "美咲", "a" * 60, "o'neill", "x,y:{z}", "[]", "true", "player"]
+AT = 1_267_817_400_000_000
+
+PLAIN = {
+    "places": [{"place": 1, "player": "anna"}, {"place": 2, "player": "ben"}],
+    "ties, competition": [{"place": 1, "player": "a"}, {"place": 2, "player": "b"}, {"place": 2, "player": "c"},
+                          {"place": 4, "player": "d"}],
+    "ties, dense": [{"place": 1, "player": "a"}, {"place": 2, "player": "b"}, {"place": 2, "player": "c"},
+                    {"place": 3, "player": "d"}],
+    "not in order": [{"place": 3, "player": "a"}, {"place": 1, "player": "b"}, {"place": 2, "player": "c"}],
+    "scores": [{"player": "a", "score": 10}, {"player": "b", "score": -3}, {"player": "c", "score": 10}],
+    "places and scores": [{"place": 1, "player": "a", "score": "10.5"}, {"place": 2, "player": "b", "score": 7}],
+    "everything": [{"place": 1, "player": "a", "score": 9, "seat": 2, "seconds_played": 3600, "status": "finished"},
+                   {"place": 2, "player": "b", "score": 7, "seat": 1, "seconds_played": 0, "status": "abandoned"}],
+    "who left": [{"place": 1, "player": "a"}, {"place": 2, "player": "b", "status": "surrendered"}],
+}  # fmt: skip
+NOT_PLAIN = {
+    "a substitute": [{"place": 1, "player": "a"}, {"place": 2, "player": "b", "status": "removed"},
+                     {"place": 2, "player": "c", "replaces": "b", "status": "substitute"}],
+    "a score that is no whole number": [{"player": "a", "score": "2.5"}, {"player": "b", "score": 1}],
+    "a name with a quote": [{"place": 1, "player": 'a"b'}, {"place": 2, "player": "b"}],
+    "a name with a backslash": [{"place": 1, "player": "a\\b"}, {"place": 2, "player": "b"}],
+    "extra": [{"extra": {"race": "elf"}, "place": 1, "player": "a"}, {"place": 2, "player": "b"}],
+}  # fmt: skip
+MEMBERS: list[dict[str, Any]] = [
+    {}, {"group": "basic"}, {"city": "7", "season": "2010-1"}, {"league": "l-1"}, {"rated": False}, {"aborted": True},
+    {"score_order": "low"}, {"score_order": "high"}, {"kind": "placing"}, {"group": "Ж", "rated": True},
+]  # fmt: skip
+
+
+def record(position: int, participants: list[dict[str, Any]], at: int = AT, **members: Any) -> str:
+    data = {"game": "catan", "game_id": f"g-{position}", "participants": participants, **members}
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    draft = Draft(f"game:g-{position}", "game.recorded", 1, f"game:g-{position}", at, text)
+    return build(draft, position, at, "mira")
+
+
+def page(records: list[str]) -> bytes:
+    return "".join(f"{one}\n" for one in records).encode()
+
+
+def one_by_one(records: list[str]) -> Facts:
+    facts = Facts(0, b"")
+    for position, one in enumerate(records, 1):
+        take(facts, position, one)
+    return facts
+
+
+def scanned(records: list[str]) -> tuple[Facts, list[bool]]:
+    """The facts of a page that was scanned, and which of its records were plain."""
+    facts = Facts(0, b"")
+    found = bulk.Scanner().scan(page(records), 0)
+    bulk.take_page(facts, found, take, bulk.Numbers())
+    return facts, [bool(plain) for plain in found.plain]
+
+
+@pytest.fixture(params=["interpreted", "compiled"], autouse=True)
+def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The scanner as it stands, over bytes, and compiled."""
+    if request.param == "interpreted":
+        monkeypatch.setattr(compiling, "compiled", interpreted)
+    return str(request.param)
+
+
+def interpreted(loop: Any) -> Any:
+    """A loop over Python's own bytes and integers, which say when an index is out of bounds."""
+
+    def run(*arguments: Any) -> Any:
+        return loop(*(memoryview(a) if getattr(a, "dtype", None) == np.uint8 else a for a in arguments))
+
+    return run
+
+
+@pytest.mark.parametrize("members", MEMBERS, ids=str)
+@pytest.mark.parametrize("case", PLAIN)
+def test_given_a_plain_game_when_scanned_then_it_is_what_the_decoder_makes_of_it(case, members):
+    records = [record(1, PLAIN[case], **members), record(2, PLAIN["places"])]
+    facts, plain = scanned(records)
+    assert plain == [True, True]
+    assert told(facts) == told(one_by_one(records))
+
+
+@pytest.mark.parametrize("case", NOT_PLAIN)
+def test_given_a_game_that_is_not_plain_between_plain_ones_when_scanned_then_it_is_left_and_its_place_is_kept(case):
+    records = [record(1, PLAIN["places"]), record(2, NOT_PLAIN[case]), record(3, PLAIN["scores"])]
+    facts, plain = scanned(records)
+    assert plain == [True, False, True]
+    assert told(facts) == told(one_by_one(records))
+
+
+@pytest.mark.parametrize("at", [
+    -62_135_596_800_000_000, -1, 0, 951_782_399_999_999, 951_868_800_000_000, 4_107_542_399_999_999,
+    253_402_300_799_999_999,
+])  # fmt: skip
+def test_given_a_time_between_the_years_1_and_9999_when_scanned_then_it_is_that_instant(at):
+    facts, plain = scanned([record(1, PLAIN["places"], at)])
+    assert plain == [True]
+    assert list(facts.occurred_at) == [at]
+
+
+def test_given_other_events_and_positions_that_do_not_fit_when_scanned_then_none_is_taken_for_a_plain_game():
+    whole = record(1, PLAIN["places"])
+    for odd in (
+        whole.replace('"game.recorded"', '"game.corrected"'), whole.replace('"position":1', '"position":2'),
+        whole.replace('"schema_version":1', '"schema_version":2'), whole.replace('"kind"', '"kind"')[:-1],
+        whole.replace('"game":"catan"', '"game":{"game":"catan"}'), whole.replace('"place":1', '"place":1.0'),
+        whole.replace('"place":1', '"place":12345678901234567890'), "", "{", '{"data":{', '{"by":"', "[]", "null",
+    ):  # fmt: skip
+        found = bulk.Scanner().scan(page([odd]), 0)
+        assert not found.plain.any(), odd
+
+
+def test_given_random_games_when_scanned_then_the_facts_are_those_of_the_decoder():
+    chance, seen = Random(1), Counter[str]()
+    records = []
+    for position in range(1, 400):
+        cases = PLAIN if chance.random() < 0.9 else NOT_PLAIN
+        case = chance.choice(list(cases))
+        participants = [dict(one) for one in cases[case]]
+        if cases is PLAIN:
+            for one, name in zip(participants, chance.sample(NAMES, len(participants)), strict=True):
+                one["player"] = name
+        records.append(record(position, participants, AT + chance.randrange(10**15), **chance.choice(MEMBERS)))
+        seen[case] += 1
+    facts, plain = scanned(records)
+    assert told(facts) == told(one_by_one(records))
+    assert facts.players == one_by_one(records).players
+    assert facts.cells == one_by_one(records).cells
+    assert len(seen) == len(PLAIN) + len(NOT_PLAIN)
+    assert plain.count(True) > 300
+
+
+def test_given_bytes_written_over_when_scanned_then_only_what_the_decoder_reads_alike_is_plain(mode, at_length):
+    """Bytes are changed, left out, doubled or brought from elsewhere in the page."""
+    chance = Random(2)
+    every = [record(1, participants, **members) for participants in PLAIN.values() for members in MEMBERS]
+    outcomes: Counter[str] = Counter()
+    rounds = 20_000 if at_length else 1_000 if mode == "interpreted" else 4_000
+    for _ in range(rounds):
+        text = bytearray(chance.choice(every).encode())
+        for _ in range(chance.randint(1, 3)):
+            at = chance.randrange(len(text))
+            harm = chance.randrange(4)
+            if harm == 0:
+                text[at] = chance.choice(b'"\\{}[],:0123456789-.tfnaeplyr ')
+            elif harm == 1:
+                del text[at : at + chance.randint(1, 12)]
+            elif harm == 2:
+                text[at:at] = text[at : at + chance.randint(1, 12)]
+            else:
+                other = chance.choice(every).encode()
+                cut = chance.randrange(len(other))
+                text[at:at] = other[cut : cut + chance.randint(1, 30)]
+        try:
+            found = bulk.Scanner().scan(bytes(text) + b"\n", 0)
+        except StoreDamaged:
+            outcomes["no text"] += 1
+            continue
+        if not found.plain[0]:
+            outcomes["left"] += 1
+            continue
+        try:
+            wanted = one_by_one([text.decode()])
+        except Exception as problem:
+            # canonical JSON is what the store holds: this was never let in, so it only must not be misread
+            outcomes[type(problem).__name__] += 1
+            continue
+        facts = Facts(0, b"")
+        bulk.take_page(facts, found, take, bulk.Numbers())
+        same = told(facts) == told(wanted)
+        outcomes["same" if same else "not canonical"] += 1
+        assert same or json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) != text.decode(), text
+    assert outcomes["left"] > rounds // 2
+    assert outcomes["same"] > rounds // 50
+
+
+def test_given_a_page_when_scanned_then_the_current_version_of_games_is_what_the_scanner_knows():
+    """A new version of the game's schema needs another look at the scanner."""
+    assert TYPES["game.recorded"].schema_version == 1
+    assert NEVER > bulk.PAGE_EVENTS
+    assert Path(scanning.__file__).name == "scanning.py"
