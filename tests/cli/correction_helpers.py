@@ -80,16 +80,21 @@ def points(ratings: Ratings, db: str, ladder: str, *axes: str) -> dict[str, str]
     return {row["player"]: row["points"] for row in read(ratings, db, "standings", ladder, *axes)["rows"]}
 
 
+def all_standings(ratings: Ratings, db: str) -> list[dict[str, Any]]:
+    """The standings of all ladders that have any games or adjustments."""
+    result = ratings("export", "standings", db=db)
+    assert (result.exit_code, result.stderr) == (0, ""), result
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
 def all_points(ratings: Ratings, db: str) -> dict[tuple[str, str], str]:
     """Everybody's points on all ladders that have any."""
-    names = [row["ladder"] for row in read(ratings, db, "ladders")["rows"]]
-    return {(name, player): units for name in names for player, units in points(ratings, db, name).items()}
+    return {(one["ladder"], row["player"]): row["points"] for one in all_standings(ratings, db) for row in one["rows"]}
 
 
 def digests(ratings: Ratings, db: str) -> dict[str, str]:
     """The digests of all ladders that have any games or adjustments."""
-    names = [row["ladder"] for row in read(ratings, db, "ladders")["rows"]]
-    return {name: read(ratings, db, "standings", name)["digest"] for name in names}
+    return {one["ladder"]: one["digest"] for one in all_standings(ratings, db)}
 
 
 def current_ids(ratings: Ratings, db: str) -> Callable[[str], str]:
@@ -195,7 +200,7 @@ WHY = ("--reason", "wrong way round")
 NEXT_DAY = "2010-03-06T12:00:00Z"
 
 
-def small_ledger(ratings: Ratings, path: Path) -> str:
+def small_ledger(ratings: Ratings, path: Path | str) -> str:
     """Two rulesets at positions 1 and 2, games g-1 and c-1 of three at 3 and 4, and g-2 a day later at 5."""
     name = new_ledger(ratings, path)
     take_in(
@@ -206,7 +211,7 @@ def small_ledger(ratings: Ratings, path: Path) -> str:
     return name
 
 
-def three_games(ratings: Ratings, path: Path) -> str:
+def three_games(ratings: Ratings, path: Path | str) -> str:
     """Two rulesets, and at the positions 3 to 5 three games on three days, the last of the other ruleset."""
     name = new_ledger(ratings, path)
     take_in(ratings, name, catan("c-1", "anna", "ben", "cleo", at="2010-03-05T12:00:00Z"))

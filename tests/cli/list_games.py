@@ -1,10 +1,9 @@
 """A ledger with monthly, open and annual lists for the tests of their output."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from cli.main import invoke
 
 SHIPPED = Path(__file__).parents[2] / "projections" / "shipped"
 MARCH, OPEN_MARCH, YEAR = "catan-monthly/7/basic/2010-03", "catan-open/basic/2010-03", "catan-annual/7/basic/2010"
@@ -44,9 +43,8 @@ def events() -> list[dict[str, Any]]:
     return [*found, {"type": "player.account_changed", "occurred_at": "2010-12-01T00:00:00Z", "data": free}]
 
 
-def entered(url: str, folder: Path, facts: list[dict[str, Any]]) -> None:
-    """Fill a new ledger."""
-    file = folder / "events.jsonl"
-    file.write_text("".join(json.dumps(fact) + "\n" for fact in facts), encoding="utf-8")
-    assert invoke(["--db", url, "init"]) == 0
-    assert invoke(["--db", url, "import", str(file)]) == 0
+def list_games(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger with the shipped rulesets and these events."""
+    assert ratings("init", db=url).exit_code == 0
+    lines = "".join(json.dumps(fact) + "\n" for fact in events())
+    assert ratings("import", "-", db=url, input=lines).exit_code == 0

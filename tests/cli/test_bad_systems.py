@@ -1,14 +1,12 @@
 """What cannot be a game, a place or a time: refused with its code on the command line, and what lies just beside it."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from cli.main import invoke
+from stores import with_shipped_rulesets
 
 Ratings = Callable[..., Any]
 
@@ -17,17 +15,10 @@ POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"
 MARCH = "catan-monthly/7/basic/2010-03"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("made") / "ratings.db"
-    assert invoke(["--db", str(path), "init"]) == 0
-    return path
-
-
 @pytest.fixture
-def db(made: Path, tmp_path: Path) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger without games."""
-    return str(shutil.copy(made, tmp_path / "ratings.db"))
+    return copied_file(with_shipped_rulesets)
 
 
 def recorded(game: str, participants: list[dict[str, Any]], at: str = "2010-03-05T20:00:00Z", **members: Any) -> str:

@@ -2,18 +2,17 @@
 
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-
-from ledger.migrate import upgrade
+from stores import without_events
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["status", "verify", "export events", "import -", "record"])
-def test_a_closed_stream_is_no_bug(tmp_path: Path, command: str, closed: str) -> None:
-    upgrade(str(tmp_path / "ratings.db"))
-    line = f"exec {sys.executable} -c 'from cli.main import run; run()' --db {tmp_path}/ratings.db {command} {closed}"
+def test_a_closed_stream_is_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:
+    db = copied_file(without_events)
+    line = f"exec {sys.executable} -c 'from cli.main import run; run()' --db {db} {command} {closed}"
     done = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert b"bug" not in done.stderr
     assert b"Traceback" not in done.stderr

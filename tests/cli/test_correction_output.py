@@ -1,8 +1,8 @@
 """What the commands that put something right print, and what `log` and `games` show of it then."""
 
 import json
+from collections.abc import Callable
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from correction_helpers import (
@@ -20,9 +20,9 @@ from correction_helpers import (
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger with three games of two rulesets."""
-    return small_ledger(ratings, tmp_path / "ratings.db")
+    return copied_file(small_ledger)
 
 
 USAGE = {

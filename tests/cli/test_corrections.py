@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from correction_helpers import (
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger with three games of two rulesets."""
-    return small_ledger(ratings, tmp_path / "ratings.db")
+    return copied_file(small_ledger)
 
 
 def row(ratings: Ratings, db: str, game_id: str) -> dict[str, Any]:

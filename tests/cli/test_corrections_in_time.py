@@ -1,6 +1,6 @@
 """Corrections and time: what was known when, dates that were wrong, and what comes before what."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,9 +27,9 @@ LATER, LATEST = "2010-03-06T12:00:00Z", "2010-03-07T12:00:00Z"
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """Two rulesets at positions 1 and 2."""
-    return new_ledger(ratings, tmp_path / "ratings.db")
+    return copied_file(new_ledger)
 
 
 def order(ratings: Ratings, db: str, player: str = "anna", ladder: str = GALACTIC) -> list[str]:

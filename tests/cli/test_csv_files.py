@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ledger.migrate import upgrade
+from stores import without_events
 
 LONG = """game_id,occurred_at,game,player,place
 g-1,2024-01-01T12:00:00Z,catan,anna,1
@@ -22,10 +20,8 @@ GAMES = [
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> str:
-    name = str(tmp_path / "ratings.db")
-    upgrade(name)
-    return name
+def db(copied_file: Callable[..., str]) -> str:
+    return copied_file(without_events)
 
 
 def imported(ratings: Callable[..., Any], db: str, content: str | bytes, *arguments: str) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,16 @@ from correction_helpers import (
 UNDER = "under catan-elo@2009-01"
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def make_ledger(ratings: Ratings, url: str) -> None:
     """Two rulesets, three games at positions 3 to 5 on three days, and a rename at 6."""
-    name = three_games(ratings, tmp_path / "ratings.db")
-    take_in(ratings, name, event("player.renamed", player="ben", new_player="benno"))
-    return name
+    three_games(ratings, url)
+    take_in(ratings, url, event("player.renamed", player="ben", new_player="benno"))
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def other_version(tmp_path: Path, ratings: Ratings, db: str) -> None:

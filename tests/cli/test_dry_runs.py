@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,9 @@ RULESETS = ("galactic-points-1", "catan-elo-2009-01", "club-catan-elo-1")
 PLAYERS = ("anna", "ben", "cleo", "dora", "emil")
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def make_ledger(ratings: Ratings, name: str) -> None:
     """Three rulesets; two games of Catan and eight of the club, the lists of which are published."""
-    name = new_ledger(ratings, tmp_path / "ratings.db", *RULESETS)
+    new_ledger(ratings, name, *RULESETS)
     take_in(ratings, name, catan("c-1", "anna", "ben", at="2010-03-05T12:00:00Z"))
     take_in(ratings, name, catan("c-2", "ben", "cleo", at="2010-03-06T12:00:00Z"))
     club = [
@@ -45,7 +45,12 @@ def db(tmp_path: Path, ratings: Ratings) -> str:
     for ladder in (BASIC, ALL):
         assert ratings("publish", ladder, db=name).exit_code == 0
     assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=name).exit_code == 0
-    return name
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def changes(told: dict[str, Any]) -> dict[tuple[str, str], tuple[str, str, str]]:

@@ -16,12 +16,16 @@ GAME = (
 )
 
 
+def make_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """The shipped rulesets and one game."""
+    assert ratings("init", db=url).exit_code == 0
+    assert ratings("import", "-", db=url, input=GAME).exit_code == 0
+
+
 @pytest.fixture
-def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
+def db(copied_file: Callable[..., str], tmp_path: Path) -> str:
     """A ledger with one game, beside some files, as the working folder."""
-    name = str(tmp_path / "ratings.db")
-    assert ratings("init", db=name).exit_code == 0
-    assert ratings("import", "-", db=name, input=GAME).exit_code == 0
+    name = copied_file(make_ledger)
     (tmp_path / "good.jsonl").write_text(GAME)
     (tmp_path / "text.txt").write_text("this is not a database, but a text of some length\n" * 100)
     (tmp_path / "empty.jsonl").write_text("")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import KNIGHTS_YEAR, MARCH, YEAR, entered, events
+from list_games import KNIGHTS_YEAR, MARCH, YEAR, list_games
 
 from projections import registry
 from projections.rules import catan_points
@@ -18,10 +18,9 @@ ELO = "catan-elo/basic"
 
 
 @pytest.fixture
-def db(ledger_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def db(copied: Callable[..., str]) -> str:
     """Monthly, open and annual lists, and the running points of two groups."""
-    entered(ledger_url, tmp_path, events())
-    return ledger_url
+    return copied(list_games)
 
 
 def lines(text: str) -> list[dict[str, Any]]:

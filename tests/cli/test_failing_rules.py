@@ -14,14 +14,13 @@ Ratings = Callable[..., Any]
 
 
 def test_given_a_rule_that_fails_when_lists_and_leagues_are_asked_for_then_its_ladders_say_so_and_no_more(
-    ratings: Ratings, ledger_url: str, monkeypatch: pytest.MonkeyPatch
+    ratings: Ratings, ruled_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Given a rule that breaks at every game, when read, then no command calls it a bug of the program."""
     played = json.dumps(game("g-1", "2010-03-05T20:00:00Z", "anna ben"))
-    assert ratings("init", db=ledger_url).exit_code == 0
-    assert ratings("import", "-", db=ledger_url, input=played).exit_code == 0
+    assert ratings("import", "-", db=ruled_url, input=played).exit_code == 0
     league = ("league", "create", "L", "--game", "cartagena", "--players-per-game", 2)
-    assert ratings(*league, db=ledger_url).exit_code == 0
+    assert ratings(*league, db=ruled_url).exit_code == 0
 
     def broken(*arguments: object) -> str | None:
         raise ZeroDivisionError("of the rule")
@@ -29,7 +28,7 @@ def test_given_a_rule_that_fails_when_lists_and_leagues_are_asked_for_then_its_l
     rule = catan_points.RULE._replace(check=broken)
     monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == rule.id else registry.rule(name))
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
-        told = ratings(*command, db=ledger_url)
+        told = ratings(*command, db=ruled_url)
         assert (told.exit_code, "the rule failed at position 17" in told.stderr) == (code, True), told
         assert "bug" not in told.stderr
-    assert ratings("league", "show", "L", db=ledger_url).exit_code == 0
+    assert ratings("league", "show", "L", db=ruled_url).exit_code == 0

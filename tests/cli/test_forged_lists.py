@@ -1,7 +1,7 @@
 """Lists that no program published, in imported files: refused where they cannot be right, found by `verify` else."""
 
 import json
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +10,9 @@ from publishing_helpers import BASIC, NEW_YEAR, forged, list_ledger, publish, pu
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger with games of March 2010."""
-    return list_ledger(ratings, tmp_path / "ratings.db")
+    return copied_file(list_ledger)
 
 
 def test_given_lists_with_a_right_digest_of_wrong_rows_when_verified_then_they_are_found(

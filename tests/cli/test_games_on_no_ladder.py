@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from list_games import game
+from stores import with_shipped_rulesets
 
 Ratings = Callable[..., Any]
 AT = "2010-05-01T20:00:00Z"
@@ -35,10 +35,9 @@ FINE = {
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger with the shipped rulesets."""
-    assert ratings("init", db=str(tmp_path / "ratings.db")).exit_code == 0
-    return str(tmp_path / "ratings.db")
+    return copied_file(with_shipped_rulesets)
 
 
 @pytest.mark.parametrize("command", [("import", "-"), ("record",), ("import", "-", "--format", "json")])

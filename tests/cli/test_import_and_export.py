@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import without_events
 
 from ledger.migrate import upgrade
 from projections.rulesets import SHIPPED
@@ -24,11 +25,9 @@ BAD = game("g-9", "anna")
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger in SQLite without events."""
-    name = str(tmp_path / "own.db")
-    upgrade(name)
-    return name
+    return copied_file(without_events, name="own.db")
 
 
 def told(result: Any) -> dict[str, Any]:

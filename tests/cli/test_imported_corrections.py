@@ -62,12 +62,15 @@ STORY = [
 ]  # fmt: skip
 
 
+def make_ledger(ratings: Ratings, url: str) -> None:
+    """Two rulesets and the story."""
+    take_in(ratings, new_ledger(ratings, url), *STORY)
+
+
 @pytest.fixture
-def told_once(tmp_path: Path, ratings: Ratings) -> str:
+def told_once(copied_file: Callable[..., str]) -> str:
     """A ledger in SQLite with the story."""
-    db = new_ledger(ratings, tmp_path / "told.db")
-    take_in(ratings, db, *STORY)
-    return db
+    return copied_file(make_ledger, name="told.db")
 
 
 def import_(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] = ()) -> dict[str, Any]:

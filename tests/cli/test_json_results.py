@@ -30,14 +30,17 @@ ADJUSTED = json.dumps({
 }) + "\n"  # fmt: skip
 
 
+def make_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """The ruleset at position 1, three games at 2, 3 and 4, and an adjustment at 5."""
+    assert ratings("init", "--no-rules", db=url).exit_code == 0
+    assert ratings("rules", "publish", SHIPPED_CLUB, db=url).exit_code == 0
+    assert ratings("import", "-", db=url, input=GAMES + ADJUSTED).exit_code == 0
+
+
 @pytest.fixture
-def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
-    """A ledger with the ruleset at position 1, three games at 2, 3 and 4, and an adjustment at 5."""
-    name = str(tmp_path / "ratings.db")
-    assert ratings("init", "--no-rules", db=name).exit_code == 0
-    assert ratings("rules", "publish", SHIPPED_CLUB, db=name).exit_code == 0
-    assert ratings("import", "-", db=name, input=GAMES + ADJUSTED).exit_code == 0
-    return name
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:

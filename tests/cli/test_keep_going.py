@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import without_events
 
 from ledger import importing
 from ledger.appending import append
 from ledger.events import read_event
-from ledger.migrate import upgrade
 from ledger.store import open_ledger
 
 HEADER = "game_id,occurred_at,game,player,place\n"
@@ -23,9 +23,8 @@ def rows(game_id: str, *players: str) -> str:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> str:
-    upgrade(str(tmp_path / "ratings.db"))
-    return str(tmp_path / "ratings.db")
+def db(copied_file: Callable[..., str]) -> str:
+    return copied_file(without_events)
 
 
 def imported(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[str]]:

@@ -4,10 +4,11 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from stores import with_shipped_rulesets
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("ledger", "projections", "cli")
@@ -157,10 +158,9 @@ COMMANDS_WITHOUT_SLOW_IMPORTS = {
 
 @pytest.mark.parametrize("arguments", COMMANDS_WITHOUT_SLOW_IMPORTS.values(), ids=COMMANDS_WITHOUT_SLOW_IMPORTS)
 def test_given_a_cold_process_when_a_daily_command_runs_then_alembic_rich_and_numba_are_not_imported(
-    arguments: list[str], tmp_path: Path, ratings: object
+    arguments: list[str], copied_file: Callable[..., str]
 ) -> None:
-    db = str(tmp_path / "ratings.db")
-    assert ratings("init", db=db).exit_code == 0  # type: ignore[operator]
+    db = copied_file(with_shipped_rulesets)
     code = (
         "import sys\nfrom cli.main import invoke\n"
         f"invoke({['--db', db, *arguments]!r})\n"

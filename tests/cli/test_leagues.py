@@ -25,15 +25,26 @@ def five(player: str, at: str = "2026-01-05T20:00:00Z") -> list[str]:
     return [evening(player, at, number) for number in range(5)]
 
 
-@pytest.fixture
-def db(ledger_url: str, ratings: Ratings) -> str:
-    """A ledger in which a to h are active, with the league L1 of three players a game."""
-    assert ratings("init", db=ledger_url).exit_code == 0
+def make_ledger(ratings: Ratings, url: str, *joined: str) -> None:
+    """a to h are active; these are in the league L1 of three players a game."""
+    assert ratings("init", db=url).exit_code == 0
     active = [line for player in PLAYERS for line in five(player)]
-    assert ratings("import", "-", db=ledger_url, input="\n".join(active)).exit_code == 0
-    created = ratings("league", "create", "L1", "--game", "cartagena", "--players-per-game", 3, *AT, db=ledger_url)
+    assert ratings("import", "-", db=url, input="\n".join(active)).exit_code == 0
+    created = ratings("league", "create", "L1", "--game", "cartagena", "--players-per-game", 3, *AT, db=url)
     assert created.exit_code == 0, created.stderr
-    return ledger_url
+    join(ratings, url, *joined)
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """A ledger in which a to h are active, with the league L1 of three players a game."""
+    return copied(make_ledger)
+
+
+@pytest.fixture
+def scheduled(copied: Callable[..., str]) -> str:
+    """The same when all have joined, so that the games are drawn."""
+    return copied(make_ledger, *PLAYERS)
 
 
 def join(ratings: Ratings, db: str, *players: str) -> list[dict[str, Any]]:
@@ -153,9 +164,9 @@ NOT_AS_SCHEDULED = {
 
 @pytest.mark.parametrize(("made", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
 def test_given_a_game_that_is_not_as_scheduled_when_recorded_or_corrected_then_it_is_refused(
-    made: Callable[[dict[str, Any]], str], code: str, db: str, ratings: Ratings
+    made: Callable[[dict[str, Any]], str], code: str, scheduled: str, ratings: Ratings
 ) -> None:
-    games = join(ratings, db, *PLAYERS)
+    db, games = scheduled, show(ratings, scheduled)["games"]
     wrong = made(games[0])
 
     assert refused(ratings, db, "record", input=wrong)[0] == code
@@ -168,9 +179,9 @@ def test_given_a_game_that_is_not_as_scheduled_when_recorded_or_corrected_then_i
 
 
 def test_given_a_game_of_the_schedule_when_a_substitute_comes_or_seats_are_named_then_it_is_taken(
-    db: str, ratings: Ratings
+    scheduled: str, ratings: Ratings
 ) -> None:
-    games = join(ratings, db, *PLAYERS)
+    db, games = scheduled, show(ratings, scheduled)["games"]
     first, *others = games[0]["seats"]
     seats = [
         {"player": first, "place": 3, "status": "abandoned", "seat": 1},
@@ -185,9 +196,9 @@ def test_given_a_game_of_the_schedule_when_a_substitute_comes_or_seats_are_named
 
 
 def test_given_steps_that_others_depend_on_when_taken_back_then_they_are_still_needed(
-    db: str, ratings: Ratings
+    scheduled: str, ratings: Ratings
 ) -> None:
-    games = join(ratings, db, *PLAYERS)
+    db, games = scheduled, show(ratings, scheduled)["games"]
     rows = json.loads(ratings("log", "--format", "json", "--limit", "0", db=db).stdout)["rows"]
     created, joined, scheduled = (
         next(row["id"] for row in rows if row["type"] == f"league.{step}")

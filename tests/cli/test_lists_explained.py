@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, YEAR, entered, events, game
+from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, YEAR, game, list_games
+from stores import with_shipped_rulesets
 
 from cli.main import invoke
 from projections.registry import rule
@@ -21,12 +22,10 @@ Ratings = Callable[..., Any]
 FEBRUARY = "catan-monthly/7/basic/2010-02"
 
 
-@pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A ledger that these tests only read."""
-    folder = tmp_path_factory.mktemp("explained")
-    entered(str(folder / "ratings.db"), folder, events())
-    return str(folder / "ratings.db")
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """A ledger with the events of `list_games`."""
+    return copied_file(list_games)
 
 
 def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
@@ -154,7 +153,7 @@ def test_given_a_game_that_no_month_counts_when_the_year_is_read_then_it_does_no
     db: str, tmp_path: Path, ratings: Ratings
 ) -> None:
     """Given a game of seven, for which there are no points, when recorded all the same, then no list counts it."""
-    copy = str(shutil.copy(db, tmp_path / "ratings.db"))
+    copy = str(shutil.copy(db, tmp_path / "copy.db"))
     seven = game("seven", "2010-05-01T20:00:00Z", "anna ben cleo dora emil fay gus")
     assert ratings("import", "-", "--allow-uncounted", db=copy, input=json.dumps(seven)).exit_code == 0
 
@@ -163,11 +162,10 @@ def test_given_a_game_that_no_month_counts_when_the_year_is_read_then_it_does_no
 
 
 def test_given_months_that_count_substitutes_when_one_of_them_asks_for_his_year_then_he_is_told_his_months(
-    tmp_path: Path, ratings: Ratings
+    copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
     """Given a version that counts substitutes, and one who was nothing else, then the year has him and explains him."""
-    name = str(tmp_path / "ratings.db")
-    assert ratings("init", db=name).exit_code == 0
+    name = copied_file(with_shipped_rulesets)
     changed = (
         (SHIPPED / "catan-monthly-2008-03.toml")
         .read_text(encoding="utf-8")
@@ -328,7 +326,7 @@ def test_given_months_whose_rule_is_not_installed_when_rebuilt_then_the_years_of
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A year without its months is not known; it is not empty."""
-    copy = str(shutil.copy(db, tmp_path / "ratings.db"))
+    copy = str(shutil.copy(db, tmp_path / "copy.db"))
 
     def stored() -> list[Any]:
         with closing(sqlite3.connect(copy)) as connection:

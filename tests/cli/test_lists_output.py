@@ -3,15 +3,13 @@
 import csv
 import io
 import json
-import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
-from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, YEAR, entered, events
+from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, YEAR, events, list_games
 from sqlalchemy import create_engine, make_url, text
 
 Ratings = Callable[..., Any]
@@ -20,17 +18,10 @@ Ratings = Callable[..., Any]
 LAST, FIRST = "2010-03-31T21:59:59.999999Z", "2010-03-31T22:00:00Z"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lists")
-    entered(str(folder / "ratings.db"), folder, events())
-    return folder / "ratings.db"
-
-
 @pytest.fixture
-def db(made: Path, tmp_path: Path) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger with these events."""
-    return str(shutil.copy(made, tmp_path / "ratings.db"))
+    return copied_file(list_games)
 
 
 @pytest.fixture
@@ -292,9 +283,9 @@ STORED = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor * 2", "
 
 
 def test_given_lists_when_rebuilt_then_gold_places_and_means_are_stored_and_verified(
-    store: str, tmp_path: Path, ratings: Ratings
+    copied: Callable[..., str], ratings: Ratings
 ) -> None:
-    entered(store, tmp_path, events())
+    store = copied(list_games)
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")
     url = make_url(store)

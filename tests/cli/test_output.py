@@ -27,20 +27,23 @@ NAMES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
-    """A ledger in which everybody of NAMES played one game, and a game whose id looks like a formula."""
-    name = str(tmp_path / "ratings.db")
+def make_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """Everybody of NAMES played one game; and a game whose id looks like a formula."""
     participants = [{"player": player, "place": place} for place, player in enumerate(NAMES, 1)]
     events = [
         {"type": "game.recorded", "occurred_at": "2024-01-01T12:00:00Z",
          "data": {"game_id": game_id, "game": "club-catan", "group": "[bold]=2+2", "participants": players}}
         for game_id, players in (("=1+1", participants), ("[red]g", participants[:2]))
     ]  # fmt: skip
-    assert ratings("init", db=name).exit_code == 0
+    assert ratings("init", db=url).exit_code == 0
     lines = "\n".join(json.dumps(event) for event in events)
-    assert ratings("import", "-", db=name, input=lines).exit_code == 0
-    return name
+    assert ratings("import", "-", db=url, input=lines).exit_code == 0
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def test_given_names_of_all_kinds_when_standings_are_read_as_json_then_they_are_exact(

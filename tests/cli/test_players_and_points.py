@@ -1,5 +1,6 @@
 """`adjust`, `player rename`, `player account` and `void --event`: points and people are put right, and taken back."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,16 @@ WHY = ("--reason", "as agreed")
 LATER = "2010-03-06T12:00:00Z"
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def make_ledger(ratings: Ratings, url: str) -> None:
     """galactic-points@1 and catan-elo@2009-01 at positions 1 and 2, and a game of anna and ben on each at 3 and 4."""
-    name = new_ledger(ratings, tmp_path / "ratings.db")
-    take_in(ratings, name, game("g-1", "anna", "ben"), catan("c-1", "anna", "ben"))
-    return name
+    new_ledger(ratings, url)
+    take_in(ratings, url, game("g-1", "anna", "ben"), catan("c-1", "anna", "ben"))
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def void(ratings: Ratings, db: str, event: object) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from ledger.canonical import parse_instant
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """A ledger with games of March 2010."""
-    return list_ledger(ratings, tmp_path / "ratings.db")
+    return copied_file(list_ledger)
 
 
 def refused(ratings: Ratings, db: str, *arguments: object) -> str:

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 from list_games import MARCH, SHIPPED, YEAR, events, game
+from stores import with_shipped_rulesets
 
 Ratings = Callable[..., Any]
 
 
 @pytest.fixture
-def filled(tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
+def filled(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Callable[..., str]:
     """A function that makes a ledger of the shipped rulesets, other ruleset files, and events."""
 
     def make(told: list[dict[str, Any]], *files: str) -> str:
-        db = str(tmp_path / "ratings.db")
-        assert ratings("init", db=db).exit_code == 0
+        db = copied_file(with_shipped_rulesets)
         for number, text in enumerate(files):
             (tmp_path / f"{number}.toml").write_text(text, encoding="utf-8")
             published = ratings("rules", "publish", tmp_path / f"{number}.toml", db=db)

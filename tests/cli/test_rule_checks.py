@@ -1,6 +1,7 @@
 """The checks that the sources of the rules state themselves, through the command line: results in, points out."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +115,9 @@ def b5(game_id: str, *seats: str, at: str = NOON, season: str = "2010-1", within
 
 
 @pytest.fixture
-def league(tmp_path: Path, ratings: Ratings) -> str:
+def league(copied_file: Callable[..., str]) -> str:
     """A ledger with the Babylon 5 league."""
-    return new_ledger(ratings, tmp_path / "league.db", "b5-league-1")
+    return copied_file(new_ledger, "b5-league-1", name="league.db")
 
 
 def test_given_95_points_when_he_wins_in_time_keeping_one_of_three_victory_points_then_he_ends_on_102(
@@ -209,9 +210,9 @@ def test_given_fewer_than_five_games_when_ranked_then_he_has_no_rank_and_a_new_s
 
 
 @pytest.fixture
-def lists(tmp_path: Path, ratings: Ratings) -> str:
+def lists(copied_file: Callable[..., str]) -> str:
     """A ledger with the Catan Elo lists."""
-    return new_ledger(ratings, tmp_path / "lists.db", "catan-elo-2009-01")
+    return copied_file(new_ledger, "catan-elo-2009-01", name="lists.db")
 
 
 def test_given_the_pages_example_when_scored_then_every_pair_and_every_sum_is_as_it_says(

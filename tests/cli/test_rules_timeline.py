@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
@@ -31,17 +32,23 @@ k_per_pair = 8
 """
 
 
-@pytest.fixture
-def db(ledger_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> str:
+def make_ledger(ratings: Ratings, url: str) -> None:
     """Five versions of a ruleset: 3 is a fix of the years from 2010, 4 is only for trials, 5 replaces 3 on its day."""
-    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
-    assert ratings("init", "--no-rules", db=ledger_url).exit_code == 0
+    assert ratings("init", "--no-rules", db=url).exit_code == 0
     days = {"1": "1900-01-01", "2": "2020-01-01", "3": "2010-01-01", "4": None, "5": "2010-01-01"}
     for version, day in days.items():
         since = f"effective_from = {day}" if day else ""
-        (tmp_path / "house.toml").write_text(RULESET.format(version=version, since=since))
-        assert ratings("rules", "publish", tmp_path / "house.toml", "--by", f"b{version}", db=ledger_url).exit_code == 0
-    return ledger_url
+        with NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(RULESET.format(version=version, since=since))
+            file.flush()
+            assert ratings("rules", "publish", file.name, "--by", f"b{version}", db=url).exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The ledger of `make_ledger`, made at one moment, which is now."""
+    monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
+    return copied(make_ledger)
 
 
 def shown(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from correction_helpers import WHY, Ratings, game, new_ledger, read, take_in, to
 CLUB, TABLE = "club-catan-elo/all", "youplay-league/L1"
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def make_ledger(ratings: Ratings, url: str) -> None:
     """Two rulesets, the club's at position 1 and the league's at 2; a club game of January 2010 at 3."""
-    name = new_ledger(ratings, tmp_path / "ratings.db", "club-catan-elo-1", "youplay-league-1")
-    take_in(ratings, name, club("c-1", "anna", "ben", "cleo", at="2010-01-01T12:00:00Z"))
-    return name
+    new_ledger(ratings, url, "club-catan-elo-1", "youplay-league-1")
+    take_in(ratings, url, club("c-1", "anna", "ben", "cleo", at="2010-01-01T12:00:00Z"))
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def club(game_id: str, *players: str, at: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import with_shipped_rulesets
 
 from projections.rulesets import read_toml, shipped
 
@@ -125,10 +126,8 @@ def test_given_a_healthy_ledger_when_examined_then_the_doctor_reads_back_every_s
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
-    name = str(tmp_path / "own.db")
-    assert ratings("init", db=name).exit_code == 0
-    return name
+def db(copied_file: Callable[..., str]) -> str:
+    return copied_file(with_shipped_rulesets, name="own.db")
 
 
 def test_given_rulesets_when_listed_and_shown_then_version_position_and_assumptions_are_told(

@@ -24,9 +24,9 @@ NAME = "catan-elo@new"
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
+def db(copied_file: Callable[..., str]) -> str:
     """Two rulesets and three games, the last of the other ruleset."""
-    return three_games(ratings, tmp_path / "ratings.db")
+    return copied_file(three_games)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,14 +19,17 @@ def evening(player: str, number: int) -> str:
     return json.dumps({"type": "game.recorded", "occurred_at": f"2026-01-{number:02d}T20:00:00Z", "data": data})
 
 
-@pytest.fixture
-def db(tmp_path: Path, ratings: Ratings) -> str:
-    """A ledger in which everybody has played five games in January."""
-    name = str(tmp_path / "ratings.db")
-    assert ratings("init", db=name).exit_code == 0
+def make_ledger(ratings: Ratings, url: str) -> None:
+    """Everybody has played five games in January."""
+    assert ratings("init", db=url).exit_code == 0
     games = [evening(player, number) for player in PLAYERS for number in range(1, 6)]
-    assert ratings("import", "-", db=name, input="\n".join(games)).exit_code == 0
-    return name
+    assert ratings("import", "-", db=url, input="\n".join(games)).exit_code == 0
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied_file(make_ledger)
 
 
 def points_of(place: int, size: int) -> int:

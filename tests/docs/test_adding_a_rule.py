@@ -17,6 +17,8 @@ from make_docs import FOLDER, ROOT
 
 from projections.registry import rule, rule_names
 
+pytestmark = pytest.mark.slow  # all tests share the package that the page builds
+
 PAGE = FOLDER / "adding-a-rule.md"
 LADDER = "petanque-points/2025"
 
@@ -38,7 +40,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return Played(refreshed(PAGE, folder, ROOT), folder)
 
 
-@pytest.mark.slow
 def test_the_page_is_right(played: Played) -> None:
     assert masked(played.text) == masked(PAGE.read_text(encoding="utf-8")), "make docs"
 

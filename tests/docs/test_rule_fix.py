@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from console_blocks import masked, refreshed
 from make_docs import CLUB_GAMES, ROOT, RULE_FIX, write_club_games
+from stores import with_shipped_rulesets
 
 LADDER = "club-catan-elo/all"
 TEXTBOOK = ROOT / "examples" / "club-catan-elo-2.toml"
@@ -26,15 +28,20 @@ def test_the_page_is_executed_and_shows_what_its_commands_print(tmp_path: Path) 
     assert masked(refreshed(RULE_FIX, tmp_path, ROOT)) == masked(RULE_FIX.read_text(encoding="utf-8")), "make docs"
 
 
-@pytest.fixture
-def club(ratings: Callable[..., Any], store: str, tmp_path: Path) -> str:
-    """A ledger with the club's games under the sequential rule and its yearly tables, published."""
-    write_club_games(tmp_path)
-    assert ratings("init", db=store).exit_code == 0
-    assert ratings("import", tmp_path / "club.csv", "--zone", "UTC", db=store).exit_code == 0
+def club_ledger(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger with the club's games under the sequential rule and its yearly tables, published."""
+    with_shipped_rulesets(ratings, url)
+    with TemporaryDirectory() as folder:
+        write_club_games(Path(folder))
+        assert ratings("import", Path(folder) / "club.csv", "--zone", "UTC", db=url).exit_code == 0
     for year in YEARS:
-        assert ratings("publish", LADDER, "--as-of", f"{year}-12-31", db=store).exit_code == 0
-    return store
+        assert ratings("publish", LADDER, "--as-of", f"{year}-12-31", db=url).exit_code == 0
+
+
+@pytest.fixture
+def club(copied: Callable[..., str]) -> str:
+    """The ledger of `club_ledger`."""
+    return copied(club_ledger)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from fault_helpers import (
     records,
 )
 
+from ledger.migrate import upgrade
 from ledger.records import Row
 from ledger.store import head, open_ledger
 
@@ -27,13 +28,18 @@ REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)
 AGAIN_ON_CONFLICT = "ON CONFLICT (event_id) DO UPDATE SET recorded_by = 'mallory'"
 
 
+def make_ledger(_: object, url: str) -> None:
+    """Four games and an event that supersedes the second."""
+    upgrade(url)
+    append_games(url, [game(number) for number in range(1, EVENTS)])
+    done = append_games(url, [decision("game.voided", game_id="g-2")])
+    assert (done.refused, done.head.position, findings(url)) == ([], EVENTS, [])
+
+
 @pytest.fixture
-def attacked(ledger_url: str) -> str:
+def attacked(copied: Callable[..., str]) -> str:
     """A ledger with four games and an event that supersedes the second."""
-    append_games(ledger_url, [game(number) for number in range(1, EVENTS)])
-    done = append_games(ledger_url, [decision("game.voided", game_id="g-2")])
-    assert (done.refused, done.head.position, findings(ledger_url)) == ([], EVENTS, [])
-    return ledger_url
+    return copied(make_ledger)
 
 
 def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None:
@@ -106,7 +112,7 @@ OVERWRITING = {
 }
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("by", OVERWRITING)
 def test_insert_or_replace_overwrites_nothing(attacked: str, by: str) -> None:
     row = {**forged(attacked), **OVERWRITING[by]}
@@ -114,7 +120,7 @@ def test_insert_or_replace_overwrites_nothing(attacked: str, by: str) -> None:
         refused(attacked, f"{verb} INTO events VALUES", row)
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_update_or_replace_is_refused(attacked: str) -> None:
     refused(attacked, "UPDATE OR REPLACE events SET position = 2 WHERE position = 3")
     refused(attacked, "UPDATE OR REPLACE events SET event_id = 'game:g-2' WHERE position = 3")
@@ -124,13 +130,13 @@ def test_update_or_replace_is_refused(attacked: str) -> None:
     refused(attacked, "INSERT OR REPLACE INTO ledger_identity (singleton, ledger_id) SELECT 1, 'mallory'")
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_truncate_is_refused(attacked: str) -> None:
     for statement in ("TRUNCATE events", "TRUNCATE events CASCADE", "TRUNCATE ledger_identity"):
         refused(attacked, statement)
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_a_temporary_table_cannot_stand_in_for_the_log(attacked: str) -> None:
     """Given a temporary `events` with a false head, when a row continues that, then the guard still reads the log."""
     row = forged(attacked, position=1_000)
@@ -143,7 +149,7 @@ def test_a_temporary_table_cannot_stand_in_for_the_log(attacked: str) -> None:
     assert findings(attacked) == []
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_merge_and_rows_with_other_hashes_are_refused(attacked: str) -> None:
     refused(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
     refused(attacked, "INSERT INTO events VALUES", forged(attacked, record='{"by":"mallory"}'))
@@ -154,7 +160,7 @@ def test_merge_and_rows_with_other_hashes_are_refused(attacked: str) -> None:
     )
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_a_row_with_other_hashes_is_found_in_sqlite(attacked: str) -> None:
     execute(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
     assert [(found.code, found.position) for found in findings(attacked)] == [("chain-hash", EVENTS + 1)]
@@ -229,14 +235,14 @@ def test_a_rewritten_history_is_found_by_its_head(attacked: str, ratings: Callab
     assert result.stdout.startswith("head: ")
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_a_record_turned_into_a_blob_is_found(attacked: str) -> None:
     drop_trigger(attacked, "events_refuse_update")
     execute(attacked, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
     assert {found.position for found in findings(attacked)} == {None, 2}
 
 
-@pytest.mark.parametrize("store", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_guards_removed_from_the_schema_table_are_found(attacked: str) -> None:
     with closing(plain_connection(attacked)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
@@ -244,7 +250,7 @@ def test_guards_removed_from_the_schema_table_are_found(attacked: str) -> None:
     assert {found.code for found in findings(attacked)} >= {"guard"}
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 @pytest.mark.parametrize(
     "weakening",
     [

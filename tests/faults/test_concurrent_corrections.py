@@ -2,10 +2,8 @@
 
 import json
 import multiprocessing
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
 from multiprocessing.synchronize import Barrier
@@ -16,6 +14,7 @@ import pytest
 from fault_helpers import append_games, corrected, decision, findings, fork, game, records, wait_for
 from sqlalchemy import create_engine
 
+from cli.main import invoke
 from ledger import clock
 from ledger.appending import append
 from ledger.events import Draft
@@ -25,7 +24,6 @@ from ledger.sources import Item
 from ledger.store import Ledger, Log, open_ledger
 from projections.admission import Admission
 
-ROOT = Path(__file__).parents[2]
 WAIT_SECONDS = 60
 
 
@@ -117,24 +115,26 @@ def test_of_two_who_change_the_same_thing_at_once_exactly_one_does(
 # whole commands
 
 
-def ratings_process(url: str, *arguments: object) -> subprocess.Popen[str]:
-    """A `ratings` process."""
-    command = [sys.executable, "-c", "from cli.main import run; run()", "--db", url, *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, env={**os.environ, "LC_ALL": "C"})
+def command(out: Path, url: str, *arguments: object) -> int:
+    """Run a command that prints to a file."""
+    with out.open("w", encoding="utf-8") as file, redirect_stdout(file):
+        return invoke(["--db", url, *map(str, arguments)])
 
 
 @pytest.mark.timeout(1_800)
-def test_of_two_commands_that_expect_the_same_position_exactly_one_is_done(ledger_url: str, at_length: bool) -> None:
+def test_of_two_commands_that_expect_the_same_position_exactly_one_is_done(
+    ledger_url: str, tmp_path: Path, at_length: bool
+) -> None:
     append_games(ledger_url, [game(1)])
-    position = 1
+    position, files = 1, [tmp_path / name for name in ("one", "other")]
     for number in range(50 if at_length else 2):
         reason = ("--reason", f"round {number}", "--expect", position, "--format", "json")
-        processes = [
-            ratings_process(ledger_url, "correct", "g-1", "anna", "ben", f"first {number}", *reason),
-            ratings_process(ledger_url, "correct", "g-1", "ben", "anna", f"second {number}", *reason),
-        ]
-        told = [(json.loads(process.communicate(timeout=WAIT_SECONDS)[0]), process.returncode) for process in processes]
+        corrections = ("anna", "ben", f"first {number}"), ("ben", "anna", f"second {number}")
+        exit_codes = wait_for([
+            fork(command, file, ledger_url, "correct", "g-1", *players, *reason)
+            for file, players in zip(files, corrections, strict=True)
+        ])  # fmt: skip
+        told = [(json.loads(file.read_text()), code) for file, code in zip(files, exit_codes, strict=True)]
         assert sorted(exit_code for _, exit_code in told) == [0, 1]
         (done,), (refused,) = ([found for found, exit_code in told if exit_code == wanted] for wanted in (0, 1))
         assert [rejection["code"] for rejection in refused["rejected"]] == ["changed-meanwhile"]

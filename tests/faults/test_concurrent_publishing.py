@@ -35,23 +35,22 @@ def publish(url: str, meet: Barrier, out: Path) -> int:
 
 
 def test_given_publishers_of_one_list_when_all_append_at_once_then_one_does_and_the_others_are_told(
-    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
+    ruled_url: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
-    assert ratings("init", db=ledger_url).exit_code == 0
-    append_games(ledger_url, [game(number) for number in range(5)])
-    before = len(records(ledger_url))
+    append_games(ruled_url, [game(number) for number in range(5)])
+    before = len(records(ruled_url))
     meet = multiprocessing.get_context("fork").Barrier(PUBLISHERS)
     outputs = [tmp_path / f"{number}.json" for number in range(PUBLISHERS)]
-    codes = wait_for([fork(publish, ledger_url, meet, out) for out in outputs])
+    codes = wait_for([fork(publish, ruled_url, meet, out) for out in outputs])
 
     told = [json.loads(out.read_text(encoding="utf-8")) for out in outputs]
     assert sorted(codes) == [0] + [1] * (PUBLISHERS - 1)
     assert sorted(one["code"] for each in told for one in each["rejected"]) == ["list-exists"] * (PUBLISHERS - 1)
     assert {each["digest"] for each in told} == {told[0]["digest"]}
-    new = [json.loads(record) for position, record in records(ledger_url).items() if position > before]
+    new = [json.loads(record) for position, record in records(ruled_url).items() if position > before]
     assert [(event["type"], event["position"]) for event in new] == [
         ("list.rows", before + 1), ("list.published", before + 2),
     ]  # fmt: skip
-    assert findings(ledger_url) == []
-    with open_ledger(ledger_url).reading() as connection:
+    assert findings(ruled_url) == []
+    with open_ledger(ruled_url).reading() as connection:
         assert list(verify_published(connection)) == []

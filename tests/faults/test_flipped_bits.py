@@ -22,18 +22,20 @@ GAMES = 60
 Rows = dict[int, tuple[Any, ...]]
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A ledger of a hundred events, one of them so long that it has pages of its own."""
-    path = tmp_path / "ratings.db"
-    url = f"sqlite:///{path}"
+def make_ledger(_: object, url: str) -> None:
+    """A hundred events, one of them so long that it has pages of its own."""
     upgrade(url)
     players = [{"player": f"player-{number}", "place": number} for number in range(1, 200)]
     long = {"game_id": "long", "game": "catan", "group": "basic", "participants": players}
     event = {"type": "game.recorded", "occurred_at": "2010-03-06T12:00:00Z", "data": long}
     append_games(url, [game(number, size=2 + number % 6) for number in range(GAMES)])
     append_games(url, [read_event(event)[0], *(game(f"late-{number}") for number in range(GAMES))])
-    return path
+
+
+@pytest.fixture
+def file(copied_file: Callable[..., str]) -> Path:
+    """The ledger of `make_ledger`."""
+    return Path(copied_file(make_ledger))
 
 
 def event_pages(path: Path) -> list[int]:

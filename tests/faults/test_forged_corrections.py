@@ -9,6 +9,7 @@ import pytest
 from fault_helpers import append_games, corrected, decision, execute, findings, forged, game
 
 from ledger.events import Draft
+from ledger.migrate import upgrade
 from ledger.store import open_ledger
 
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.IntegrityError)
@@ -16,10 +17,10 @@ INSERT = "INSERT INTO events VALUES"
 EVENTS = 8
 
 
-@pytest.fixture
-def url(ledger_url: str) -> str:
+def make_ledger(_: object, url: str) -> None:
     """Games g-1, corrected at 4, g-2, voided at 5, and g-3; an account change taken back at 7, a rename at 8."""
-    done = append_games(ledger_url, [
+    upgrade(url)
+    done = append_games(url, [
         game(1), game(2), game(3),
         corrected(1, "ben", "anna")._replace(event_id="c-1"),
         decision("game.voided", "v-2", game_id="g-2"),
@@ -27,8 +28,13 @@ def url(ledger_url: str) -> str:
         decision("event.voided", "v-a", id="a-1"),
         decision("player.renamed", "r-1", player="gero", new_player="zoe"),
     ])  # fmt: skip
-    assert (done.refused, done.head.position, findings(ledger_url)) == ([], EVENTS, [])
-    return ledger_url
+    assert (done.refused, done.head.position, findings(url)) == ([], EVENTS, [])
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The ledger of `make_ledger`."""
+    return copied(make_ledger)
 
 
 class Forgery(NamedTuple):
@@ -81,7 +87,7 @@ def test_a_forged_correction_is_refused_by_the_store_or_found_by_verify(
     assert f"position {EVENTS + 1}: " in result.stdout
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_two_corrections_of_one_event_behind_a_dropped_constraint_are_found(url: str) -> None:
     execute(url, "ALTER TABLE events DROP CONSTRAINT events_supersedes_once")
     again = corrected(1, "cleo", "ben", reason="once more")

@@ -29,39 +29,37 @@ def subscribe(url: str, player: str) -> None:
 
 
 def test_of_twenty_who_want_the_last_seat_one_gets_it_and_one_schedule_exists(
-    ledger_url: str, ratings: Callable[..., Any]
+    ruled_url: str, ratings: Callable[..., Any]
 ) -> None:
     players = [f"p{number}" for number in range(7 + PROCESSES)]
     games = [evening(player, number) for player in players for number in range(1, 6)]
-    assert ratings("init", db=ledger_url).exit_code == 0
-    assert ratings("import", "-", db=ledger_url, input="\n".join(games)).exit_code == 0
+    assert ratings("import", "-", db=ruled_url, input="\n".join(games)).exit_code == 0
     create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
-    assert ratings(*create, db=ledger_url).exit_code == 0
+    assert ratings(*create, db=ruled_url).exit_code == 0
     for player in players[:7]:
-        assert ratings("league", "join", "L1", player, "--at", "2026-02-02T12:00Z", db=ledger_url).exit_code == 0
+        assert ratings("league", "join", "L1", player, "--at", "2026-02-02T12:00Z", db=ruled_url).exit_code == 0
 
-    codes = wait_for([fork(subscribe, ledger_url, player) for player in players[7:]])
+    codes = wait_for([fork(subscribe, ruled_url, player) for player in players[7:]])
 
     assert sorted(codes) == [0] + [1] * (PROCESSES - 1)
-    log = json.loads(ratings("log", "--format", "json", "--limit", "0", db=ledger_url).stdout)["rows"]
+    log = json.loads(ratings("log", "--format", "json", "--limit", "0", db=ruled_url).stdout)["rows"]
     assert [row["type"] for row in log if row["type"] in ("league.joined", "league.scheduled")] == (
         ["league.joined"] * 8 + ["league.scheduled"]
     )
     (scheduled,) = (row["data"] for row in log if row["type"] == "league.scheduled")
     seated = {player for game in scheduled["games"] for player in game["seats"]}
     assert seated == {row["data"]["player"] for row in log if row["type"] == "league.joined"}
-    assert findings(ledger_url) == []
+    assert findings(ruled_url) == []
 
 
-def test_of_ten_who_subscribe_at_once_eight_get_a_seat(ledger_url: str, ratings: Callable[..., Any]) -> None:
+def test_of_ten_who_subscribe_at_once_eight_get_a_seat(ruled_url: str, ratings: Callable[..., Any]) -> None:
     players = [f"p{number}" for number in range(PROCESSES // 2)]
     games = [evening(player, number) for player in players for number in range(1, 6)]
-    assert ratings("init", db=ledger_url).exit_code == 0
-    assert ratings("import", "-", db=ledger_url, input="\n".join(games)).exit_code == 0
+    assert ratings("import", "-", db=ruled_url, input="\n".join(games)).exit_code == 0
     create = ("league", "create", "L1", "--game", "cartagena", "--players-per-game", 4, "--at", "2026-02-01T12:00Z")
-    assert ratings(*create, db=ledger_url).exit_code == 0
+    assert ratings(*create, db=ruled_url).exit_code == 0
 
-    codes = wait_for([fork(subscribe, ledger_url, player) for player in players])
+    codes = wait_for([fork(subscribe, ruled_url, player) for player in players])
 
-    shown = json.loads(ratings("league", "show", "L1", "--format", "json", db=ledger_url).stdout)
+    shown = json.loads(ratings("league", "show", "L1", "--format", "json", db=ruled_url).stdout)
     assert (sorted(codes), len(shown["players"]), len(shown["games"])) == ([0] * 8 + [1] * 2, 8, 32)

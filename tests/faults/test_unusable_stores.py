@@ -67,13 +67,16 @@ def recorded_times(url: str) -> list[int]:
 # somebody else's locks
 
 
+def make_ledger(_: object, url: str) -> None:
+    """Two games."""
+    upgrade(url)
+    append_games(url, [game(1), game(2)])
+
+
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(copied_file: Callable[..., str]) -> Path:
     """A SQLite ledger with two games."""
-    path = tmp_path / "ratings.db"
-    upgrade(f"sqlite:///{path}")
-    append_games(f"sqlite:///{path}", [game(1), game(2)])
-    return path
+    return Path(copied_file(make_ledger))
 
 
 def test_a_file_that_somebody_else_has_locked_is_given_up_after_the_timeout(file: Path, ratings: Ratings) -> None:
@@ -225,7 +228,7 @@ def test_a_ledger_whose_events_are_dropped_says_so(ledger_url: str, ratings: Rat
     assert_all_end(ratings, ledger_url, 1, "events")
 
 
-@pytest.mark.parametrize("store", ["postgres"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_a_server_or_database_that_is_not_there_is_unreachable(store: str, ratings: Ratings) -> None:
     name = store.partition("?")[0].rpartition("/")[2]
     assert_all_end(ratings, store.replace(name, f"{name}_absent"), 3, "cannot be reached")

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import without_events
 
-from ledger.migrate import upgrade
 from ledger.records import RECORD_BYTES_MAX
 
 GOOD = (
@@ -39,10 +38,8 @@ def placed(*places: int) -> bytes:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> str:
-    name = str(tmp_path / "ratings.db")
-    upgrade(name)
-    return name
+def db(copied_file: Callable[..., str]) -> str:
+    return copied_file(without_events)
 
 
 def refused(ratings: Callable[..., Any], db: str, content: bytes, *arguments: str) -> list[tuple[int | None, str]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from stores import with_shipped_rulesets, without_events
 
 from ledger.rejections import CODES
 from ledger.scheduling import draw
@@ -167,7 +168,7 @@ def table(*rows: str, header: str = "game_id,occurred_at,game,player,place") -> 
     return "\n".join((header, *rows, "")).encode()
 
 
-RECORDED = game(game_id="g-1") + b"\n"  # is in the ledger before every case
+RECORDED = game(game_id="g-1") + b"\n"
 ANNA, BEN = "g-2,2024-01-01T12:00:00Z,catan,anna,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2"
 BERLIN = ("--zone", "Europe/Berlin")
 POWERS = ("Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey")
@@ -303,21 +304,29 @@ def test_given_the_vocabulary_when_read_then_codes_are_lower_case_hyphenated_wor
     assert all(code.replace("-", "").isalnum() and code == code.lower() and meaning for code, meaning in CODES.items())
 
 
+def with_a_game(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger with the shipped rulesets and the game that is in it before every case."""
+    with_shipped_rulesets(ratings, url)
+    assert ratings("import", "-", db=url, input=RECORDED).exit_code == 0
+
+
 @pytest.mark.parametrize("code", CASES)
 def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_line_and_nothing_is_appended(
-    code: str, tmp_path: Path, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    code: str,
+    copied_file: Callable[..., str],
+    tmp_path: Path,
+    ratings: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     case = CASES[code]
     monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [PickyEntry("picky/1", "here", group)])
     registry.rule.cache_clear()
-    db, path = str(tmp_path / "ratings.db"), tmp_path / "input"
+    path = tmp_path / "input"
     if case.content is None:
         path.mkdir()
     else:
         path.write_bytes(case.content)
-    ratings("init", *(("--no-rules",) if "--restore" in case.arguments else ()), db=db)
-    if "--restore" not in case.arguments:
-        assert ratings("import", "-", db=db, input=RECORDED).exit_code == 0
+    db = copied_file(without_events if "--restore" in case.arguments else with_a_game)
     before = json.loads(ratings("status", "--format", "json", db=db).stdout)
 
     result = ratings(*(case.command or ("import", path, *case.arguments)), "--format", "json", db=db)

@@ -202,8 +202,11 @@ class View:
 
 def cell(version: Version, game: Game) -> str | None:
     """The name of the ladder of a ruleset that a game is on by its labels and time, if it is on one."""
-    said = {**game.data, "month": f"{local(game.at):%Y-%m}", "year": f"{local(game.at):%Y}"}
-    values = [said.get(part) for part in version.data.get("partition", {}).get("by", ())]
+    periods = {"month": "%Y-%m", "year": "%Y"}
+    values = [
+        f"{local(game.at):{periods[part]}}" if part in periods else game.data.get(part)
+        for part in version.data.get("partition", {}).get("by", ())
+    ]
     return None if None in values else "/".join([version.data["id"], *map(str, values)])
 
 

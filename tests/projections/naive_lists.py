@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 Event = dict[str, Any]
@@ -43,12 +44,14 @@ def instant(text: str) -> datetime:
 
 def berlin(at: datetime) -> datetime:
     """Since 1996 it is summer from the last Sunday of March to that of October, each time at 1:00 UTC."""
+    return at + timedelta(hours=2 if last_sunday(at.year, 3) <= at < last_sunday(at.year, 10) else 1)
 
-    def last_sunday(month: int) -> datetime:
-        last = datetime(at.year, month, 31, 1)
-        return last - timedelta(days=(last.weekday() + 1) % 7)
 
-    return at + timedelta(hours=2 if last_sunday(3) <= at < last_sunday(10) else 1)
+@cache
+def last_sunday(year: int, month: int) -> datetime:
+    """One in the morning of the last Sunday of a month of 31 days."""
+    last = datetime(year, month, 31, 1)
+    return last - timedelta(days=(last.weekday() + 1) % 7)
 
 
 def standing(events: list[Event]) -> list[Event]:

