@@ -3,45 +3,34 @@
 Appends are serialised by the store's own lock, taken before the head is read; a batch is one transaction.
 """
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from ledger.canonical import format_instant, parse_object
 from ledger.clock import Clock
+from ledger.collecting import rarely_collecting
 from ledger.errors import ClockBehind, NotEmpty
 from ledger.events import Draft, Ruleset, meaning
 from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
 from ledger.records import Row, build, chain_hash, leaf_hash, says_the_same, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import events
-from ledger.store import LOOKUP_SIZE, Head, Ledger, Log, dialect_of, head, pairs
+from ledger.store import Head, Ledger, Log, dialect_of, head
 from ledger.upcasting import upcast
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
 INSERT_SIZE = 1_000
-COLLECT_OBJECTS = 100_000
+LOOKUP_SIZE = 1_000
 
 # drafts that the log does not have, with their indices among those that were given
 Fresh = Sequence[tuple[int, Draft]]
 
 # what speaks against drafts under the lock, given the head before them: (index, refusal) of each
 Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
-
-
-@contextmanager
-def rarely_collecting() -> Iterator[None]:
-    """Let the collector of cycles seldom run: of the very many objects that an import makes, none is in a cycle."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], COLLECT_OBJECTS), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class Appended(NamedTuple):
@@ -62,17 +51,15 @@ def lookup(
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
-    among = dialect_of(connection).among
+    rows_with = dialect_of(connection).rows_with
     for start in range(0, len(drafts), LOOKUP_SIZE):
         part = drafts[start : start + LOOKUP_SIZE]
-        ids = among(events.c.event_id, [draft.event_id for draft in part])
-        by_id.update(pairs(connection, select(events.c.event_id, events.c.record).where(ids)))
+        ids = [draft.event_id for draft in part]
+        by_id.update(map(tuple, rows_with(connection, ("event_id", "record"), "event_id", ids)))
         if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
             # by subject alone: given the type too, SQLite would walk through all games by the index on types
-            about = select(events.c.subject, events.c.event_id, events.c.type).where(among(events.c.subject, subjects))
-            for row in connection.execute(about):
-                if row.type == "game.recorded":
-                    game_subjects[row.subject] = row.event_id
+            about = rows_with(connection, ("subject", "event_id", "type"), "subject", subjects)
+            game_subjects.update((row.subject, row.event_id) for row in about if row.type == "game.recorded")
     found: dict[int, Rejection | None] = {}
     log, batch = Log(connection), Batch()
     before = Both(log if waiting is None else Both(log, waiting), batch)

@@ -46,9 +46,9 @@ def dump_in_order(value: Any) -> str:
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > 17 or abs(number := int(digits)) > INTEGER_MAX:
+    if len(digits) > 15 and (len(digits) > 17 or abs(int(digits)) > INTEGER_MAX):
         raise Refused("integer-too-large", f"{shown(digits)} is outside +-(2^53 - 1) = +-{INTEGER_MAX}")
-    return number
+    return int(digits)
 
 
 def _fraction(digits: str) -> NoReturn:
@@ -60,11 +60,13 @@ def _constant(name: str) -> NoReturn:
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = {key: value for key, value in pairs if value is not None}
+    found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
-        if twice := [key for key in keys if keys.count(key) > 1]:
-            raise Refused("duplicate-key", f"the member {shown(twice[0])} stands twice in one object")
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise Refused("duplicate-key", f"the member {shown(twice)} stands twice in one object")
+    if None in found.values():
+        return {key: value for key, value in pairs if value is not None}
     return found
 
 

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.appending import append, game_exists, lookup, next_recorded_at, rarely_collecting, same_content
+from ledger.appending import append, game_exists, lookup, next_recorded_at, same_content
 from ledger.clock import Clock
+from ledger.collecting import rarely_collecting
 from ledger.events import Draft, read_event
 from ledger.judging import Judge, Ladders, NoLadders
 from ledger.records import build, surely_fits
@@ -23,7 +24,7 @@ from ledger.spool import Spool, Waiting
 from ledger.store import Head, Ledger, head
 
 CHUNK_EVENTS = 50_000
-BATCH_EVENTS = 1_000
+BATCH_EVENTS = 250
 REJECTIONS_MAX = 10_000
 
 # gets every refusal with the input that it is about
@@ -40,6 +41,16 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
+
+
+class _Read(NamedTuple):
+    """An item without its parsed form, which is not kept, and what it is: a draft with its data, or refused."""
+
+    file: str
+    line: int
+    source: Any
+    rows_of: str | None
+    outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
 @dataclass
@@ -122,22 +133,33 @@ def import_items(
     return result
 
 
-def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[Item | Rejection]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, BATCH_EVENTS)):
+def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[_Read | Rejection]]:
+    read = (
+        item if isinstance(item, Rejection) else _Read(item.file, item.line, item.source, item.rows_of, _outcome(item))
+        for item in items
+    )
+    while batch := list(islice(read, BATCH_EVENTS)):
         yield batch
 
 
-def _validate(intake: _Intake, batch: list[Item | Rejection]) -> None:
-    read = [item if isinstance(item, Rejection) else (item, _read(item)) for item in batch]
-    drafts = [entry[1][0] for entry in read if isinstance(entry, tuple) and isinstance(entry[1], tuple)]
+def _outcome(item: Item) -> tuple[Draft, dict[str, Any]] | Refused:
+    if isinstance(item.event, Refused):
+        return item.event
+    try:
+        return read_event(item.event)
+    except Refused as problem:
+        return problem
+
+
+def _validate(intake: _Intake, batch: list[_Read | Rejection]) -> None:
+    drafts = [read.outcome[0] for read in batch if isinstance(read, _Read) and isinstance(read.outcome, tuple)]
     known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
     intake.spool.look_ahead(drafts)
-    for entry in read:
-        if isinstance(entry, Rejection):
-            _note(intake, entry, entry.file, entry.line, None)
+    for item in batch:
+        if isinstance(item, Rejection):
+            _note(intake, item, item.file, item.line, None)
             continue
-        item, outcome = entry
+        outcome = item.outcome
         problem = outcome.rejection() if isinstance(outcome, Refused) else _take(intake, item, *outcome, next(known))
         if problem is not None and item.rows_of is not None:
             problem = _refuse_rows(intake, item, item.rows_of, problem)
@@ -150,17 +172,8 @@ def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterato
     return ((index in known, known.get(index)) for index in range(count))
 
 
-def _read(item: Item) -> tuple[Draft, dict[str, Any]] | Refused:
-    if isinstance(item.event, Refused):
-        return item.event
-    try:
-        return read_event(item.event)
-    except Refused as problem:
-        return problem
-
-
 def _take(
-    intake: _Intake, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+    intake: _Intake, item: _Read, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
 ) -> Rejection | None:
     """Put a draft into the spool, count it as existing, or say why it is refused."""
     if (item.file, item.rows_of) in intake.rejected_games:
@@ -179,11 +192,13 @@ def _take(
             build(draft, *place, supersedes)
     except Refused as problem:
         return problem.rejection()
-    intake.spool.add(draft, item.file, item.line, item.source if item.rows_of is not None else None)
+    # the rows are for the file of what is refused, which only --keep-going writes
+    rows = None if item.rows_of is None else item.source if intake.keep_going else []
+    intake.spool.add(draft, item.file, item.line, rows)
     return None
 
 
-def _against_waiting(intake: _Intake, item: Item, draft: Draft, waiting: Waiting) -> Rejection | None:
+def _against_waiting(intake: _Intake, item: _Read, draft: Draft, waiting: Waiting) -> Rejection | None:
     if waiting.draft.event_id != draft.event_id:
         return game_exists(draft, waiting.draft.event_id)
     if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
@@ -202,7 +217,7 @@ def _rows_apart(subject: str) -> Rejection:
     return Rejection("rows-apart", f"the rows of {shown(game_id)} do not stand together; sort the file by game_id")
 
 
-def _refuse_rows(intake: _Intake, item: Item, game_id: str, problem: Rejection) -> Rejection:
+def _refuse_rows(intake: _Intake, item: _Read, game_id: str, problem: Rejection) -> Rejection:
     """A game of several rows is refused whole: rows of it that were taken already are refused, too."""
     apart = isinstance(item.source, list)  # a block of rows, else a single one that could not be read
     again = (item.file, game_id) in intake.rejected_games

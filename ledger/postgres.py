@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, URL, ColumnElement, Connection, Engine, Text, any_, create_engine, literal
+from sqlalchemy import URL, Connection, Engine, Row, create_engine
 from sqlalchemy.exc import NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
@@ -46,9 +46,10 @@ def insert(connection: Connection, table: str, columns: Sequence[str], rows: Seq
     connection.exec_driver_sql(statement, list(rows))
 
 
-def among(column: ColumnElement[str], texts: Sequence[str]) -> ColumnElement[bool]:
-    """The condition that a column holds one of these texts; one parameter, however many there are."""
-    return column == any_(literal(list(texts), ARRAY(Text)))
+def rows_with(connection: Connection, columns: Sequence[str], column: str, texts: Sequence[str]) -> Sequence[Row[Any]]:
+    """Columns of the events whose column holds one of these texts; one parameter, however many there are."""
+    statement = f"SELECT {', '.join(columns)} FROM events WHERE {column} = ANY(%s)"
+    return connection.exec_driver_sql(statement, (list(texts),)).all()
 
 
 def settings(connection: Connection) -> list[Setting]:

@@ -8,6 +8,8 @@ import json
 import marshal
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ledger.canonical import dump
@@ -17,10 +19,7 @@ from ledger.lineage import Known, known
 from ledger.records import Row
 from ledger.store import known_event
 
-_COLUMNS = "event_id, type, schema_version, subject, occurred_at, data, recorded_by, supersedes"
 _UNWRITTEN_MAX = 5_000
-# games are found by their ids, which saves an index of all of them
-_FOUND_BY_SUBJECT = "(supersedes IS NOT NULL OR type LIKE 'league.%' OR type LIKE 'list.%')"
 
 
 class Waiting(NamedTuple):
@@ -60,21 +59,23 @@ def _temporary(script: str) -> _Temporary:
 
 
 class Spool:
-    """Drafts in order, found again by id or by game.
+    """Drafts in order, found again by id, by game and by what they supersede.
 
-    They are written many at a time, before the first question that needs them in the database.
+    They are written a hundred in one row, and as many rows at a time as have gathered when something is looked up.
     """
 
     def __init__(self) -> None:
         self._database = _temporary(
             "PRAGMA cache_size = -32768;"
-            f"CREATE TABLE waiting (number INTEGER PRIMARY KEY, {_COLUMNS}, file, line, rows);"
-            "CREATE UNIQUE INDEX waiting_id ON waiting (event_id);"
-            "CREATE INDEX waiting_game ON waiting (subject) WHERE type = 'game.recorded' AND event_id <> subject;"
-            f"CREATE INDEX waiting_line ON waiting (subject) WHERE {_FOUND_BY_SUBJECT};"
-            "CREATE INDEX waiting_successor ON waiting (supersedes) WHERE supersedes IS NOT NULL;"
+            "CREATE TABLE drafts (first INTEGER PRIMARY KEY, hundred BLOB);"
+            "CREATE TABLE ids (event_id PRIMARY KEY, number) WITHOUT ROWID;"
+            # games are found by their ids, which saves naming them all
+            "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
+            "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
         )
         self.count = 0
+        self._next = 0
+        self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
         # ids and games: of the unwritten drafts, and those that nothing in the database has
         self._unwritten_names: set[str] = set()
@@ -86,7 +87,7 @@ class Spool:
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
-        self._unwritten.append((*draft, file, line, None if rows is None else marshal.dumps(rows)))
+        self._unwritten.append((*draft, file, line, rows))
         self._unwritten_names.update(_names(draft))
         self.count += 1
         if len(self._unwritten) >= _UNWRITTEN_MAX:
@@ -96,15 +97,14 @@ class Spool:
         """Look up at once which of these drafts' ids and games are new, so that `find` need not do it one by one."""
         names = {name for draft in drafts for name in _names(draft)}
         wanted = json.dumps(list(names))
-        for taken in ("event_id", "subject"):
-            only = "" if taken == "event_id" else " AND type = 'game.recorded' AND event_id <> subject"
-            question = f"SELECT {taken} FROM waiting WHERE {taken} IN (SELECT value FROM json_each(?)){only}"
-            names.difference_update(row[0] for row in self._ask(question, wanted))
+        for taken in ("event_id FROM ids WHERE event_id", "subject FROM subjects WHERE recorded AND subject"):
+            found = self._ask(f"SELECT {taken} IN (SELECT value FROM json_each(?))", wanted)
+            names.difference_update(row[0] for row in found)
         self._unused_names = names
 
     def find_id(self, event_id: str) -> Waiting | None:
         """The waiting draft with this id, or None."""
-        return self._one("event_id = ?", event_id)
+        return next(self._each("SELECT number FROM ids WHERE event_id = ?", event_id), None)
 
     def find(self, draft: Draft) -> Waiting | None:
         """The waiting draft with the same id, or of the same game, or None."""
@@ -116,16 +116,16 @@ class Spool:
 
     def _recorded(self, subject: str) -> Waiting | None:
         """The waiting draft that records a game, under whatever id."""
-        found = self._one("type = 'game.recorded' AND event_id <> subject AND subject = ?", subject)
-        return found or self._one("event_id = ? AND subject = event_id AND type = 'game.recorded'", subject)
+        named_otherwise = self._each("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
+        found = next(named_otherwise, None) or self.find_id(subject)
+        of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
+        return found if of_game else None
 
     def about(self, subject: str) -> list[Known]:
         """The waiting events of a game, a league or a list, in order (of `lineage.Events`)."""
         recorded = self._recorded(subject)
-        later = self._ask(
-            f"SELECT {_COLUMNS} FROM waiting WHERE {_FOUND_BY_SUBJECT} AND subject = ? ORDER BY number", subject
-        )
-        return [known(draft) for draft in [*([recorded.draft] if recorded else []), *(Draft(*row) for row in later)]]
+        later = self._each("SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number", subject)
+        return [known(waiting.draft) for waiting in [*([recorded] if recorded else []), *later]]
 
     def event(self, event_id: str) -> Known | None:
         """The waiting event with this id."""
@@ -134,49 +134,66 @@ class Spool:
 
     def successor(self, event_id: str) -> Known | None:
         """The waiting event that supersedes the one with this id."""
-        found = self._one("supersedes = ?", event_id)
+        found = next(self._each("SELECT number FROM successors WHERE supersedes = ?", event_id), None)
         return None if found is None else known(found.draft)
 
     def naming(self, names: Iterable[str]) -> Iterator[Known]:
         """The waiting events whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
-        holds = " OR ".join(["instr(data, ?) > 0"] * len(texts))
-        rows = self._ask(f"SELECT {_COLUMNS} FROM waiting WHERE {holds} ORDER BY number", *texts)
-        return (known(Draft(*row)) for row in rows)
+        holds = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
+        rows = self._ask(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
+        for waiting in self._all(rows):
+            if any(text in waiting.draft.data for text in texts):
+                yield known(waiting.draft)
 
     def remove(self, event_id: str) -> None:
         """Take a draft out again."""
-        self.count -= self._ask("DELETE FROM waiting WHERE event_id = ?", event_id).rowcount
+        number = self._ask("SELECT number FROM ids WHERE event_id = ?", event_id).fetchone()
+        if number is not None:
+            self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
+            self._removed.add(number[0])
+            self.count -= 1
 
     def chunks(self, size: int) -> Iterator[Sequence[Waiting]]:
         """The drafts in order, at most `size` at a time."""
-        after = 0
-        while True:
-            rows = self._ask(
-                f"SELECT {_COLUMNS}, file, line, rows, number FROM waiting WHERE number > ? ORDER BY number LIMIT ?",
-                after, size,
-            ).fetchall()  # fmt: skip
-            if not rows:
-                return
-            yield [_waiting(row) for row in rows]
-            after = rows[-1][-1]
+        waiting = self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
+        while chunk := list(islice(waiting, size)):
+            yield chunk
 
-    def _one(self, condition: str, value: str) -> Waiting | None:
-        row = self._ask(f"SELECT {_COLUMNS}, file, line, rows FROM waiting WHERE {condition}", value).fetchone()
-        return None if row is None else _waiting(row)
+    def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[Waiting]:
+        for first, hundred in hundreds:
+            for number, values in enumerate(marshal.loads(hundred), first):
+                if number not in self._removed:
+                    yield _waiting(values)
+
+    def _each(self, statement: str, value: str) -> Iterator[Waiting]:
+        """The drafts whose numbers a statement gives."""
+        for (number,) in self._ask(statement, value).fetchall():
+            if number not in self._removed:
+                before = "SELECT * FROM drafts WHERE first <= ? ORDER BY first DESC LIMIT 1"
+                first, hundred = self._ask(before, number).fetchone()
+                yield _waiting(marshal.loads(hundred)[number - first])
 
     def _ask(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        self._write()
+        if self._unwritten:
+            self._write()
         return self._database.execute(statement, values)
 
     def _write(self) -> None:
-        if self._unwritten:
-            marks = ",".join("?" * len(self._unwritten[0]))
-            statement = f"INSERT INTO waiting ({_COLUMNS}, file, line, rows) VALUES ({marks})"
-            self._database.executemany(statement, self._unwritten)
-            self._unused_names -= self._unwritten_names
-            self._unwritten.clear()
-            self._unwritten_names.clear()
+        rows, first = self._unwritten, self._next
+        hundreds = ((first + at, marshal.dumps(rows[at : at + 100])) for at in range(0, len(rows), 100))
+        self._database.executemany("INSERT INTO drafts VALUES (?, ?)", hundreds)
+        self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), rows), count(first)))
+        for number, (event_id, type_name, _, subject, _, _, _, supersedes, *_) in enumerate(rows, first):
+            recorded = type_name == "game.recorded" and event_id != subject
+            if recorded or supersedes is not None or type_name.startswith(("league.", "list.")):
+                self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
+            if supersedes is not None:
+                self._database.execute("INSERT INTO successors VALUES (?, ?)", (supersedes, number))
+        self._next += len(rows)
+        self._unused_names -= self._unwritten_names
+        self._unwritten_names.clear()
+        rows.clear()
 
 
 def _names(draft: Draft) -> tuple[str, ...]:
@@ -184,8 +201,8 @@ def _names(draft: Draft) -> tuple[str, ...]:
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
-def _waiting(row: tuple[Any, ...]) -> Waiting:
-    return Waiting(Draft(*row[:8]), row[8], row[9], None if row[10] is None else marshal.loads(row[10]))
+def _waiting(values: tuple[Any, ...]) -> Waiting:
+    return Waiting(Draft._make(values[:8]), *values[8:])
 
 
 class Lines:

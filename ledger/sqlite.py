@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, create_engine, event, func, select
+from sqlalchemy import URL, Connection, Engine, Row, create_engine, event
 from sqlalchemy.pool import NullPool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
@@ -87,9 +87,12 @@ def insert(connection: Connection, table: str, columns: Sequence[str], rows: Seq
     connection.exec_driver_sql(statement, list(rows))
 
 
-def among(column: ColumnElement[str], texts: Sequence[str]) -> ColumnElement[bool]:
-    """The condition that a column holds one of these texts; one parameter, however many there are."""
-    return column.in_(select(func.json_each(json.dumps(texts)).table_valued("value").c.value))
+def rows_with(connection: Connection, columns: Sequence[str], column: str, texts: Sequence[str]) -> Sequence[Row[Any]]:
+    """Columns of the events whose column holds one of these texts; one parameter, however many there are."""
+    # the texts come first, so that each is looked up in the index of the column
+    wanted = ", ".join(f"events.{name}" for name in columns)
+    statement = f"SELECT {wanted} FROM json_each(?) AS texts CROSS JOIN events ON events.{column} = texts.value"
+    return connection.exec_driver_sql(statement, (json.dumps(texts),)).all()
 
 
 def settings(connection: Connection) -> list[Setting]:

@@ -34,8 +34,8 @@ GAME_COLUMNS = (
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
-NUMBER_COLUMNS = INTEGER_COLUMNS | {"score"}
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
+READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 ROWS_MAX = 4_096
 DELIMITERS = ",;\t|"
 TIE = "="
@@ -173,9 +173,10 @@ def _rows(reader: Any, header: Header, first_line: int) -> Iterator[tuple[int, C
 
 def _cells(row: list[str], header: Header) -> Cells | Refused:
     """The non-empty cells of a row by column, without the columns that --map drops."""
-    if any(cell.strip() for cell in row[len(header) :]):
+    if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
-    found = {name: text for name, cell in zip(header, row, strict=False) if name is not None and (text := cell.strip())}
+    stripped = zip(header, map(str.strip, row), strict=False)
+    found = {name: text for name, text in stripped if text and name is not None}
     if "" not in found and not _ODD.search("".join(row)):
         return found
     for name, text in found.items():
@@ -252,9 +253,9 @@ def _long_game(rows: list[Cells], columns: _Columns, options: TableOptions) -> d
 
 def _shared(rows: list[Cells], columns: _Columns) -> Cells:
     """What the rows of a game say of the whole game, each of them or some. Raises `Refused` if they disagree."""
+    if len({tuple(map(row.get, columns.game)) for row in rows}) == 1:
+        return rows[0]
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
-    if parts.count(parts[0]) == len(parts):
-        return parts[0]
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
     for part in parts:
         for name, value in part.items():
@@ -281,12 +282,15 @@ def _instant(text: str, zone: str | None) -> str:
 
 
 def _value(name: str, text: str) -> Any:
+    return _read_value(name, text) if name in READ_COLUMNS else text
+
+
+@lru_cache(maxsize=1_024)
+def _read_value(name: str, text: str) -> Any:
     if name in BOOLEAN_COLUMNS:
         if text.casefold() not in _BOOLEANS:
             raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
         return _BOOLEANS[text.casefold()]
-    if name not in NUMBER_COLUMNS:
-        return text
     whole = _WHOLE.fullmatch(text)
     if name in INTEGER_COLUMNS and not whole:
         raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")
