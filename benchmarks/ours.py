@@ -110,7 +110,7 @@ def append_history(url: str, history: list[Any], batch: int, journal: str | None
     """
     if journal is not None:
         sqlite_store.PRAGMAS["journal_mode"] = journal
-    ledger = open_ledger(url)
+    ledger = open_ledger(url, keep_open=True)
     seconds, count = 0.0, 0
     for drawn in chunks(History(*history)):
         games = drafts(drawn, History(*history))

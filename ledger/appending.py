@@ -16,10 +16,10 @@ from ledger.collecting import rarely_collecting
 from ledger.errors import ClockBehind, NotEmpty
 from ledger.events import Draft, Ruleset, meaning
 from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
-from ledger.records import Row, build, chain_hash, leaf_hash, says_the_same, surely_fits
+from ledger.records import Row, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import events
-from ledger.store import Head, Ledger, Log, dialect_of, head
+from ledger.store import Head, Ledger, Log, dialect_of, driver_cursor, head, locked
 from ledger.upcasting import upcast
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
@@ -43,23 +43,21 @@ class Appended(NamedTuple):
 
 
 def lookup(
-    connection: Connection, drafts: Sequence[Draft], waiting: Events | None = None
+    connection: Connection,
+    drafts: Sequence[Draft],
+    waiting: Events | None = None,
+    named: Iterable[tuple[str, str, str, str]] | None = None,
 ) -> dict[int, Rejection | None]:
     """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal.
 
-    `waiting` are the events that will be appended before them.
+    `waiting` are the events that will be appended before them; `named` the events of the log with their `names`.
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
-    rows_with = dialect_of(connection).rows_with
-    for start in range(0, len(drafts), LOOKUP_SIZE):
-        part = drafts[start : start + LOOKUP_SIZE]
-        ids = [draft.event_id for draft in part]
-        by_id.update(map(tuple, rows_with(connection, ("event_id", "record"), "event_id", ids)))
-        if subjects := [draft.subject for draft in part if draft.type == "game.recorded"]:
-            # by subject alone: given the type too, SQLite would walk through all games by the index on types
-            about = rows_with(connection, ("subject", "event_id", "type"), "subject", subjects)
-            game_subjects.update((row.subject, row.event_id) for row in about if row.type == "game.recorded")
+    for event_id, subject, type_name, record in _named(connection, drafts) if named is None else named:
+        by_id[event_id] = record
+        if type_name == "game.recorded":
+            game_subjects[subject] = event_id
     found: dict[int, Rejection | None] = {}
     log, batch = Log(connection), Batch()
     before = Both(log if waiting is None else Both(log, waiting), batch)
@@ -78,6 +76,18 @@ def lookup(
         elif draft.type == "game.recorded" and draft.subject in game_subjects:
             found[index] = game_exists(draft, game_subjects[draft.subject])
     return found
+
+
+def names(drafts: Sequence[Draft]) -> list[str]:
+    """What no other event may have: the ids, and the games that are recorded."""
+    of_games = (draft.subject for draft in drafts if draft.type == "game.recorded")
+    return list({*(draft.event_id for draft in drafts), *of_games})
+
+
+def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[str, str, str, str]]:
+    for start in range(0, len(drafts), LOOKUP_SIZE):
+        with driver_cursor(connection) as cursor:
+            yield from dialect_of(connection).events_named(cursor, names(drafts[start : start + LOOKUP_SIZE]))
 
 
 def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
@@ -156,7 +166,7 @@ def append(
     by: str,
     clock: Clock,
     ignore_clock: bool = False,
-    recheck: Recheck = lambda connection, before, fresh: [],
+    recheck: Recheck | None = None,
     absent_at: int | None = None,
 ) -> Appended:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
@@ -165,14 +175,19 @@ def append(
     `absent_at`, where `lookup` did not find them, they are not looked up again. Raises `ClockBehind`,
     `StoreUnavailable`.
     """
+    if ledger.dialect.APPENDS_ONE and len(drafts) == 1 and (recheck is None or absent_at is not None):
+        clock = _stopped(clock())
+        if (done := _append_one(ledger, drafts[0], by, clock(), None if recheck is None else absent_at)) is not None:
+            return done
     with rarely_collecting(), ledger.writing() as connection:
-        ledger.dialect.lock_appends(connection)
-        before = head(connection)
-        known = {} if before.position == absent_at else lookup(connection, drafts)
+        # few are looked up along with the head
+        few = len(drafts) <= LOOKUP_SIZE
+        before, named = locked(connection, names(drafts) if few else ())
+        known = {} if before.position == absent_at else lookup(connection, drafts, named=named if few else None)
         refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
         fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
         after = before
-        if fresh and not refused:
+        if fresh and not refused and recheck is not None:
             refused = recheck(connection, before, fresh)
         if fresh and not refused:
             recorded_at = next_recorded_at(before, clock, ignore_clock)
@@ -185,6 +200,29 @@ def append(
                 insert_rows(connection, part)
                 after = Head(part[-1].position, part[-1].chain_hash, recorded_at)
     return Appended(len(fresh), len(known), [], after)
+
+
+def _stopped(now: int) -> Clock:
+    """A clock that shows one instant."""
+    return lambda: now
+
+
+def _append_one(ledger: Ledger, draft: Draft, by: str, now: int, head_seen: int | None) -> Appended | None:
+    """Append a draft in one statement if there is nothing to decide; else None, and nothing is appended.
+
+    `head_seen`: the position up to which it was checked against the log, or None if that does not matter.
+    """
+    plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
+    if not plain or not surely_fits(draft, by):
+        return None
+    recorded_by = draft.by or by
+    values = (
+        draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, recorded_by,
+        *around_position(draft, now, recorded_by), head_seen,
+    )  # fmt: skip
+    with ledger.reading() as connection:
+        done = ledger.dialect.append_one(connection, values)
+    return None if done is None else Appended(1, 0, [], Head(done[0], done[1], now))
 
 
 def _superseding(
@@ -232,7 +270,8 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
 def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
     """Rows that continue the log, as they are; the append lock is held."""
     if values := list(rows):
-        dialect_of(connection).insert(connection, events.name, Row._fields, values)
+        with driver_cursor(connection) as cursor:
+            dialect_of(connection).insert(cursor, events.name, Row._fields, values)
 
 
 def require_empty(ledger: Ledger) -> Head:

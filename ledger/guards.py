@@ -79,6 +79,40 @@ POSTGRES_TRIGGERS = {
     },
 }
 
+# appends one event in one statement, if there is nothing to decide; else it gives no row, and has appended nothing
+POSTGRES_APPEND = {
+    "events_append_one": f"""CREATE FUNCTION events_append_one(
+  new_id text, new_type text, new_schema_version smallint, new_subject text, new_occurred_at bigint, now bigint,
+  new_by text, before_position text, behind_position text, head_seen bigint
+) RETURNS TABLE (appended_at bigint, appended_chain_hash bytea) LANGUAGE plpgsql AS $$
+DECLARE
+  head record;
+  new_record text;
+  new_leaf_hash bytea;
+BEGIN
+  PERFORM pg_advisory_xact_lock({POSTGRES_APPEND_LOCK});
+  -- each of these is a statement of its own, so that it sees what was committed before the lock was granted
+  SELECT e.position, e.recorded_at, e.chain_hash INTO head FROM events e ORDER BY e.position DESC LIMIT 1;
+  IF head.recorded_at > now OR coalesce(head.position, 0) <> head_seen
+     OR EXISTS (SELECT FROM events e WHERE e.event_id = new_id)
+     OR new_type = 'game.recorded'
+        AND EXISTS (SELECT FROM events e WHERE e.subject = new_subject AND e.type = 'game.recorded')
+     OR current_setting('server_encoding') <> 'UTF8' OR 'on' <> ANY (ARRAY[
+       current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')]) THEN
+    RETURN;
+  END IF;
+  appended_at := coalesce(head.position, 0) + 1;
+  new_record := before_position || appended_at || behind_position;
+  new_leaf_hash := sha256('\\x00'::bytea || convert_to(new_record, 'UTF8'));
+  appended_chain_hash := sha256(coalesce(head.chain_hash, decode(repeat('00', 32), 'hex')) || new_leaf_hash);
+  INSERT INTO events (position, event_id, type, schema_version, subject, occurred_at, recorded_at, recorded_by, record,
+    leaf_hash, chain_hash)
+  VALUES (appended_at, new_id, new_type, new_schema_version, new_subject, new_occurred_at, now, new_by, new_record,
+    new_leaf_hash, appended_chain_hash);
+  RETURN NEXT;
+END $$""",
+}
+
 SQLITE_VIEW = """CREATE VIEW events_readable AS SELECT position, event_id, type, subject,
   strftime('%Y-%m-%d %H:%M:%S', occurred_at / 1000000, 'unixepoch') AS occurred_at_utc,
   strftime('%Y-%m-%d %H:%M:%S', recorded_at / 1000000, 'unixepoch') AS recorded_at_utc,

@@ -1,16 +1,26 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, Row, create_engine
+from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import NoSuchModuleError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import Pool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.guards import POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.settings import Setting, busy_seconds
 
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+NamedEvent = tuple[str, str, str, str]
+
+APPENDS_ONE = True  # by `append_one`
+
+_NAMED = (
+    "SELECT event_id, subject, type, record FROM events WHERE event_id = ANY(%(names)s) OR subject = ANY(%(names)s)"
+)
 WANTED = {"server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
 # the records of some positions as one value; the newline is no character of a record
@@ -18,48 +28,96 @@ JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY p
 WHERE position > {after} AND position <= {until}"""
 
 
-def engine(url: URL, create: bool = False) -> Engine:
+def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
     given = str(url.query.get("options", ""))
     arguments = {"connect_timeout": 10, "options": f"{given} -c lock_timeout={int(busy_seconds(url) * 1_000)}".strip()}
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout", "options"])
     try:
-        return create_engine(url, poolclass=NullPool, connect_args=arguments)
+        return create_engine(url, poolclass=pool, connect_args=arguments)
     except (ImportError, NoSuchModuleError):
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
         ) from None
 
 
+def begin(connection: Connection) -> None:
+    """Begin to write; the driver does so with the first statement."""
+
+
 def lock_appends(connection: Connection) -> None:
     """Take the append lock in a statement of its own, so that the next statement sees the true head."""
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})")
-    unsafe = [setting for setting in settings(connection) if not setting.fine]
+    _refuse_unsafe(connection.exec_driver_sql(_settings(locking=True)).one())
+
+
+def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+    """Take the append lock; the row of a statement for the head, and the events of these names, as they are then.
+
+    The statements are sent together: while others wait for the lock, this program waits for the server only once.
+    """
+    driver: Any = connection.connection.driver_connection
+    with driver.pipeline():
+        lock = driver.execute(_settings(locking=True))
+        head = driver.execute(newest)
+        named = driver.execute(_NAMED, {"names": list(names)}) if names else None
+        _refuse_unsafe(lock.fetchone())
+        return head.fetchone(), [] if named is None else named.fetchall()
+
+
+def append_one(connection: Connection, values: Sequence[Any]) -> tuple[int, bytes] | None:
+    """Append an event in one statement: its position and chain hash, or None if there is something to decide.
+
+    `values` are those of the function `events_append_one`.
+    """
+    cursor: Any = connection.connection.cursor()
+    row = cursor.execute(f"SELECT * FROM events_append_one({', '.join(['%s'] * len(values))})", values).fetchone()
+    return None if row is None else (row[0], bytes(row[1]))
+
+
+def _refuse_unsafe(row: Sequence[Any]) -> None:
+    unsafe = [setting for setting in _read_settings(row) if not setting.fine]
     if unsafe:
         named = ", ".join(f"{setting.name} = {setting.value}" for setting in unsafe)
         raise StoreUnavailable(f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor")
 
 
-def insert(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows; each gives the values of these columns as the driver takes them."""
-    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
-    connection.exec_driver_sql(statement, list(rows))
+def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows; each gives the values of these columns."""
+    if len(rows) == 1:
+        marks = ", ".join(["%s"] * len(columns))
+        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows[0])
+        return
+    with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
-def rows_with(connection: Connection, columns: Sequence[str], column: str, texts: Sequence[str]) -> Sequence[Row[Any]]:
-    """Columns of the events whose column holds one of these texts; one parameter, however many there are."""
-    statement = f"SELECT {', '.join(columns)} FROM events WHERE {column} = ANY(%s)"
-    return connection.exec_driver_sql(statement, (list(texts),)).all()
+def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
+    """(id, subject, type, record) of the events whose id or subject is one of these names."""
+    return cursor.execute(_NAMED, {"names": list(names)}).fetchall()
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """What the driver itself raises."""
+    import psycopg  # only here: it is an extra
+
+    return (psycopg.Error,)
 
 
 def settings(connection: Connection) -> list[Setting]:
     """What the server is really set to, against what it should be."""
+    return _read_settings(connection.exec_driver_sql(_settings()).one())
+
+
+def _settings(locking: bool = False) -> str:
+    """The statement that asks for the settings, and takes the append lock if wanted."""
     names = ", ".join(f"current_setting('{name}')" for name in ("server_version", *WANTED))
-    version, *values = connection.exec_driver_sql(f"SELECT {names}").one()
-    return [
-        Setting("server_version", version, None),
-        *(Setting(name, value, wanted) for (name, wanted), value in zip(WANTED.items(), values, strict=True)),
-    ]
+    return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
+
+
+def _read_settings(row: Sequence[Any]) -> list[Setting]:
+    wanted = [("server_version", None), *WANTED.items()]
+    return [Setting(name, value, right) for (name, right), value in zip(wanted, row, strict=False)]
 
 
 def guards_missing(connection: Connection) -> list[str]:
@@ -72,13 +130,15 @@ def guards_missing(connection: Connection) -> list[str]:
         )
     }
     missing = {name for name, sql in POSTGRES_TRIGGERS.items() if _plain(found.get(name, "")) != _plain(sql)}
+    wanted = POSTGRES_FUNCTIONS | POSTGRES_APPEND
     bodies: dict[str, str] = dict(
         connection.exec_driver_sql(
-            "SELECT proname, prosrc FROM pg_proc WHERE proname IN ('ledger_refuse', 'events_guard_insert') "
-            "AND pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)"
+            "SELECT proname, prosrc FROM pg_proc WHERE proname = ANY(%s) "
+            "AND pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)",
+            (list(wanted),),
         ).all()
     )
-    missing |= {name for name, sql in POSTGRES_FUNCTIONS.items() if bodies.get(name, "?") not in sql}
+    missing |= {name for name, sql in wanted.items() if bodies.get(name, "?") not in sql}
     return sorted(missing)
 
 

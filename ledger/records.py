@@ -42,18 +42,24 @@ class Row(NamedTuple):
 
 def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
     """The record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
-    # the members in canonical order
-    superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
-    record = (
-        f'{{"by":{dump(by)},{_said(draft)},"position":{position},"recorded_at":"{format_instant(recorded_at)}",'
-        f'"schema_version":{draft.schema_version},{superseding}"type":"{draft.type}"}}'
-    )
+    before, behind = around_position(draft, recorded_at, by, supersedes)
+    record = f"{before}{position}{behind}"
     # a character takes at most four bytes
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
         raise Refused(
             "record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit"
         )
     return record
+
+
+def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
+    """What stands in a record before and behind its position; the members are in canonical order."""
+    superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
+    return (
+        f'{{"by":{dump(by)},{_said(draft)},"position":',
+        f',"recorded_at":"{format_instant(recorded_at)}","schema_version":{draft.schema_version},'
+        f'{superseding}"type":"{draft.type}"}}',
+    )
 
 
 def surely_fits(draft: Draft, by: str) -> bool:

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 # the newest migration; `ratings init` brings a ledger there
-SCHEMA_REVISION = "0003"
+SCHEMA_REVISION = "0004"
 
 # SQLite's rowid is an INTEGER, 64 bits wide
 Position = BigInteger().with_variant(Integer(), "sqlite")

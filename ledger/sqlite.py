@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, Row, create_engine, event
-from sqlalchemy.pool import NullPool
+from sqlalchemy import URL, Connection, Engine, create_engine
+from sqlalchemy.pool import Pool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import SQLITE_TRIGGERS
 from ledger.settings import BUSY_SECONDS, Setting, busy_seconds
 
+NamedEvent = tuple[str, str, str, str]
+
+# no statement appends by itself; statements cost little where no server has to answer
+APPENDS_ONE = False
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS = {
     "journal_mode": "truncate",
@@ -35,7 +39,7 @@ JOINED_RECORDS = """SELECT CAST(group_concat(record, '') AS BLOB) FROM (
 SELECT record || char(10) AS record FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
 
-def engine(url: URL, create: bool = False) -> Engine:
+def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     """An engine on the file of the URL. Raises `StoreUnavailable` when there is none and `create` is false."""
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
@@ -54,7 +58,8 @@ def engine(url: URL, create: bool = False) -> Engine:
 
     def connect() -> sqlite3.Connection:
         name = f"file:{quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
-        connection = sqlite3.connect(name, uri=True, timeout=seconds, isolation_level=None)
+        # a pool may hand a connection to another thread, but never to two
+        connection = sqlite3.connect(name, uri=True, timeout=seconds, isolation_level=None, check_same_thread=False)
         try:
             for pragma, value in PRAGMAS.items():
                 connection.execute(f"PRAGMA {pragma} = {value}")
@@ -66,33 +71,44 @@ def engine(url: URL, create: bool = False) -> Engine:
             raise sqlite3.DatabaseError("malformed database schema") from None
         return connection
 
-    made = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    return create_engine("sqlite://", creator=connect, poolclass=pool)
 
-    @event.listens_for(made, "begin")
-    def begin(connection: Connection) -> None:
-        # reads are single statements, each its own transaction; a writer takes its lock before it reads the head
-        if connection.get_execution_options().get("writing"):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    return made
+def begin(connection: Connection) -> None:
+    """Begin to write; the lock is taken before anything is read. Reads are single statements, each a transaction."""
+    connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def lock_appends(connection: Connection) -> None:
     """BEGIN IMMEDIATE has taken the lock already."""
 
 
-def insert(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows; each gives the values of these columns as the driver takes them."""
-    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-    connection.exec_driver_sql(statement, list(rows))
+def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+    """The row of a statement for the head, and the events of these names; the append lock is held already."""
+    cursor: Any = connection.connection.cursor()
+    return cursor.execute(newest).fetchone(), events_named(cursor, names) if names else []
 
 
-def rows_with(connection: Connection, columns: Sequence[str], column: str, texts: Sequence[str]) -> Sequence[Row[Any]]:
-    """Columns of the events whose column holds one of these texts; one parameter, however many there are."""
-    # the texts come first, so that each is looked up in the index of the column
-    wanted = ", ".join(f"events.{name}" for name in columns)
-    statement = f"SELECT {wanted} FROM json_each(?) AS texts CROSS JOIN events ON events.{column} = texts.value"
-    return connection.exec_driver_sql(statement, (json.dumps(texts),)).all()
+def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows; each gives the values of these columns."""
+    marks = ", ".join("?" * len(columns))
+    cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+
+def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
+    """(id, subject, type, record) of the events whose id or subject is one of these names."""
+    # the names come first, so that each is looked up in the indexes
+    cursor.execute(
+        "SELECT events.event_id, events.subject, events.type, events.record FROM json_each(?) AS names "
+        "CROSS JOIN events ON events.event_id = names.value OR events.subject = names.value",
+        (json.dumps(names),),
+    )
+    return cursor.fetchall()
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """What the driver itself raises."""
+    return (sqlite3.Error,)
 
 
 def settings(connection: Connection) -> list[Setting]:

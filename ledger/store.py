@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, inspect, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, inspect, or_, select, text, tuple_
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool, QueuePool
 
 from ledger import postgres, sqlite
 from ledger.canonical import dump, parse_object, record_instant
@@ -48,19 +49,20 @@ class Ledger:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A connection in one transaction that commits at the end, or leaves nothing behind."""
-        with (
-            self._translated(),
-            self.engine.connect().execution_options(writing=True) as connection,
-            connection.begin(),
-        ):
+        with self._translated(), self.engine.connect() as connection, connection.begin():
+            self.dialect.begin(connection)
             yield connection
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        self.engine.dispose()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except DBAPIError as error:
-            failure = self.dialect.failure(error.orig or error, self.location)
+        except (DBAPIError, *self.dialect.driver_errors()) as error:
+            failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
             if failure is None:
                 raise
             raise failure from error
@@ -96,17 +98,21 @@ def parse_url(name: str) -> URL:
     return url
 
 
-def connect(name: str, create: bool = False) -> Ledger:
-    """The store of that name, without a look at what it holds."""
+def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
+    """The store of that name, without a look at what it holds; with `keep_open` as `open_ledger` has it."""
     url = parse_url(name)
     dialect = sqlite if url.get_backend_name() == "sqlite" else postgres
     location = str(url.database) if dialect is sqlite else url.render_as_string(hide_password=True)
-    return Ledger(dialect.engine(url, create), dialect, location, url)
+    return Ledger(dialect.engine(url, create, QueuePool if keep_open else NullPool), dialect, location, url)
 
 
-def open_ledger(name: str) -> Ledger:
-    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, `UnknownSchemaVersion`."""
-    ledger = connect(name)
+def open_ledger(name: str, keep_open: bool = False) -> Ledger:
+    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, `UnknownSchemaVersion`.
+
+    To connect takes as long as to append, so a program that appends one event after the other keeps its connection
+    open until `close`. A process that is forked opens the ledger anew.
+    """
+    ledger = connect(name, keep_open=keep_open)
     with ledger.reading() as connection:
         found = schema_revision(connection)
         init = f"ratings --db {shlex.quote(ledger.location)} init"
@@ -135,8 +141,8 @@ def _stored_versions(connection: Connection) -> set[tuple[str, int]]:
     row = connection.execute(first).one_or_none()
     while row is not None:
         found.add((row[0], row[1]))
-        later = (events.c.type > row[0]) | ((events.c.type == row[0]) & (events.c.schema_version > row[1]))
-        row = connection.execute(first.where(later)).one_or_none()
+        # compared as a pair, which the index can begin at; as two conditions it would be walked through
+        row = connection.execute(first.where(tuple_(*columns) > tuple_(row[0], row[1]))).one_or_none()
     return found
 
 
@@ -150,11 +156,33 @@ def new_ledger_id() -> str:
     return str(uuid.uuid4())
 
 
+_NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
+
+
 def head(connection: Connection) -> Head:
     """The head of the log."""
-    newest = select(events.c.position, events.c.chain_hash, events.c.recorded_at).order_by(events.c.position.desc())
-    row = connection.execute(newest.limit(1)).one_or_none()
+    with driver_cursor(connection) as cursor:
+        return _head(cursor.execute(_NEWEST).fetchone())
+
+
+def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[tuple[str, str, str, str]]]:
+    """Take the append lock; the head under it, and (id, subject, type, record) of the events of these names."""
+    row, named = dialect_of(connection).locked(connection, _NEWEST, names)
+    return _head(row), named
+
+
+def _head(row: tuple[int, bytes, int] | None) -> Head:
     return Head(0, ZERO, 0) if row is None else Head(row[0], bytes(row[1]), row[2])
+
+
+@contextmanager
+def driver_cursor(connection: Connection) -> Iterator[Any]:
+    """The driver's own cursor, for the few statements that every append makes."""
+    cursor = connection.connection.cursor()
+    try:
+        yield cursor
+    finally:
+        cursor.close()
 
 
 def chain_hash_at(connection: Connection, position: int) -> bytes | None:

@@ -4,7 +4,6 @@ import json
 import multiprocessing
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
 from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from fault_helpers import append_games, corrected, decision, findings, fork, game, records, wait_for
-from sqlalchemy import create_engine
 
 from cli.main import invoke
 from ledger import clock
@@ -21,7 +19,7 @@ from ledger.events import Draft
 from ledger.importing import import_items
 from ledger.lineage import Events
 from ledger.sources import Item
-from ledger.store import Ledger, Log, open_ledger
+from ledger.store import Log, open_ledger
 from projections.admission import Admission
 
 WAIT_SECONDS = 60
@@ -30,12 +28,6 @@ WAIT_SECONDS = 60
 def barrier_for(parties: int) -> Barrier:
     """A barrier at which forked processes meet."""
     return multiprocessing.get_context("fork").Barrier(parties)
-
-
-def opened(url: str) -> Ledger:
-    """The ledger; in PostgreSQL with a connection that stays open, as a process has that appends all day."""
-    ledger = open_ledger(url)
-    return replace(ledger, engine=create_engine(ledger.engine.url)) if url.startswith("postgresql") else ledger
 
 
 def together(*work: Callable[[], None]) -> None:
@@ -75,7 +67,7 @@ def put_right(
     url: str, worker: int, rounds: int, meet: Barrier, following: Callable[[Events, int, int], Draft], told: Path
 ) -> None:
     """Round by round: look, meet the others, append what follows from the look."""
-    ledger = opened(url)
+    ledger = open_ledger(url, keep_open=True)
     outcomes = []
     for number in range(rounds):
         with ledger.reading() as connection:

@@ -8,12 +8,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 from fault_helpers import append_games, findings, fork, game, records, wait_for
-from sqlalchemy import create_engine
 
 from ledger import clock
 from ledger.appending import append
@@ -123,10 +121,7 @@ def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) ->
 
 
 def append_singly(url: str, writer: int, count: int) -> None:
-    ledger = open_ledger(url)
-    if url.startswith("postgresql"):
-        # a process that appends all day keeps its connection
-        ledger = replace(ledger, engine=create_engine(ledger.engine.url))
+    ledger = open_ledger(url, keep_open=True)
     for number in range(count):
         done = append(ledger, [game(f"{writer}-{number}")], by="test", clock=clock.now)
         assert done.appended == 1

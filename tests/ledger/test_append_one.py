@@ -1,0 +1,148 @@
+"""PostgreSQL appends one plain event in one statement: the same row as in several, and none where there is doubt."""
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from ledger import postgres
+from ledger.appending import Appended, append
+from ledger.canonical import INSTANT_MAX, INSTANT_MIN
+from ledger.events import Draft, read_event
+from ledger.integrity import verify_log
+from ledger.migrate import upgrade
+from ledger.records import Row, build
+from ledger.rejections import Rejection
+from ledger.store import Ledger, open_ledger
+
+PIECES = (
+    "anna", "Jürgen", "Ελένη", "Дора", "花子", "علي", "נועה", "ไทย", "😀", "👩\u200d🚀", "e\u0301", "a b", "~", "\x7f",
+    "\ufffd", "\U0010ffff", "\\", '"', "'", "''", "%s", "%(a)s", "$1", "\\u0041", "\\n", "{", "}", "[,]", ":", "--",
+    "/*", ";", "\\x00", "E'\\''",
+)  # fmt: skip
+TIMES = (INSTANT_MIN, -1, 0, 1, 999_999, 1_267_817_400_000_000, 1_267_817_400_000_001, 2**53, INSTANT_MAX)
+
+
+@pytest.fixture
+def ledger(postgres_url: str) -> Iterator[Ledger]:
+    upgrade(postgres_url)
+    opened = open_ledger(postgres_url, keep_open=True)
+    yield opened
+    opened.close()
+
+
+def draft(name: str, occurred_at: int = 0, **members: Any) -> Draft:
+    """Somebody is registered; the id of the event is his name, too."""
+    event = {"type": "player.registered", "id": name, "occurred_at": "2010-03-05T19:30:00Z", "data": {"player": "x"}}
+    return read_event({**event, **members})[0]._replace(occurred_at=occurred_at)
+
+
+def game(game_id: str, *players: str, event_id: str | None = None) -> Draft:
+    participants = [{"player": name, "place": place} for place, name in enumerate(players, 1)]
+    data = {"game_id": game_id, "game": "catan", "extra": {"note": '"\\\n\t'}, "participants": participants}
+    event = {"type": "game.recorded", "occurred_at": "2010-03-05T19:30:00Z", "data": data}
+    return read_event(event if event_id is None else {**event, "id": event_id})[0]
+
+
+def rows(ledger: Ledger) -> list[Row]:
+    with ledger.reading() as connection:
+        found = connection.execute(text(f"SELECT {', '.join(Row._fields)} FROM events ORDER BY position")).all()
+    return [Row(*row) for row in found]
+
+
+def in_several(ledger: Ledger, *given: Any, **options: Any) -> Appended:
+    """Append as if the store had no statement for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres, "APPENDS_ONE", False)
+        return append(ledger, *given, **options)
+
+
+def named(chance: random.Random) -> str:
+    name = "".join(chance.choice(PIECES) for _ in range(chance.randint(1, 4))).strip()
+    return name if name.isprintable() or "\u200d" in name else "plain"
+
+
+def test_given_events_of_every_script_when_appended_one_by_one_then_the_rows_are_as_built(
+    ledger: Ledger,
+) -> None:
+    chance = random.Random(5)
+    drafts: dict[str, Draft] = {}
+    for number in range(150):
+        name = f"{named(chance)}-{number}"
+        one = game(name, "anna", f"{number}") if number % 2 else draft(name)
+        by = f"{named(chance)}\n\t" if number % 3 == 0 else None
+        drafts[one.event_id] = one._replace(occurred_at=chance.choice(TIMES), by=by)
+    steps = [chance.choice((0, 1, 999_999, 1_000_000, 86_400_000_000)) for _ in drafts]
+    for position, (one, now) in enumerate(zip(drafts.values(), accumulate(steps), strict=True), 1):
+        done = append(ledger, [one], by="referee", clock=partial(int, now))
+        last = rows(ledger)[-1]
+        assert (done.appended, done.head) == (1, (position, bytes(last.chain_hash), now))
+        assert last.record == build(one, position, now, one.by or "referee")
+        assert last[:9] == (
+            position, one.event_id, one.type, 1, one.subject, one.occurred_at, now, one.by or "referee", None,
+        )  # fmt: skip
+    with ledger.reading() as connection:
+        assert list(verify_log(ledger, connection)) == []
+
+
+def refuse(*given: Any) -> list[tuple[int, Rejection]]:
+    return [(0, Rejection("still-needed", "asked"))]
+
+
+def test_given_a_plain_event_when_appended_then_it_takes_one_statement(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*given: Any) -> None:
+        raise AssertionError("asked for the lock")
+
+    monkeypatch.setattr(postgres, "locked", never)
+    assert append(ledger, [draft("anna")], by="referee", clock=lambda: 5).appended == 1
+    assert append(ledger, [game("g-1", "anna", "ben")], by="referee", clock=lambda: 5).appended == 1
+    # what was checked up to the head needs no second look
+    assert append(ledger, [draft("ben")], by="referee", clock=lambda: 5, recheck=refuse, absent_at=2).appended == 1
+
+
+@pytest.mark.parametrize(
+    "again",
+    [draft("anna"), draft("anna", 7), game("g-1", "anna", "ben"), game("g-1", "ben", "anna"),
+     game("g-1", "anna", "ben", event_id="other"), game("g-2", "anna", "ben", event_id="anna"), draft("game:g-1")],
+)  # fmt: skip
+def test_given_an_id_or_a_game_that_is_there_when_appended_then_it_is_told_as_in_several_statements(
+    ledger: Ledger, again: Draft
+) -> None:
+    append(ledger, [draft("anna"), game("g-1", "anna", "ben")], by="referee", clock=lambda: 5)
+    done = append(ledger, [again], by="referee", clock=lambda: 5)
+
+    assert done == in_several(ledger, [again], by="referee", clock=lambda: 5)
+    assert (done.appended, len(rows(ledger))) == (0, 2)
+
+
+def test_given_somebody_else_behind_what_was_checked_when_appended_then_it_is_judged_again(ledger: Ledger) -> None:
+    append(ledger, [draft("anna")], by="referee", clock=lambda: 5)
+    done = append(ledger, [draft("ben")], by="referee", clock=lambda: 5, recheck=refuse, absent_at=0)
+
+    assert [rejection.message for _, rejection in done.refused] == ["asked"]
+    assert len(rows(ledger)) == 1
+
+
+def test_given_a_clock_a_little_back_when_appended_then_the_event_has_the_time_of_the_head(ledger: Ledger) -> None:
+    append(ledger, [draft("anna")], by="referee", clock=lambda: 9)
+
+    assert append(ledger, [draft("ben")], by="referee", clock=lambda: 4).head.recorded_at == 9
+    assert [row.recorded_at for row in rows(ledger)] == [9, 9]
+
+
+def test_given_the_function_is_changed_or_gone_when_the_guards_are_read_back_then_it_is_named(
+    ledger: Ledger, postgres_url: str
+) -> None:
+    name = "events_append_one"
+    with psycopg.connect(postgres_url, autocommit=True) as other, ledger.reading() as connection:
+        other.execute(f"ALTER FUNCTION {name} RENAME TO gone")
+        assert ledger.dialect.guards_missing(connection) == [name]
+        other.execute(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+        assert ledger.dialect.guards_missing(connection) == [name]
