@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, inspect, or_, select, text, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, inspect, or_, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
@@ -136,13 +136,14 @@ def schema_revision(connection: Connection) -> str | None:
 def _stored_versions(connection: Connection) -> set[tuple[str, int]]:
     """The (type, schema version) pairs of the log, each found by one step in the index."""
     found: set[tuple[str, int]] = set()
-    columns = (events.c.type, events.c.schema_version)
-    first = select(*columns).order_by(*columns).limit(1)
+    type_name, version = events.c.type, events.c.schema_version
+    first = select(type_name, version).order_by(type_name, version).limit(1)
     row = connection.execute(first).one_or_none()
     while row is not None:
         found.add((row[0], row[1]))
-        # compared as a pair, which the index can begin at; as two conditions it would be walked through
-        row = connection.execute(first.where(tuple_(*columns) > tuple_(row[0], row[1]))).one_or_none()
+        # two questions, as with both in one SQLite walks through all events of the type
+        higher = connection.execute(first.where(type_name == row[0], version > row[1])).one_or_none()
+        row = higher or connection.execute(first.where(type_name > row[0])).one_or_none()
     return found
 
 

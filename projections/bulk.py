@@ -6,6 +6,7 @@ Without the extra `fast` everything is taken one by one.
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -24,6 +25,7 @@ from projections.game_facts import cell_number, player_number
 # a shorter stretch of the log is not worth loading the libraries
 BULK_EVENTS = 10_000
 PAGE_EVENTS = 25_000
+SCANNERS = 2
 COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
            "seconds_played": "i"}  # fmt: skip
 PARTICIPANT_BYTES = 14  # at least
@@ -166,20 +168,24 @@ class Numbers:
 
 
 def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> None:
-    """Take what was recorded behind the facts up to a position; the next page is read while one is scanned."""
-    after, scanner, numbers = facts.position, Scanner(), Numbers()
-    with ThreadPoolExecutor(1) as thread:
-        waiting: Future[Page] | None = None
-        while after < until or waiting is not None:
+    """Take what was recorded behind the facts up to a position; pages are scanned while the next one is read.
+
+    Scanners take turns, each with numbers of its own; their pages are taken in the order of the log.
+    """
+    after, lanes = facts.position, deque((Scanner(), Numbers()) for _ in range(SCANNERS))
+    scanned: deque[tuple[Future[Page], Numbers]] = deque()
+    with ThreadPoolExecutor(SCANNERS) as threads:
+        while after < until or scanned:
             upto = min(until, after + PAGE_EVENTS)
-            text = read_page(connection, after, upto) if after < upto else b""
-            if waiting is not None:
-                page = waiting.result()
-                waiting = thread.submit(scanner.scan, text, after) if text else None
-                take_page(facts, page, take, numbers)
-            else:
-                waiting = thread.submit(scanner.scan, text, after) if text else None
-            after = upto
+            text = read_page(connection, after, upto) if after < until else b""
+            if len(scanned) == SCANNERS or not text:
+                page, numbers = scanned.popleft()
+                take_page(facts, page.result(), take, numbers)
+            if text:
+                scanner, numbers = lanes[0]
+                lanes.rotate(-1)
+                scanned.append((threads.submit(scanner.scan, text, after), numbers))
+                after = upto
 
 
 @cache

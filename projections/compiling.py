@@ -56,7 +56,11 @@ def pays(games: int) -> bool:
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loop over arrays, compiled for the types that it is called with."""
-    return _jit(_standing_alone(function, {}))  # type: ignore[no-any-return]
+
+    def run(*arguments: Any) -> Any:
+        return _for_types(function, None, _types(arguments))(*arguments)
+
+    return run
 
 
 @cache
@@ -65,14 +69,9 @@ def scoring(loop: Callable[..., Any], score: Score) -> Callable[..., Any]:
     or where the rule fails."""
     from numba.core.errors import NumbaError
 
-    # numba's cache looks at the file of the loop alone, so the name tells the rule's own source, too
-    source = Path(score.__code__.co_filename)
-    stamp = sha256(source.read_bytes() if source.exists() else score.__code__.co_code).hexdigest()[:16]
-    compiled_loop = _jit(_standing_alone(loop, {}, {"score": score}, f"_{score.__name__}_{stamp}"))
-
     def run(*arguments: Any) -> Any:
         try:
-            return compiled_loop(*arguments)
+            return _for_types(loop, score, _types(arguments))(*arguments)
         except NumbaError as problem:
             _say_why(score, str(problem).strip().splitlines()[0])
         except Exception:  # of the rule, which is interpreted again to say where
@@ -80,6 +79,29 @@ def scoring(loop: Callable[..., Any], score: Score) -> Callable[..., Any]:
         return None
 
     return run
+
+
+def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """What numba distinguishes of the arguments: integers and arrays."""
+    return tuple(
+        None if isinstance(one, int) else (one.dtype.char, one.ndim, one.flags.writeable, one.flags.c_contiguous)
+        for one in arguments
+    )
+
+
+@cache
+def _for_types(loop: Callable[..., Any], score: Score | None, types: tuple[Any, ...]) -> Callable[..., Any]:
+    """A loop compiled for these types, around a scoring function if there is one.
+
+    numba's cache looks at the file of the loop alone, so the name tells the rule's own source, too. It tells the types,
+    so that no two processes that compile at once write code for different types into one file.
+    """
+    stamp = sha256(repr((types, score and (score.__module__, score.__qualname__))).encode())
+    if score is not None:
+        source = Path(score.__code__.co_filename)
+        stamp.update(source.read_bytes() if source.exists() else score.__code__.co_code)
+    given = {} if score is None else {"score": score}
+    return _jit(_standing_alone(loop, {}, given, f"_{stamp.hexdigest()[:16]}"))  # type: ignore[no-any-return]
 
 
 @cache
@@ -108,7 +130,9 @@ def _standing_alone(
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ == function.__module__):
             if helper not in done:
                 own = {} if name in given else given
-                done[helper] = njit(nogil=True)(_standing_alone(helper, done, own))
+                # the name of a helper tells what it was compiled with, too: of two with one name in the compiled code
+                # that a process loads, either may be called
+                done[helper] = njit(nogil=True)(_standing_alone(helper, done, own, suffix))
             space[name] = done[helper]
     copy = FunctionType(function.__code__, space, function.__name__ + suffix, function.__defaults__)
     copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + suffix
@@ -117,6 +141,10 @@ def _standing_alone(
 
 def zeros(code: str, length: int) -> Any:
     """Room for so many integers, as zeros: what the loops fill."""
+    if pays(length):
+        import numpy as np
+
+        return as_column(np.zeros(length, dtype=code))  # the system gives the zeros when they are first touched
     return array(code, bytes(array(code).itemsize * length))
 
 

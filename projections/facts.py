@@ -216,12 +216,12 @@ class Facts:
         self.mapped = False
 
     def ranks(self) -> array[int]:
-        """The place of every id among all ids in their order."""
+        """Of every player the place of his person's id among all ids in their order."""
         if len(self._ranks) != len(self.players):
             self._ranks = array("i", bytes(4 * len(self.players)))
             for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
                 self._ranks[number] = rank
-        return self._ranks
+        return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
 
     def cell_of(self, row: int) -> Cell:
         """What scopes and partitions look at of a game."""

@@ -65,8 +65,10 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: Games) -> Any:
             shift = compiling.as_numpy(facts.kind_start)[row] - compiling.as_numpy(facts.start)[row]
             column[:] = compiling.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
         else:
-            source = facts.optional[name] if name in facts.optional else getattr(facts, name)
-            column[:] = _padded(compiling.as_numpy(source), slot)
+            if name in facts.optional:
+                column[:] = _padded(compiling.as_numpy(facts.optional[name]), slot)
+            else:
+                column[:] = compiling.as_numpy(getattr(facts, name))[slot]
             if name == "seconds_played":
                 for at in np.flatnonzero(column == NONE).tolist() if facts.clock_seconds else ():
                     column[at] = facts.clock_seconds.get(int(slot[at]), NONE)

@@ -26,7 +26,7 @@ def select(
 ) -> int:  # fmt: skip
     """The games of a ruleset among `rows`, in that order, with their counted participants by id; how many there are.
 
-    rank:         of every person the place of his id among all ids
+    rank:         of every player the place of his person's id among all ids
     merged:       whether two ids of a game may be one person
     since:        instants from which the versions `version_since` are in force, ascending
     frozen_at:    of every cell the instant whose version scores it, where `frozen`
@@ -59,8 +59,8 @@ def select(
             his = of_seat == BOTH or (of_seat != NEITHER and (of_seat == LEAVER) != (of_status == SUBSTITUTE))
             if changed_hands and not his:
                 continue
-            who = person[player[slot]]
             if account_left_out[version]:
+                who = person[player[slot]]
                 code = 0
                 for k in range(account_from[who], account_from[who + 1]):
                     if account_at[k] <= played:
@@ -68,9 +68,9 @@ def select(
                 if account_left_out[version] >> code & 1:
                     continue
             # by id, as few as they are
-            mine = rank[who]
+            mine = rank[player[slot]]
             to = slots
-            while to > first and rank[person[player[found_slot[to - 1]]]] > mine:
+            while to > first and rank[player[found_slot[to - 1]]] > mine:
                 found_slot[to] = found_slot[to - 1]
                 to -= 1
             found_slot[to] = slot
@@ -78,7 +78,7 @@ def select(
         twice = 0
         if merged:
             for k in range(first + 1, slots):
-                if person[player[found_slot[k]]] == person[player[found_slot[k - 1]]]:
+                if rank[player[found_slot[k]]] == rank[player[found_slot[k - 1]]]:
                     twice = 1
         if slots - first < counted_min[version] or twice:
             slots = first

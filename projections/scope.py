@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ledger.events import Ruleset
 from ledger.games import STATUSES
+from projections import compiling
 from projections.facts import ABORTED, NONE, UNRATED, Cell, Facts, RuleFailure
 from projections.periods import local_time
 from projections.rulesets import Version, in_force
@@ -117,6 +118,7 @@ def why_not_counted(
     return version, participants, why_not_scored(facts, row, version, participants)
 
 
+NEVER = 2**63 - 1
 _SEASON = re.compile(r"(\d{4})-([1-9]\d?)", re.ASCII)
 
 
@@ -155,11 +157,27 @@ def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
         cell.league if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in slugs else NONE
         for cell in facts.cells
     ]
-    for row, cell in enumerate(facts.cell):
-        league = leagues[cell]
-        if league != NONE and row not in facts.voided:
-            found[league] = min(facts.occurred_at[row], found.get(league, facts.occurred_at[row]))
+    if compiling.pays(len(facts.cell)):
+        found = _first_games(facts, leagues)
+    else:
+        for row, cell in enumerate(facts.cell):
+            league = leagues[cell]
+            if league != NONE and row not in facts.voided:
+                found[league] = min(facts.occurred_at[row], found.get(league, facts.occurred_at[row]))
     return found | {league.league: league.occurred_at for league in facts.leagues if league.game in slugs}
+
+
+def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
+    """When the first game of each league was played that is not voided, given the leagues of the cells, or NONE."""
+    if all(league == NONE for league in leagues):
+        return {}
+    import numpy as np
+
+    league = np.array(leagues)[compiling.as_numpy(facts.cell)]
+    league[list(facts.voided)] = NONE
+    first = np.full(len(facts.texts) + 1, NEVER)  # NONE's are at the end
+    np.minimum.at(first, league, compiling.as_numpy(facts.occurred_at))
+    return {int(league): int(first[league]) for league in np.flatnonzero(first[:-1] != NEVER)}
 
 
 def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:

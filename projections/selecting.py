@@ -264,6 +264,8 @@ def share(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) 
         "slot_from": zeros("q", len(names) + 1), "names": zeros("i", min(slots, len(facts.person) * len(names))),
         "names_from": zeros("q", len(names) + 1),
     }  # fmt: skip
+    if len(names) == 1 and total == len(found.row):  # one ladder with all games: they stand there already
+        room |= found._asdict()
     arrays.run(
         loops.gather, ladder_from, ladder_games, *found, facts.player, facts.person,
         array("i", [loops.NOWHERE]) * len(facts.person), *room.values(),

@@ -127,8 +127,6 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
     k, k_denominator, shared = constants[0], constants[1], constants[2]
     scale, rounding, sequential = constants[3], constants[4], constants[5]
     divisor = k_denominator * (seats[0] - 1 if shared else 1)
-    per_step = SCALE if rounding == 0 else 1
-    step = 1 if rounding == 0 else SCALE
     for i in range(n):
         change[i] = 0
     for i in range(n):
@@ -137,15 +135,20 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
                 continue
             gap = points[i] - points[j] + (change[i] if sequential else 0)
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
-            ahead, whole = lead(gap, scored, scale, rounding, table)
-            amount = ahead if rounding == 2 else rounded(ahead * k * per_step, divisor * whole) * step
+            if (
+                rounding == 0
+            ):  # by itself: with the exact halves in the same expression, compiled code takes 1.5 x as long
+                amount = rounded((scored * (ONE // 2) - expected(gap, scale, table)) * k * SCALE, divisor * ONE)
+            else:
+                ahead, whole = lead(gap, scored, scale, rounding, table)
+                amount = ahead if rounding == 2 else rounded(ahead * k, divisor * whole) * SCALE
             change[i] += amount
             if not sequential:
                 change[j] -= amount
     total = 0
     for i in range(n):
         if rounding == 2:
-            change[i] = rounded(change[i] * k, divisor * ONE) * step
+            change[i] = rounded(change[i] * k, divisor * ONE) * SCALE
         total += change[i]
     return max(total, 0)
 

@@ -2,10 +2,14 @@
 failures."""
 
 import logging
+import os
 import random
+import subprocess
+import sys
 from array import array
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +24,7 @@ from projections.registry import rule
 from projections.replay import replay
 from projections.rulesets import Version
 
+ROOT = Path(__file__).parents[2]
 GAMES = 400
 PLAYERS = 14
 
@@ -144,3 +149,40 @@ def test_given_no_numba_when_a_long_history_is_replayed_then_it_is_interpreted(m
     monkeypatch.setattr(compiling, "available", lambda: False)
     interpreted, compiled = both(stream_of_rule(rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
+
+
+RUN_RULES = """
+import sys
+from importlib import import_module
+import numpy as np
+from projections import compiling, loops
+
+def numbers(*values):
+    return np.array(values, dtype=np.int64)
+
+for name in sys.argv[1:]:
+    changes = numbers(0, 0)
+    compiling.scoring(loops.run_ladders, import_module(name).score)(
+        numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
+        np.zeros((1, 2), dtype=np.int64), numbers(0, 0), numbers(0, 0), numbers(0, 0), np.zeros(2, dtype=np.int8),
+        np.zeros((1, 3), dtype=np.int64), numbers(0), numbers(0, 0), np.zeros((1, 2), dtype=np.int64), numbers(0, 0),
+        changes,
+    )
+    print(name, changes.tolist())
+"""
+
+
+def test_given_rules_that_other_processes_compiled_when_one_process_loads_them_then_each_scores_by_its_own(tmp_path):
+    """The compiled code of two rules holds loops of the same name, and a process numbers what it compiles from 1 on."""
+    for name, points in (("one", 1), ("two", 2)):
+        (tmp_path / f"{name}.py").write_text(
+            "def score(n, points, columns, constants, table, change):\n"
+            f"    change[0], change[1] = {points}, {-points}\n    return 0\n"
+        )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "compiled"), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+
+    def told(*names: str) -> list[str]:
+        command = [sys.executable, "-c", RUN_RULES, *names]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    assert told("one") + told("two") == told("one", "two") == ["one [1, -1]", "two [2, -2]"]
