@@ -80,7 +80,7 @@ def _replayed(url: str) -> Found:
         decoded = perf_counter()
         stream = Ladders(facts).stream(LADDER)
         streamed = perf_counter()
-        outcome, _ = replay_stream(stream)
+        outcome, _ = replay_stream(stream, changes=False)
         ended = perf_counter()
     return {
         "seconds": ended - started, "decode": decoded - started, "stream": streamed - decoded,
@@ -92,9 +92,11 @@ def replay_in_memory(url: str) -> Found:
     """The replay alone, of a stream that is in memory, when the process has done it once before."""
     with open_ledger(url).reading() as connection:
         stream = Ladders(decode(connection)).stream(LADDER)
-    replay_stream(stream)
+    replay_stream(stream, changes=False)
+    if stream.batch is not None:
+        stream.batch.outcomes = None  # else it is only looked up
     started = perf_counter()
-    outcome, _ = replay_stream(stream)
+    outcome, _ = replay_stream(stream, changes=False)
     seconds = perf_counter() - started
     return {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, outcome)}
 

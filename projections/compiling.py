@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -161,11 +162,20 @@ def as_column(numbers: Any) -> Any:
     return memoryview(numbers)
 
 
-def side_by_side(columns: Sequence[Any]) -> Any:
-    """Columns of one type as the rows of one array."""
+def differences(offsets: Any) -> Any:
+    """From every offset to the next."""
+    if not pays(len(offsets)):
+        return array("i", [last - first for first, last in pairwise(offsets)])
     import numpy as np
 
-    return np.stack([as_numpy(column) for column in columns])
+    return as_column(np.diff(as_numpy(offsets)).astype(np.int32))
+
+
+def side_by_side(columns: Sequence[Any]) -> Any:
+    """Columns of one type as the rows of one array, which they may be already."""
+    import numpy as np
+
+    return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])
 
 
 def room_for_a_game(columns: int, most: int) -> tuple[Any, Any, Any]:

@@ -30,7 +30,7 @@ def columns_of(
     every = {one.rule.columns for one in versions}
     widest = max(every, key=len)
     if compiled and len(every) == 1:
-        return [compiling.as_column(column) for column in bulk_columns(facts, widest, games)]
+        return bulk_columns(facts, widest, games)  # type: ignore[no-any-return]
     found = [array("q") for _ in widest]
     at = 0
     for game, size in enumerate(games.size):

@@ -116,20 +116,16 @@ def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: 
 
 def gather(
     ladder_from: Numbers, ladder_games: Numbers, found_row: Numbers, found_version: Numbers, found_offset: Numbers,
-    found_slot: Numbers, player: Numbers, person: Numbers, own: Numbers,
-    row: Numbers, version: Numbers, size: Numbers, offset: Numbers, slot: Numbers, number: Numbers,
-    slot_from: Numbers, names: Numbers, names_from: Numbers,
+    found_slot: Numbers, row: Numbers, version: Numbers, size: Numbers, offset: Numbers, slot: Numbers,
+    slot_from: Numbers,
 ) -> None:  # fmt: skip
-    """Every ladder's games, one ladder behind the other, with its participants numbered for the ladder alone.
+    """Every ladder's games, one ladder behind the other.
 
     The offsets of ladder L, one more than it has games, begin at `ladder_from[L] + L` and count from `slot_from[L]`.
-    `own` has room for every person and comes as -1; `names` are persons by number from `names_from[L]` on.
     """
     slots = 0
-    people = 0
     for ladder in range(len(ladder_from) - 1):
         slot_from[ladder] = slots
-        names_from[ladder] = people
         offset[ladder_from[ladder] + ladder] = 0
         for at in range(ladder_from[ladder], ladder_from[ladder + 1]):
             game = ladder_games[at]
@@ -137,19 +133,33 @@ def gather(
             version[at] = found_version[game]
             size[at] = found_offset[game + 1] - found_offset[game]
             for k in range(found_offset[game], found_offset[game + 1]):
-                who = person[player[found_slot[k]]]
-                if own[who] < 0:
-                    own[who] = people - names_from[ladder]
-                    names[people] = who
-                    people += 1
                 slot[slots] = found_slot[k]
-                number[slots] = own[who]
                 slots += 1
             offset[at + ladder + 1] = slots - slot_from[ladder]
+    slot_from[len(ladder_from) - 1] = slots
+
+
+def number_players(
+    slot: Numbers, slot_from: Numbers, player: Numbers, person: Numbers, own: Numbers, number: Numbers, names: Numbers,
+    names_from: Numbers,
+) -> None:  # fmt: skip
+    """Number the participants of every ladder for the ladder alone, in the order in which they come onto it.
+
+    `own` has room for every person and comes as -1; `names` are persons by number from `names_from[L]` on.
+    """
+    people = 0
+    for ladder in range(len(slot_from) - 1):
+        names_from[ladder] = people
+        for k in range(slot_from[ladder], slot_from[ladder + 1]):
+            who = person[player[slot[k]]]
+            if own[who] < 0:
+                own[who] = people - names_from[ladder]
+                names[people] = who
+                people += 1
+            number[k] = own[who]
         for k in range(names_from[ladder], people):
             own[names[k]] = NOWHERE
-    slot_from[len(ladder_from) - 1] = slots
-    names_from[len(ladder_from) - 1] = people
+    names_from[len(slot_from) - 1] = people
 
 
 def tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, count: Numbers, place: Numbers,
@@ -186,14 +196,15 @@ def run(
     offset_at: where in `offset` the ladder's offsets are, and its slots and players in the other arrays
     begin:     of every player the points that he begins with
     totals:    started, minted and burned, which are added to
-    changes:   of every slot its change
+    changes:   of every slot its change; empty if nobody asks
     """
+    keep = len(changes) > 0
     for game in range(first, last):
         low = slot_at + offset[offset_at + game]
         n = slot_at + offset[offset_at + game + 1] - low
         for i in range(n):
             player = player_at + number[low + i]
-            if not seen[player]:
+            if not games[player] and not seen[player]:
                 seen[player] = 1
                 points[player] = begin[player]
                 totals[0] += begin[player]
@@ -207,7 +218,8 @@ def run(
             points[player] = before[i] + change[i]
             games[player] += 1
             total += change[i]
-            changes[low + i] = change[i]
+            if keep:
+                changes[low + i] = change[i]
         if minted < total:
             return BOOKS
         totals[1] += minted

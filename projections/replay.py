@@ -78,15 +78,17 @@ def replay(
     stop: int | None = None,
     watch: int | None = None,
     carried: dict[str, int] | None = None,
+    changes: bool = True,
 ) -> tuple[Outcome, list[Step]]:
     """The points after all games, or before the game of index `stop`; with the steps of the player `watch`.
 
-    `carried` is replayed from the seasons before unless it is given. Raises `RuleFailure`.
+    `carried` is replayed from the seasons before unless it is given. Without `changes` those of the outcome may be
+    left out, which takes a third less memory. Raises `RuleFailure`.
     """
     carried = _carried(stream) if carried is None else carried
     games = len(stream.row) if stop is None else stop
     if stop is None and stream.batch is not None and not stream.adjustments and not carried:
-        together = _together(stream.batch, stream.index)
+        together = _together(stream.batch, stream.index, changes or watch is not None)
         if together is not None:
             return together, [] if watch is None else list(_steps(stream, together, games, watch))
     if compiling.pays(games) or (stream.batch is not None and games >= BATCHED_GAMES):
@@ -212,33 +214,45 @@ def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | N
 def replay_together(streams: Iterable[Stream]) -> None:
     """Replay the batches of some streams now, before processes share the rest of the work."""
     for stream in streams:
-        if stream.batch is not None and stream.batch.outcomes is None:
-            stream.batch.outcomes = _all_at_once(stream.batch) or ()
+        if stream.batch is not None:
+            _outcomes(stream.batch, needs_changes(stream))
 
 
-def _together(batch: Batch, ladder: int) -> Outcome | None:
+def needs_changes(stream: Stream) -> bool:
+    """Whether the list of a ladder is made of what the games gave, not of the points at the end alone."""
+    return stream.rule.ranking != "points"
+
+
+def _outcomes(batch: Batch, changes: bool) -> tuple[Any, ...]:
+    """What came out of a batch, empty if its ladders have to be replayed one by one."""
+    known = batch.outcomes
+    if known is None or (known and changes and len(known[-1]) < len(batch.shared.slot)):
+        batch.outcomes = _all_at_once(batch, changes) or ()
+    return batch.outcomes or ()
+
+
+def _together(batch: Batch, ladder: int, changes: bool) -> Outcome | None:
     """The outcome of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
 
     All ladders of the batch are replayed when the first is asked for: a call for each would cost more than its games.
     """
-    if batch.outcomes is None:
-        batch.outcomes = _all_at_once(batch) or ()
-    if not batch.outcomes:
+    outcomes = _outcomes(batch, changes)
+    if not outcomes:
         return None
     shared = batch.shared
-    totals, stopped, points, games, seen, changes = batch.outcomes
+    totals, stopped, points, games, seen, changed = outcomes
     if stopped[ladder] != NOWHERE:
         return None
     first, last = shared.names_from[ladder], shared.names_from[ladder + 1]
     low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
     started, minted, burned = totals[ladder].tolist()
     return Outcome(
-        points[first:last], games[first:last], seen[first:last], {}, changes[low:high], started, minted, burned,
+        points[first:last], games[first:last], seen[first:last], {}, changed[low:high], started, minted, burned,
         last_version=shared.version[0],
     )  # fmt: skip
 
 
-def _all_at_once(batch: Batch) -> tuple[Any, ...] | None:
+def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
     """Books and how it ended by ladder, and by player and slot what came out; None if versions differ."""
     import numpy as np
 
@@ -250,7 +264,7 @@ def _all_at_once(batch: Batch) -> tuple[Any, ...] | None:
     ladders, people = len(shared.ladders), shared.names_from[len(shared.ladders)]
     totals, stopped = np.zeros((ladders, 3), dtype=np.int64), np.empty(ladders, dtype=np.int64)
     points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
-    seen, changes = np.zeros(people, dtype=np.int8), np.empty(len(shared.slot), dtype=np.int64)
+    seen, changes = np.zeros(people, dtype=np.int8), np.empty(len(shared.slot) * keep_changes, dtype=np.int64)
     columns = compiling.side_by_side(batch.columns)
     stopped[:] = FAILED
     compiling.scoring(loops.run_ladders, scored_by.rule.score)(

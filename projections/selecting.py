@@ -248,32 +248,51 @@ def share(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) 
     arrays = _Arrays(compiling.pays(len(found.row)))
     keys, ladders = _keys(facts, ruleset, found, only)
     names = sorted({values for key in ladders for values in key})
-    number = {values: index for index, values in enumerate(names)}
-    key_from, key_ladders = array("q", [0]), array("q")
-    for key in ladders:
-        key_ladders.extend(number[values] for values in key)
-        key_from.append(len(key_ladders))
-    widest = max((len(key) for key in ladders), default=0)
-    ladder_from, ladder_games = array("q", [0]) * (len(names) + 1), compiling.zeros("q", len(found.row) * widest)
-    total = arrays.run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
-    slots = len(found.slot) * widest
-    zeros, of_slot = compiling.zeros, memoryview(found.slot).format
-    room = {
-        "row": zeros("q", total), "version": zeros("h", total), "size": zeros("q", total),
-        "offset": zeros("q", total + len(names)), "slot": zeros(of_slot, slots), "number": zeros("i", slots),
-        "slot_from": zeros("q", len(names) + 1), "names": zeros("i", min(slots, len(facts.person) * len(names))),
+    if len(names) == 1 and all(ladders):
+        placed = _on_one_ladder(found)
+    else:
+        number = {values: index for index, values in enumerate(names)}
+        placed = _on_ladders(arrays, found, keys, [[number[values] for values in key] for key in ladders], len(names))
+    zeros, slots = compiling.zeros, len(placed["slot"])
+    numbered = {
+        "number": zeros("i", slots), "names": zeros("i", min(slots, len(facts.person) * len(names))),
         "names_from": zeros("q", len(names) + 1),
     }  # fmt: skip
-    if len(names) == 1 and total == len(found.row):  # one ladder with all games: they stand there already
-        room |= found._asdict()
     arrays.run(
-        loops.gather, ladder_from, ladder_games, *found, facts.player, facts.person,
-        array("i", [loops.NOWHERE]) * len(facts.person), *room.values(),
+        loops.number_players, placed["slot"], placed["slot_from"], facts.player, facts.person,
+        array("i", [loops.NOWHERE]) * len(facts.person), *numbered.values(),
     )  # fmt: skip
-    found_in = {name: memoryview(column) for name, column in room.items()}
-    used = found_in["slot_from"][len(names)]
-    found_in |= {name: found_in[name][:used] for name in ("slot", "number")}
-    return Shared(names, ladder_from, **found_in, compiled=arrays.compiled)
+    columns = {name: memoryview(column) for name, column in (placed | numbered).items()}
+    return Shared(names, **columns, compiled=arrays.compiled)
+
+
+def _on_one_ladder(found: Selected) -> dict[str, Column]:
+    """The selected games as they stand, where one ladder has them all: long histories are not copied."""
+    sizes = compiling.differences(found.offset)
+    games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
+    return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
+
+
+def _on_ladders(
+    arrays: _Arrays, found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int
+) -> dict[str, Column]:
+    """The selected games by ladder, given the ladders, by number, of every key."""
+    key_from, key_ladders = array("q", [0]), array("q")
+    for key in ladders:
+        key_ladders.extend(key)
+        key_from.append(len(key_ladders))
+    widest = max((len(key) for key in ladders), default=0)
+    ladder_from, ladder_games = array("q", [0]) * (count + 1), compiling.zeros("q", len(found.row) * widest)
+    total = arrays.run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
+    zeros = compiling.zeros
+    room = {
+        "row": zeros("q", total), "version": zeros("h", total), "size": zeros("i", total),
+        "offset": zeros("q", total + count),
+        "slot": zeros(memoryview(found.slot).format, len(found.slot) * widest), "slot_from": zeros("q", count + 1),
+    }  # fmt: skip
+    arrays.run(loops.gather, ladder_from, ladder_games, *found, *room.values())
+    room["slot"] = memoryview(room["slot"])[: room["slot_from"][count]]
+    return {"ladder_from": ladder_from, **room}
 
 
 def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:

@@ -23,7 +23,7 @@ from projections.ladders import Stream, parse_name, refuse_name, streams
 from projections.lists import LISTS
 from projections.lists.contract import Results, Standing
 from projections.periods import period_of
-from projections.replay import Outcome, replay, start_of
+from projections.replay import Outcome, needs_changes, replay, start_of
 from projections.rulesets import Version, in_force, newest, refuse_months
 from projections.selecting import rows_in_order
 
@@ -173,7 +173,7 @@ class Ladders:
 
     def of_stream(self, stream: Stream) -> Standings:
         """The standings of a stream. Raises `RuleFailure`."""
-        return self.ranked(stream, replay(stream)[0])[0]
+        return self.ranked(stream, replay(stream, changes=needs_changes(stream))[0])[0]
 
     def rows_at(self, stream: Stream, outcome: Outcome, as_of: int | None) -> tuple[str, list[Standing]]:
         """The version that ranks a stream at an earlier `as_of`, and the rows, after a replay to its end.
