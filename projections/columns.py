@@ -24,6 +24,7 @@ import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -149,16 +150,17 @@ class Cache:
     def facts(self, position: int) -> Facts:
         """The facts up to a position; their `others` and `changes` are still to be applied. Raises `Damaged`."""
         facts = Facts(position, b"", mapped=True)
-        facts.first_position = self._column("first_position")
-        rows = bisect_right(facts.first_position, position)
-        facts.first_position = facts.first_position[:rows]
-        facts.live_position = self._column("first_position", rows)
-        for name in ROWS.keys() - {"first_position"}:
-            setattr(facts, name, self._column(name, rows))
+        names = [*ROWS, *SLOTS, *OPTIONAL, *(f"kind.{name}" for name in OF_KIND)]
+        with ThreadPoolExecutor() as threads:  # each reads and checks a file
+            of_name = dict(zip(names, threads.map(self._column, names), strict=True))
+        rows = bisect_right(of_name["first_position"], position)
+        facts.live_position = self._column("first_position", rows)  # mapped again, as corrections change it
+        for name in ROWS:
+            setattr(facts, name, of_name[name][:rows])
         for name in SLOTS:
-            setattr(facts, name, self._column(name))
-        facts.optional = {name: self._column(name) for name in OPTIONAL}
-        facts.of_kind = {name: self._column(f"kind.{name}") for name in OF_KIND}
+            setattr(facts, name, of_name[name])
+        facts.optional = {name: of_name[name] for name in OPTIONAL}
+        facts.of_kind = {name: of_name[f"kind.{name}"] for name in OF_KIND}
         self._tables(facts, bisect_right(self._column("players_at"), position))
         at = self._column("others_at")
         known = bisect_right(at, position)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from types import FunctionType, MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from projections.contract import Score
 
@@ -190,3 +190,16 @@ def constants(numbers: Sequence[int]) -> Any:
     import numpy as np
 
     return np.array(numbers, dtype=np.int64)
+
+
+class Arrays(NamedTuple):
+    """How the loops run: as they stand over arrays, or compiled over numpy's."""
+
+    compiled: bool
+
+    def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
+        """What the loop gives for these columns and integers."""
+        if not self.compiled:
+            return loop(*arguments)
+        seen = [argument if isinstance(argument, int) else as_numpy(argument) for argument in arguments]
+        return compiled(loop)(*seen)

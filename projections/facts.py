@@ -7,6 +7,7 @@ numbers, -1 for none. `projections.decoding` fills them from the log.
 
 from __future__ import annotations
 
+import mmap
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -214,6 +215,13 @@ class Facts:
         for column in self.optional.values():
             column.extend([NONE] * (len(self.player) - len(column)))
         self.mapped = False
+
+    def let_go(self) -> None:
+        """Take mapped columns of participants out of memory; nothing writes to them, and who reads has them again."""
+        for name in SLOT_COLUMNS if self.mapped else ():
+            column: Any = getattr(self, name)
+            if isinstance(column, memoryview):
+                column.obj.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     def ranks(self) -> array[int]:
         """Of every player the place of his person's id among all ids in their order."""

@@ -11,6 +11,7 @@ from projections.facts import NONE, Column, Facts
 from projections.rulesets import Version
 
 SMALL = {"place", "status", "seats", "tied"}
+AT_ONCE = 1_000_000  # values on their way from one type to another
 
 
 class Games:
@@ -55,7 +56,11 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: Games) -> Any:
     for column, name in zip(found, names, strict=True):
         if name == "seats":
             seats = np.array([cell.seats for cell in facts.cells], dtype=kind)
-            column[:] = np.repeat(seats[compiling.as_numpy(facts.cell)[row]], size)
+            cell, end = compiling.as_numpy(facts.cell), 0
+            for first in range(0, len(row), AT_ONCE):
+                part = np.repeat(seats[cell[row[first : first + AT_ONCE]]], size[first : first + AT_ONCE])
+                column[end : end + len(part)] = part
+                end += len(part)
         elif name == "tied":
             counted = np.empty(len(slot), dtype=np.int64)
             arrays = (facts.start, facts.count, facts.place, facts.replaced)
@@ -68,7 +73,10 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: Games) -> Any:
             if name in facts.optional:
                 column[:] = _padded(compiling.as_numpy(facts.optional[name]), slot)
             else:
-                column[:] = compiling.as_numpy(getattr(facts, name))[slot]
+                source = compiling.as_numpy(getattr(facts, name))
+                for first in range(0, len(slot), AT_ONCE):
+                    column[first : first + AT_ONCE] = source[slot[first : first + AT_ONCE]]
+                    facts.let_go()
             if name == "seconds_played":
                 for at in np.flatnonzero(column == NONE).tolist() if facts.clock_seconds else ():
                     column[at] = facts.clock_seconds.get(int(slot[at]), NONE)

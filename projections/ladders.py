@@ -9,6 +9,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -22,7 +23,8 @@ from projections.inputs import Games, columns_of
 from projections.periods import local_time, period_of
 from projections.rulesets import Version, in_force, oldest
 from projections.scope import league_starts
-from projections.selecting import Shared, by_time, cell_values, dated, rows_in_order, select, share
+from projections.selecting import rows_in_order, select
+from projections.sharing import Numbered, Shared, by_time, cell_values, dated, number_players, share
 
 
 class Inserted(NamedTuple):
@@ -44,6 +46,7 @@ class Batch:
     """The ladders of a ruleset, to be replayed together; `outcomes` is what came out, for `projections.replay`."""
 
     shared: Shared
+    numbered: Numbered
     columns: Sequence[Column]
     versions: Sequence[Version]
     outcomes: tuple[Any, ...] | None = None
@@ -166,31 +169,40 @@ def _played(
 ) -> dict[tuple[str, ...], Stream]:
     """The streams by partition values, without adjustments."""
     ruleset = versions[0].ruleset
-    if only is not None and (period := period_of(ruleset, only)) is not None:
-        rows = rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
-    else:
-        rows = rows_in_order(facts, as_of) if ordered is None else ordered
 
     def asked(cell: Cell) -> bool:
         values = cell_values(facts, cell, ruleset)
         return bool(values) if only is None or by_time(ruleset) else only in values
 
-    shared = share(facts, ruleset, select(facts, versions, rows, asked), only)
+    # nothing else holds the rows, so that their memory is free again
+    shared = share(facts, ruleset, select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked), only)
     games = Games(shared.row, shared.size, shared.slot)
-    columns = columns_of(facts, versions, games, shared.version, shared.compiled)
-    batch = Batch(shared, columns, versions) if shared.compiled else None
+    with ThreadPoolExecutor(1) as thread:
+        numbering = thread.submit(number_players, facts, shared)
+        columns = columns_of(facts, versions, games, shared.version, shared.compiled)
+        numbered = numbering.result()
+    batch = Batch(shared, numbered, columns, versions) if shared.compiled else None
     found: dict[tuple[str, ...], Stream] = {}
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
         first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
-        persons = list(shared.names[shared.names_from[ladder] : shared.names_from[ladder + 1]])
+        persons = list(numbered.names[numbered.names_from[ladder] : numbered.names_from[ladder + 1]])
         found[values] = Stream(
             "/".join([ruleset.id, *values]), versions[0].rule, list(versions), [facts.players[p] for p in persons],
-            shared.offset[low + ladder : high + ladder + 1], shared.number[first:last],
+            shared.offset[low + ladder : high + ladder + 1], numbered.number[first:last],
             [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
             persons=persons, batch=batch, index=ladder,
         )  # fmt: skip
     return found
+
+
+def _rows(
+    facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None, ordered: Column | None
+) -> Column:
+    """The games that may be on the ladders, in order: of one that is a month's or a year's, those of that time."""
+    if only is not None and (period := period_of(ruleset, only)) is not None:
+        return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
+    return rows_in_order(facts, as_of) if ordered is None else ordered
 
 
 def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:

@@ -243,7 +243,7 @@ def _together(batch: Batch, ladder: int, changes: bool) -> Outcome | None:
     totals, stopped, points, games, seen, changed = outcomes
     if stopped[ladder] != NOWHERE:
         return None
-    first, last = shared.names_from[ladder], shared.names_from[ladder + 1]
+    first, last = batch.numbered.names_from[ladder], batch.numbered.names_from[ladder + 1]
     low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
     started, minted, burned = totals[ladder].tolist()
     return Outcome(
@@ -256,12 +256,12 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
     """Books and how it ended by ladder, and by player and slot what came out; None if versions differ."""
     import numpy as np
 
-    shared, as_numpy = batch.shared, compiling.as_numpy
+    shared, numbered, as_numpy = batch.shared, batch.numbered, compiling.as_numpy
     version = as_numpy(shared.version)
     scored_by = batch.versions[version[0]]
     if (version != version[0]).any():
         return None
-    ladders, people = len(shared.ladders), shared.names_from[len(shared.ladders)]
+    ladders, people = len(shared.ladders), numbered.names_from[len(shared.ladders)]
     totals, stopped = np.zeros((ladders, 3), dtype=np.int64), np.empty(ladders, dtype=np.int64)
     points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
     seen, changes = np.zeros(people, dtype=np.int8), np.empty(len(shared.slot) * keep_changes, dtype=np.int64)
@@ -269,7 +269,7 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
     stopped[:] = FAILED
     compiling.scoring(loops.run_ladders, scored_by.rule.score)(
         compiling.constants(scored_by.constants), compiling.constants(scored_by.rule.table()),
-        *map(as_numpy, (shared.ladder_from, shared.slot_from, shared.names_from, shared.offset, shared.number)),
+        *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
         columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
         *compiling.room_for_a_game(len(columns), int(as_numpy(shared.size).max(initial=0))), changes,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which games a ruleset counts, on which of its ladders, and with whom: the work before any scoring, in bulk.
+"""Which games a ruleset counts, and with whom: the work before any scoring, in bulk.
 
 What depends on a game's cell alone is asked once a cell; the rest are the loops of `projections.loops`, compiled for
 long histories.
@@ -7,24 +7,21 @@ long histories.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise, product
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ledger.events import Ruleset
 from ledger.games import STATUSES
 from projections import compiling, loops
-from projections.facts import LABELS, NONE, SAME, Cell, Column, Facts
+from projections.facts import NONE, SAME, Cell, Column, Facts
 from projections.inputs import Games, bulk_columns
-from projections.periods import local_time, month_start
-from projections.rulesets import Version, band_range, in_force
+from projections.rulesets import Version, in_force
 from projections.scope import league_starts, needs_a_look, why_cell_out_of_scope, why_not_scored
 
 ACCOUNTS = ("premium", "free")
+HALVED_GAMES = 500_000  # are selected by two threads
 SUBSTITUTIONS = ("both", "leaver", "substitute", "none")
-
-Values = tuple[str, ...]
 
 
 class Selected(NamedTuple):
@@ -34,38 +31,6 @@ class Selected(NamedTuple):
     version: Column
     offset: Column
     slot: Column
-
-
-class Shared(NamedTuple):
-    """The games of all ladders, one ladder behind the other, as `loops.gather` leaves them.
-
-    `compiled` says whether there are so many that all this is numpy's, and worth compiled replays.
-    """
-
-    ladders: list[Values]
-    ladder_from: Column
-    row: Column
-    version: Column
-    size: Column
-    offset: Column
-    slot: Column
-    number: Column
-    slot_from: Column
-    names: Column
-    names_from: Column
-    compiled: bool
-
-
-class _Arrays(NamedTuple):
-    """How the loops run: as they stand over arrays, or compiled over numpy's."""
-
-    compiled: bool
-
-    def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
-        if not self.compiled:
-            return loop(*arguments)
-        seen = [argument if isinstance(argument, int) else compiling.as_numpy(argument) for argument in arguments]
-        return compiling.compiled(loop)(*seen)
 
 
 def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
@@ -96,7 +61,7 @@ def select(facts: Facts, versions: Sequence[Version], rows: Column, ladders: Cal
     admitted = _admitted(facts, versions, ladders)
     if not any(admitted) or not len(rows):
         return Selected(array("q"), array("h"), array("q", [0]), array("i"))
-    arrays = _Arrays(compiling.pays(len(rows)))
+    arrays = compiling.Arrays(compiling.pays(len(rows)))
     since, version_since = timeline(versions)
     frozen = versions[0].ruleset.freeze != "none"
     starts = league_starts(facts, versions) if frozen else {}
@@ -105,21 +70,48 @@ def select(facts: Facts, versions: Sequence[Version], rows: Column, ladders: Cal
         compiling.zeros("q", len(rows)), compiling.zeros("h", len(rows)), compiling.zeros("q", len(rows) + 1),
         compiling.zeros("i" if len(facts.player) < 2**31 else "q", slots),
     ]  # fmt: skip
-    games = arrays.run(
-        loops.select, _live(facts, rows), facts.cell, facts.occurred_at, facts.start, facts.count, facts.player,
-        facts.person, facts.status, facts.replaced, facts.ranks(), int(facts.renamed),
-        array("q", since), array("h", version_since),
+    rows = _live(facts, rows)
+    given = (
+        facts.cell, facts.occurred_at, facts.start, facts.count, facts.player, facts.person, facts.status,
+        facts.replaced, facts.ranks(), int(facts.renamed), array("q", since), array("h", version_since),
         array("q", [starts.get(cell.league, SAME) for cell in facts.cells]), int(frozen),
         admitted, len(facts.cells),
         array("q", [_bits(STATUSES, version.ruleset.scope.exclude_status) for version in versions]),
         array("q", [SUBSTITUTIONS.index(version.params.substitution) for version in versions]),
         array("q", [version.rule.counted_min for version in versions]),
         array("q", [_bits(ACCOUNTS, version.ruleset.scope.exclude_accounts) for version in versions]),
-        *_accounts(facts, versions), *room,
+        *_accounts(facts, versions),
     )  # fmt: skip
+    if arrays.compiled and len(rows) >= HALVED_GAMES:
+        games = _in_halves(facts, rows, lambda some, into: arrays.run(loops.select, some, *given, *into), room)
+    else:
+        games = arrays.run(loops.select, rows, *given, *room)
+    facts.let_go()
     row, version, offset, slot = (memoryview(column) for column in room)
     found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
     return _scorable(facts, versions, found)
+
+
+def _in_halves(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
+    """Select among both halves of the rows at once; what the second one leaves is moved up to the first one's end."""
+    import numpy as np
+
+    half = len(rows) // 2
+    row, version, offset, slot = (compiling.as_numpy(column) for column in room)
+    room_ends = int(compiling.as_numpy(facts.count)[compiling.as_numpy(rows)[:half]].sum())
+    behind = np.empty(len(rows) - half + 1, dtype=np.int64)
+    with ThreadPoolExecutor(1) as thread:
+        second = thread.submit(run, rows[half:], (row[half:], version[half:], behind, slot[room_ends:]))
+        games = run(rows[:half], (row, version, offset[: half + 1], slot))
+        more = second.result()
+    used, moved = int(offset[games]), int(behind[more])
+    offset[games + 1 : games + 1 + more] = behind[1 : more + 1] + used
+    for column, end, length, begin in (
+        (row, games, more, half), (version, games, more, half), (slot, used, moved, room_ends)
+    ):  # fmt: skip
+        if end < begin:
+            column[end : end + length] = column[begin : begin + length]
+    return games + more
 
 
 def _live(facts: Facts, rows: Column) -> Column:
@@ -217,153 +209,3 @@ def _without(found: Selected, gone: list[int]) -> Selected:
         offset.extend(found.offset[game + 1] + shift for game in range(first + 1, last))
         slot.extend(found.slot[found.offset[first + 1] : found.offset[last]])
     return Selected(row, version, offset, slot)
-
-
-# -- which ladders
-
-
-def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
-    """The values of a partition that a cell's games have, a choice for each member; an empty one where time decides."""
-    choices: list[Sequence[str]] = []
-    for part in ruleset.partition.by:
-        if part == "players":
-            bands = ruleset.partition.bands
-            within = [band for band in bands if band_range(band)[0] <= cell.seats <= band_range(band)[1]]
-            choices.append(within if bands else [str(cell.seats)])
-        elif part in LABELS:
-            number = getattr(cell, part)
-            choices.append([] if number == NONE else [facts.texts[number]])
-        else:
-            choices.append([""])
-    return list(product(*choices))
-
-
-def by_time(ruleset: Ruleset) -> bool:
-    """Whether the ladders of a ruleset are those of months or years."""
-    return any(part in ("month", "year") for part in ruleset.partition.by)
-
-
-def share(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Shared:
-    """The selected games on the ladders of their partition, or on the one with the values `only`."""
-    arrays = _Arrays(compiling.pays(len(found.row)))
-    keys, ladders = _keys(facts, ruleset, found, only)
-    names = sorted({values for key in ladders for values in key})
-    if len(names) == 1 and all(ladders):
-        placed = _on_one_ladder(found)
-    else:
-        number = {values: index for index, values in enumerate(names)}
-        placed = _on_ladders(arrays, found, keys, [[number[values] for values in key] for key in ladders], len(names))
-    zeros, slots = compiling.zeros, len(placed["slot"])
-    numbered = {
-        "number": zeros("i", slots), "names": zeros("i", min(slots, len(facts.person) * len(names))),
-        "names_from": zeros("q", len(names) + 1),
-    }  # fmt: skip
-    arrays.run(
-        loops.number_players, placed["slot"], placed["slot_from"], facts.player, facts.person,
-        array("i", [loops.NOWHERE]) * len(facts.person), *numbered.values(),
-    )  # fmt: skip
-    columns = {name: memoryview(column) for name, column in (placed | numbered).items()}
-    return Shared(names, **columns, compiled=arrays.compiled)
-
-
-def _on_one_ladder(found: Selected) -> dict[str, Column]:
-    """The selected games as they stand, where one ladder has them all: long histories are not copied."""
-    sizes = compiling.differences(found.offset)
-    games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
-    return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
-
-
-def _on_ladders(
-    arrays: _Arrays, found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int
-) -> dict[str, Column]:
-    """The selected games by ladder, given the ladders, by number, of every key."""
-    key_from, key_ladders = array("q", [0]), array("q")
-    for key in ladders:
-        key_ladders.extend(key)
-        key_from.append(len(key_ladders))
-    widest = max((len(key) for key in ladders), default=0)
-    ladder_from, ladder_games = array("q", [0]) * (count + 1), compiling.zeros("q", len(found.row) * widest)
-    total = arrays.run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
-    zeros = compiling.zeros
-    room = {
-        "row": zeros("q", total), "version": zeros("h", total), "size": zeros("i", total),
-        "offset": zeros("q", total + count),
-        "slot": zeros(memoryview(found.slot).format, len(found.slot) * widest), "slot_from": zeros("q", count + 1),
-    }  # fmt: skip
-    arrays.run(loops.gather, ladder_from, ladder_games, *found, *room.values())
-    room["slot"] = memoryview(room["slot"])[: room["slot_from"][count]]
-    return {"ladder_from": ladder_from, **room}
-
-
-def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
-    """A key for every selected game, and for every key the ladders that its games are on.
-
-    The key stands for the game's cell, and its month where time decides.
-    """
-    periods = _periods(facts, ruleset, found) if by_time(ruleset) else [(-(2**63), "")]
-    if compiling.pays(len(found.row)):
-        keys, distinct = _bulk_keys(facts, found, periods)
-    else:
-        starts = [start for start, _ in periods]
-        numbers: dict[int, int] = {}
-        keys = array("q")
-        for row in found.row:
-            key = facts.cell[row] * len(periods) + bisect_right(starts, facts.occurred_at[row]) - 1
-            keys.append(numbers.setdefault(key, len(numbers)))
-        distinct = list(numbers)
-    ladders = []
-    for key in distinct:
-        cell, period = divmod(key, len(periods))
-        every = [
-            dated(values, ruleset.partition.by, periods[period][1])
-            for values in cell_values(facts, facts.cells[cell], ruleset)
-        ]
-        ladders.append([values for values in every if only in (None, values)])
-    return keys, ladders
-
-
-def _bulk_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
-    """The same for many games: their keys, numbered, and what the numbers stand for."""
-    import numpy as np
-
-    rows = compiling.as_numpy(found.row)
-    keys = compiling.as_numpy(facts.cell)[rows].astype(np.int64)
-    if len(periods) > 1:
-        starts = np.array([start for start, _ in periods], dtype=np.int64)
-        keys = keys * len(periods) + np.searchsorted(starts, compiling.as_numpy(facts.occurred_at)[rows], "right") - 1
-    space = len(facts.cells) * len(periods)
-    if space > 1_000_000 + len(keys):
-        distinct, numbers = np.unique(keys, return_inverse=True)
-    else:
-        distinct = np.flatnonzero(np.bincount(keys, minlength=space))
-        number = np.zeros(space, dtype=np.int64)
-        number[distinct] = np.arange(len(distinct))
-        numbers = number[keys]
-    return compiling.as_column(np.ascontiguousarray(numbers, dtype=np.int64)), distinct.tolist()
-
-
-def dated(values: Values, by: Sequence[str], month: str) -> Values:
-    """Partition values with the month, or the year, of a game."""
-    return tuple(
-        month if part == "month" else month[:4] if part == "year" else value
-        for part, value in zip(by, values, strict=True)
-    )
-
-
-def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
-    """The months, as people of the ruleset see them, in which the games were played: when each starts, and its name."""
-    if not len(found.row):
-        return []
-    zone = ruleset.time_zone
-    if compiling.pays(len(found.row)):
-        times = compiling.as_numpy(facts.occurred_at)[compiling.as_numpy(found.row)]
-        low, high = int(times.min()), int(times.max())
-    else:
-        low, high = (least(facts.occurred_at[row] for row in found.row) for least in (min, max))
-    local, last = local_time(low, zone), local_time(high, zone)
-    year, month = local.year, local.month
-    months = [(-(2**63), f"{year:04d}-{month:02d}")]
-    while (year, month) < (last.year, last.month):
-        year, month = year + month // 12, month % 12 + 1
-        months.append((month_start(year, month, zone), f"{year:04d}-{month:02d}"))
-    return months
