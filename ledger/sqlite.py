@@ -6,6 +6,8 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +23,8 @@ NamedEvent = tuple[str, str, str, str]
 
 # no statement appends by itself; statements cost little where no server has to answer
 APPENDS_ONE = False
+# rows in one statement; SQLite before 3.32 takes at most 999 values
+INSERTED_TOGETHER = 80
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS = {
     "journal_mode": "truncate",
@@ -90,9 +94,20 @@ def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[A
 
 
 def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows; each gives the values of these columns."""
-    marks = ", ".join("?" * len(columns))
-    cursor.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+    """Insert rows; each gives the values of these columns.
+
+    Many in one statement take half the time: what SQLite keeps to undo a statement, it keeps once for all of them.
+    """
+    together = len(rows) // INSERTED_TOGETHER * INSERTED_TOGETHER
+    groups = (rows[first : first + INSERTED_TOGETHER] for first in range(0, together, INSERTED_TOGETHER))
+    cursor.executemany(_insertion(table, tuple(columns), INSERTED_TOGETHER), (tuple(chain(*group)) for group in groups))
+    cursor.executemany(_insertion(table, tuple(columns), 1), rows[together:])
+
+
+@cache
+def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
+    marks = f"({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([marks] * rows)}"
 
 
 def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
