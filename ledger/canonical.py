@@ -10,6 +10,7 @@
 
 import json
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -25,6 +26,8 @@ MICROSECOND = timedelta(microseconds=1)
 _INSTANT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
+# what `datetime.fromisoformat` reads as `_INSTANT` does, in a tenth of the time
+_PLAIN_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
@@ -147,6 +150,9 @@ def parse_instant(text: object) -> int:
 
 @lru_cache(maxsize=1_024)
 def _instant(text: str) -> int:
+    if _PLAIN_INSTANT.fullmatch(text):
+        with suppress(ValueError):
+            return microseconds(datetime.fromisoformat(text))
     value, aware = parse_local(text)
     if not aware:
         raise Refused("naive-time", f"{shown(text)} has no offset; write Z or +01:00 after it")

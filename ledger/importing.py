@@ -17,6 +17,7 @@ from ledger.clock import Clock
 from ledger.collecting import rarely_collecting
 from ledger.events import Draft, read_event
 from ledger.judging import Judge, Ladders, NoLadders
+from ledger.lines import read_line
 from ledger.records import build, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import Item
@@ -134,19 +135,21 @@ def import_items(
 
 
 def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[_Read | Rejection]]:
-    read = (
-        item if isinstance(item, Rejection) else _Read(item.file, item.line, item.source, item.rows_of, _outcome(item))
-        for item in items
-    )
+    read = (item if isinstance(item, Rejection) else _read(item) for item in items)
     while batch := list(islice(read, BATCH_EVENTS)):
         yield batch
 
 
-def _outcome(item: Item) -> tuple[Draft, dict[str, Any]] | Refused:
-    if isinstance(item.event, Refused):
-        return item.event
+def _read(item: Item) -> _Read:
+    event, source = item.event, item.source
+    if isinstance(event, bytes):
+        source = event.decode("utf-8", "backslashreplace")
+    return _Read(item.file, item.line, source, item.rows_of, event if isinstance(event, Refused) else _outcome(event))
+
+
+def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
     try:
-        return read_event(item.event)
+        return read_line(event) if isinstance(event, bytes) else read_event(event)
     except Refused as problem:
         return problem
 

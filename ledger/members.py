@@ -8,9 +8,10 @@ import unicodedata
 from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from ledger.canonical import INTEGER_MAX
 from ledger.plain import Plain
 from ledger.rejections import shown
 
@@ -77,6 +78,8 @@ def _score(value: Any) -> Any:
         return plain if "." in plain else int(plain)
     if isinstance(value, bool) or not isinstance(value, int):
         raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {shown(value)}")
+    if abs(value) > INTEGER_MAX:
+        raise refuse("integer-too-large", f"{shown(value)} is outside +-(2^53 - 1)")
     return value
 
 
@@ -107,6 +110,7 @@ EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))
 LadderName = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
 Slug = Annotated[str, AfterValidator(_slug), Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)])]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
-Score = Annotated[int | str, BeforeValidator(_score), Plain(int)]
+_Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
 Text = Annotated[str, AfterValidator(_text)]
 Extra = dict[Annotated[str, AfterValidator(_extra_key)], str]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
-_STRICT = core_schema.CoreConfig(strict=True)
+STRICT = core_schema.CoreConfig(strict=True)
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,21 @@ def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, A
         found = part.__pydantic_decorators__
         if found.validators or found.field_validators or found.root_validators or found.model_validators:
             return None
-    return SchemaValidator(_schema(model)).validate_python
+    return SchemaValidator(schema(model)).validate_python
 
 
-def _schema(model: type[BaseModel]) -> core_schema.CoreSchema:
+def schema(model: type[BaseModel]) -> core_schema.CoreSchema:
+    """The members of a model, in canonical order, as plain types that need no model; see `Plain`."""
     fields = {
         name: core_schema.typed_dict_field(_member(field.annotation, field.metadata), required=field.is_required())
         for name, field in sorted(model.model_fields.items())
     }
-    return core_schema.typed_dict_schema(fields, extra_behavior="forbid", config=_STRICT)
+    return core_schema.typed_dict_schema(fields, extra_behavior="forbid", config=STRICT)
 
 
 def _member(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
     if (items := _items(annotation)) is not None:
-        return core_schema.list_schema(_schema(items))
+        return core_schema.list_schema(schema(items))
     if NoneType in get_args(annotation):
         # null is left to the model
         annotation = reduce(or_, (one for one in get_args(annotation) if one is not NoneType))
@@ -77,8 +78,8 @@ def _member(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
     plain = [mark.type for mark in get_args(whole) if isinstance(mark, Plain)]
     if plain:
         whole = Annotated[reduce(or_, (*plain, whole)), Field(union_mode="left_to_right")]
-    schema = TypeAdapter(whole).core_schema
-    return core_schema.no_info_after_validator_function(in_order, schema) if get_origin(annotation) is dict else schema
+    found = TypeAdapter(whole).core_schema
+    return core_schema.no_info_after_validator_function(in_order, found) if get_origin(annotation) is dict else found
 
 
 def _items(annotation: Any) -> type[BaseModel] | None:

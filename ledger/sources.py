@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ledger.canonical import parse_object
 from ledger.rejections import Refused, Rejection
 from ledger.tables import TableOptions, table_events
 
@@ -24,11 +23,14 @@ Progress = Callable[[int], None]
 
 
 class Item(NamedTuple):
-    """One event of a file: its line (of a CSV game: its first row's), the parsed form or the refusal, and the input."""
+    """One event of a file: its line (of a CSV game: its first row's), what stands there, and the rows of a table.
+
+    What stands there is a line of JSON, or an event that was put together, or what is wrong with either.
+    """
 
     file: str
     line: int
-    event: dict[str, Any] | Refused
+    event: bytes | dict[str, Any] | Refused
     source: Any
     rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
 
@@ -123,17 +125,7 @@ def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item |
     looks_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     if looks_json or Path(name.removesuffix(".gz")).suffix in (".jsonl", ".ndjson", ".json"):
         for number, line in _lines(file):
-            if isinstance(line, Refused):
-                yield Item(name, number, line, None)
-            else:
-                yield Item(name, number, _parsed(line), line.decode("utf-8", "backslashreplace"))
+            yield Item(name, number, line, None)
         return
     for line_number, event, rows, game_id in table_events(file, options, LINE_BYTES_MAX):
         yield Item(name, line_number, event, rows, game_id)
-
-
-def _parsed(line: bytes) -> dict[str, Any] | Refused:
-    try:
-        return parse_object(line)
-    except Refused as problem:
-        return problem
