@@ -15,10 +15,11 @@ from cli.options import by_option, ignore_clock_option, instant_or_now
 from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
+from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
 from ledger.rejections import Refused, Rejection
 from ledger.restoring import restore
-from ledger.sources import STDIN, Item, read_items, size
+from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import open_ledger
 from ledger.tables import GAME_COLUMNS, TIE, TableOptions
 from ledger.zones import zone as check_zone
@@ -102,7 +103,7 @@ def import_(
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
-            (item for name in files for item in read_items(name, options, read(name))),
+            (item for name in files for item in read_items(name, options)),
             by=by,
             clock=clock.now,
             ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless),
@@ -110,8 +111,10 @@ def import_(
             keep_going=keep_going,
             dry_run=dry_run,
             ignore_clock=ignore_clock,
+            reading=read,
             progress=appended,
             checked=preview,
+            cores=available_cores(),
         )
     _note_homeless(result, homeless)
     return report(result, form, dry_run, preview.found)
@@ -264,14 +267,11 @@ def _rejects(inputs: tuple[str, ...], wanted: bool) -> Iterator[Callable[[Reject
             render.note(f"refused lines are in {name}.rejects.jsonl")
 
 
-Reading = Callable[[str], Callable[[int], None]]
-
-
 @contextmanager
-def _bar(files: tuple[str, ...]) -> Iterator[tuple[Reading, Callable[[int], None]]]:
+def _bar(files: tuple[str, ...]) -> Iterator[tuple[Callable[[Far], None], Callable[[int], None]]]:
     """Progress on stderr if that is a terminal: bytes checked, then events appended."""
     if not sys.stderr.isatty():
-        yield (lambda name: lambda count: None), (lambda appended: None)
+        yield (lambda far: None), (lambda appended: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -287,12 +287,9 @@ def _bar(files: tuple[str, ...]) -> Iterator[tuple[Reading, Callable[[int], None
         task = bar.add_task("checking", total=sum(s or 0 for s in sizes.values()) or None)
         done = dict.fromkeys(files, 0)
 
-        def reading(name: str) -> Callable[[int], None]:
-            def advance(count: int) -> None:
-                done[name] = count
-                bar.update(task, completed=sum(done.values()))
-
-            return advance
+        def reading(far: Far) -> None:
+            done[far.file] = far.read
+            bar.update(task, completed=sum(done.values()))
 
         whole = sum(s or 0 for s in sizes.values())
         yield reading, lambda appended: bar.update(task, description=f"appended {appended:,}", completed=whole)

@@ -59,6 +59,8 @@ def lookup(
         if type_name == "game.recorded":
             game_subjects[subject] = event_id
     found: dict[int, Rejection | None] = {}
+    if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
+        return found
     log, batch = Log(connection), Batch()
     before = Both(log if waiting is None else Both(log, waiting), batch)
     for index, draft in enumerate(drafts):

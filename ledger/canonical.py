@@ -10,12 +10,11 @@
 
 import json
 import re
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from ledger.rejections import Refused, shown
 
@@ -46,6 +45,14 @@ def dump_in_order(value: Any) -> str:
     Strings are escaped as RFC 8785 has it by this encoder, too.
     """
     return to_json(value).decode()
+
+
+def load(text: str) -> Any:
+    """What was dumped."""
+    try:
+        return from_json(text)
+    except ValueError:  # nested too deeply for this parser
+        return json.loads(text)
 
 
 def _integer(digits: str) -> int:
@@ -145,14 +152,16 @@ def parse_instant(text: object) -> int:
     """An RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, naive-time)."""
     if not isinstance(text, str):
         raise Refused("wrong-type", f"a time is a string, not {shown(text)}")
+    if _PLAIN_INSTANT.fullmatch(text):
+        try:
+            return microseconds(datetime.fromisoformat(text))
+        except ValueError:
+            pass
     return _instant(text)
 
 
 @lru_cache(maxsize=1_024)
 def _instant(text: str) -> int:
-    if _PLAIN_INSTANT.fullmatch(text):
-        with suppress(ValueError):
-            return microseconds(datetime.fromisoformat(text))
     value, aware = parse_local(text)
     if not aware:
         raise Refused("naive-time", f"{shown(text)} has no offset; write Z or +01:00 after it")

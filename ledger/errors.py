@@ -59,6 +59,6 @@ class NoEarlierGeneration(LedgerError):
 
 
 class WorkerLost(LedgerError):
-    """A process that computed a part of a rebuild is gone, perhaps for want of memory (exit code 3)."""
+    """A process that did a part of the work is gone, perhaps for want of memory (exit code 3)."""
 
     exit_code = 3

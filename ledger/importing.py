@@ -7,25 +7,23 @@ completes the rest, because what is there already is recognised.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection
 
 from ledger.appending import append, game_exists, lookup, next_recorded_at, same_content
+from ledger.checking import Block, Checked, read_blocks
 from ledger.clock import Clock
 from ledger.collecting import rarely_collecting
-from ledger.events import Draft, read_event
+from ledger.events import Draft
 from ledger.judging import Judge, Ladders, NoLadders
-from ledger.lines import read_line
 from ledger.records import build, surely_fits
 from ledger.rejections import Refused, Rejection, shown
-from ledger.sources import Item
+from ledger.sources import Far, Item
 from ledger.spool import Spool, Waiting
 from ledger.store import Head, Ledger, head
 
 CHUNK_EVENTS = 50_000
-BATCH_EVENTS = 250
 REJECTIONS_MAX = 10_000
 
 # gets every refusal with the input that it is about
@@ -42,16 +40,6 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
-
-
-class _Read(NamedTuple):
-    """An item without its parsed form, which is not kept, and what it is: a draft with its data, or refused."""
-
-    file: str
-    line: int
-    source: Any
-    rows_of: str | None
-    outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
 @dataclass
@@ -72,7 +60,7 @@ class _Intake:
 
 def import_items(
     ledger: Ledger,
-    items: Iterable[Item | Rejection],
+    items: Iterable[Item | Rejection | Far],
     *,
     by: str,
     clock: Clock,
@@ -81,12 +69,15 @@ def import_items(
     keep_going: bool = False,
     dry_run: bool = False,
     ignore_clock: bool = False,
+    reading: Callable[[Far], None] = lambda far: None,
     progress: Callable[[int], None] = lambda appended: None,
     checked: Callable[[Iterator[Draft]], None] = lambda drafts: None,
+    cores: int = 1,
 ) -> Imported:
     """Validate all items, then append those that are new; `checked` gets these before.
 
-    Raises `ClockBehind`, `StoreUnavailable`.
+    With more than one of `cores` a long input is read by a process that is forked. Raises `ClockBehind`,
+    `StoreUnavailable`, `WorkerLost`.
     """
     result = Imported()
     with rarely_collecting(), closing(Spool()) as spool:
@@ -97,10 +88,11 @@ def import_items(
             intake = _Intake(
                 connection, spool, judge, reject, by, keep_going, result, result.head.position, recorded_at
             )
-            for batch in _batches(items):
-                _validate(intake, batch)
-                if result.rejected_count >= REJECTIONS_MAX and not keep_going:
-                    break
+            with closing(read_blocks(items, keep_going, cores)) as blocks:
+                for block in blocks:
+                    _validate(intake, block, reading)
+                    if result.rejected_count >= REJECTIONS_MAX and not keep_going:
+                        break
         if result.rejected_count and not keep_going:
             return result
         result.would_append = spool.count
@@ -134,31 +126,14 @@ def import_items(
     return result
 
 
-def _batches(items: Iterable[Item | Rejection]) -> Iterator[list[_Read | Rejection]]:
-    read = (item if isinstance(item, Rejection) else _read(item) for item in items)
-    while batch := list(islice(read, BATCH_EVENTS)):
-        yield batch
-
-
-def _read(item: Item) -> _Read:
-    event, source = item.event, item.source
-    if isinstance(event, bytes):
-        source = event.decode("utf-8", "backslashreplace")
-    return _Read(item.file, item.line, source, item.rows_of, event if isinstance(event, Refused) else _outcome(event))
-
-
-def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
-    try:
-        return read_line(event) if isinstance(event, bytes) else read_event(event)
-    except Refused as problem:
-        return problem
-
-
-def _validate(intake: _Intake, batch: list[_Read | Rejection]) -> None:
-    drafts = [read.outcome[0] for read in batch if isinstance(read, _Read) and isinstance(read.outcome, tuple)]
+def _validate(intake: _Intake, block: Block, reading: Callable[[Far], None]) -> None:
+    drafts = [entry.outcome[0] for entry in block if isinstance(entry, Checked) and isinstance(entry.outcome, tuple)]
     known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
     intake.spool.look_ahead(drafts)
-    for item in batch:
+    for item in block:
+        if isinstance(item, Far):
+            reading(item)
+            continue
         if isinstance(item, Rejection):
             _note(intake, item, item.file, item.line, None)
             continue
@@ -176,7 +151,7 @@ def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterato
 
 
 def _take(
-    intake: _Intake, item: _Read, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+    intake: _Intake, item: Checked, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
 ) -> Rejection | None:
     """Put a draft into the spool, count it as existing, or say why it is refused."""
     if (item.file, item.rows_of) in intake.rejected_games:
@@ -195,13 +170,11 @@ def _take(
             build(draft, *place, supersedes)
     except Refused as problem:
         return problem.rejection()
-    # the rows are for the file of what is refused, which only --keep-going writes
-    rows = None if item.rows_of is None else item.source if intake.keep_going else []
-    intake.spool.add(draft, item.file, item.line, rows)
+    intake.spool.add(draft, item.file, item.line, None if item.rows_of is None else item.source)
     return None
 
 
-def _against_waiting(intake: _Intake, item: _Read, draft: Draft, waiting: Waiting) -> Rejection | None:
+def _against_waiting(intake: _Intake, item: Checked, draft: Draft, waiting: Waiting) -> Rejection | None:
     if waiting.draft.event_id != draft.event_id:
         return game_exists(draft, waiting.draft.event_id)
     if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
@@ -220,7 +193,7 @@ def _rows_apart(subject: str) -> Rejection:
     return Rejection("rows-apart", f"the rows of {shown(game_id)} do not stand together; sort the file by game_id")
 
 
-def _refuse_rows(intake: _Intake, item: _Read, game_id: str, problem: Rejection) -> Rejection:
+def _refuse_rows(intake: _Intake, item: Checked, game_id: str, problem: Rejection) -> Rejection:
     """A game of several rows is refused whole: rows of it that were taken already are refused, too."""
     apart = isinstance(item.source, list)  # a block of rows, else a single one that could not be read
     again = (item.file, game_id) in intake.rejected_games

@@ -19,7 +19,12 @@ from ledger.tables import TableOptions, table_events
 LINE_BYTES_MAX = 1 << 20
 STDIN = "-"
 
-Progress = Callable[[int], None]
+
+class Far(NamedTuple):
+    """How many bytes of a file are read."""
+
+    file: str
+    read: int
 
 
 class Item(NamedTuple):
@@ -35,8 +40,8 @@ class Item(NamedTuple):
     rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
 
 
-def read_items(name: str, options: TableOptions, progress: Progress = lambda count: None) -> Iterator[Item | Rejection]:
-    """The events of a file, or a `Rejection` about the file itself. `progress` gets the bytes read so far."""
+def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | Far]:
+    """The events of a file, or a `Rejection` about the file itself; now and then how far it is read."""
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
         return
@@ -47,7 +52,7 @@ def read_items(name: str, options: TableOptions, progress: Progress = lambda cou
                 yield item
                 count += 1
                 if count % 256 == 0:
-                    progress(told())
+                    yield Far(name, told())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
         return

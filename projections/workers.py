@@ -5,31 +5,21 @@
 Whoever is free takes the next number.
 """
 
-import ctypes
-import gc
 import os
 import signal
-import sys
-import threading
 import traceback
-import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from multiprocessing.connection import Connection, wait
 from typing import NoReturn
 
 from ledger.errors import WorkerLost
+from ledger.forking import available_cores as available_cores
+from ledger.forking import begin_work, ended, fork, uninterrupted
 
 # their numbers fit into the buffer of a pipe, so that writing them never waits
 UNITS_MAX = 1_000
 NUMBER_BYTES = 4
 DONE, RAISED = b"+", b"!"
-PR_SET_PDEATHSIG = 1
-
-
-def available_cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[bytes]:
@@ -46,10 +36,10 @@ def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[by
     try:
         os.write(numbers, b"".join(number.to_bytes(NUMBER_BYTES, "big") for number in range(units)))
         os.close(numbers)
-        with _uninterrupted():
+        with uninterrupted():
             for _ in range(min(cores, units)):
                 reading, writing = os.pipe()
-                if (process := _fork()) == 0:
+                if (process := fork()) == 0:
                     _work_and_exit(work, tasks, writing, life)
                 os.close(writing)
                 processes[Connection(reading, writable=False)] = process
@@ -59,7 +49,7 @@ def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[by
                 try:
                     message = results.recv_bytes()
                 except (EOFError, OSError):
-                    _end(processes.pop(results))
+                    ended(processes.pop(results))
                     results.close()
                     continue
                 if message[:1] == RAISED:
@@ -77,33 +67,11 @@ def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[by
             os.close(pipe)
 
 
-def _fork() -> int:
-    with warnings.catch_warnings():
-        # newer Pythons warn of threads; none of this process holds a lock that a worker needs
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """No KeyboardInterrupt between a fork and the note of it, nor in a new process before it can deal with it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _work_and_exit(work: Callable[[int], bytes], tasks: int, writing: int, life: int) -> NoReturn:
     status = 1
     try:
-        # Ctrl-C reaches the whole group; the parent ends its workers
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _close_all_but(tasks, writing, life)
-        _end_with_parent(life)
-        # what was there before the fork is not looked at again: looking copies its memory
-        gc.freeze()
+        begin_work(life)
         results = Connection(writing, readable=False)
         try:
             while number := os.read(tasks, NUMBER_BYTES):
@@ -126,24 +94,3 @@ def _close_all_but(*kept: int) -> None:
                 os.close(int(name))
             except OSError:  # the listing's own
                 continue
-
-
-def _end_with_parent(life: int) -> None:
-    """Let this process end as soon as the parent does; in the middle of a long computation, too, where Linux helps."""
-
-    def wait_for_the_end() -> None:
-        os.read(life, 1)
-        os._exit(1)
-
-    threading.Thread(target=wait_for_the_end, daemon=True).start()
-    if sys.platform == "linux":
-        # the thread cannot run while a rule keeps the interpreter to itself
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _end(process: int) -> None:
-    """Wait for a process that has closed its pipe. Raises `WorkerLost` unless it was done."""
-    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    if status != 0:
-        how = f"was killed by signal {-status}" if status < 0 else f"ended with {status}"
-        raise WorkerLost(f"a worker process {how}; if the machine ran out of memory, the system's log says so")

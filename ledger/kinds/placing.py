@@ -29,6 +29,11 @@ class PlacingGame(Game):
 def check(game: dict[str, Any]) -> None:
     """Participants, seats, places and scores fit together. Raises `Refused`."""
     participants = game["participants"]
+    # nothing but players and places, as most games are: there is little that could not fit
+    bare = [p["place"] for p in participants if len(p) == 2 and "place" in p]
+    if len(bare) == len(participants) > 1 and len({p["player"] for p in participants}) == len(bare):
+        _check_gaps(sorted(bare))
+        return
     check_seats(participants, ("place", "score"))
     plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
     if len(plain) == len(participants):
@@ -76,6 +81,8 @@ def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
 
 
 def _check_gaps(places: list[int]) -> None:
+    if places == list(range(1, len(places) + 1)):
+        return
     competition = dense = True
     before = different = 0
     for count, place in enumerate(places, 1):

@@ -69,7 +69,7 @@ def test_a_file_that_may_not_grow_keeps_whole_chunks(tmp_path: Path, games: Path
         connection.execute("PRAGMA max_page_count = 250")
 
     with pytest.raises(StoreUnavailable, match="no space left"):
-        import_items(ledger, read_items(str(games), TableOptions(), lambda count: None), by="test", clock=clock.now)
+        import_items(ledger, read_items(str(games), TableOptions()), by="test", clock=clock.now)
     held = assert_whole_chunks(url)
     result = ratings("import", games, "--format", "json", db=url)
     assert result.exit_code == 0

@@ -1,0 +1,179 @@
+"""Long imports, of which another process reads the input ahead: the same outcome, and no process that stays."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_helpers import fork, records, wait_for, wait_until
+
+from cli.main import invoke
+from ledger import checking
+from ledger.errors import WorkerLost
+from ledger.forking import ahead
+from ledger.importing import Imported, import_items
+from ledger.sources import read_items
+from ledger.store import open_ledger
+from ledger.tables import TableOptions
+from projections.admission import Admission
+
+GAMES = 400
+PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "BLOCK_ITEMS", 7)
+    monkeypatch.setattr(checking, "ALONE_BLOCKS", 2)
+    monkeypatch.setattr("cli.intake.available_cores", lambda: 2)
+
+
+def event(chance: random.Random, number: int) -> dict[str, Any]:
+    """A game, now and then one that is there already or cannot be, or another type of event."""
+    way = chance.random()
+    if way < 0.1:
+        return {"type": "player.renamed", "data": {"player": chance.choice(PLAYERS), "new_player": f"new-{number}"}}
+    if way < 0.2:
+        return {"type": "game.voided", "data": {"game_id": f"g-{chance.randrange(number + 3)}", "reason": "a friendly"}}
+    game_id = f"g-{chance.randrange(number + 1) if way < 0.3 else number}"
+    participants = [{"player": name, "place": place} for place, name in enumerate(chance.sample(PLAYERS, 3), 1)]
+    return {"type": "game.recorded", "data": {"game_id": game_id, "game": "catan", "participants": participants}}
+
+
+def json_lines(chance: random.Random) -> Iterator[str]:
+    for number in range(GAMES):
+        made = {"occurred_at": f"2010-03-05T19:{number % 60:02}:00Z", **event(chance, number)}
+        yield json.dumps(made)[: -1 if chance.random() < 0.05 else None]
+
+
+def csv_rows(chance: random.Random) -> Iterator[str]:
+    yield "game_id,occurred_at,game,player,place"
+    for number in range(GAMES):
+        made = event(chance, number)["data"]
+        for row in made.get("participants", [{"player": "", "place": "x"}]):
+            yield f"{made.get('game_id', '')},2010-03-05T19:30:00Z,catan,{row['player']},{row['place']}"
+
+
+def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple[Imported, list[Any], dict[int, str]]:
+    refused: list[Any] = []
+    result = import_items(
+        open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
+        by="test", clock=lambda: 1_800_000_000_000_000, ladders=partial(Admission, homeless={}),
+        reject=lambda rejection, source: refused.append((rejection, source)), keep_going=keep_going, cores=cores,
+    )  # fmt: skip
+    return result, refused, records(url)
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_two_processes_leave_what_one_leaves(
+    copied_file: Callable[..., str], ratings: Callable[..., Any], tmp_path: Path, seed: int, keep_going: bool
+) -> None:
+    chance = random.Random(seed)
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.csv", tmp_path / "empty.jsonl"]
+    for path, lines in zip(paths, (json_lines(chance), csv_rows(chance), ()), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines))
+    found = []
+    for cores in (1, 2):
+        url = f"sqlite:///{tmp_path / f'{cores}.db'}"
+        assert ratings("init", db=url).exit_code == 0
+        before = len(records(url))
+        found.append(imported(url, paths, keep_going, cores))
+        assert bool(found[-1][0].appended) == keep_going == (len(found[-1][2]) > before)
+    (alone, refused_alone, log_alone), (shared, refused_shared, log_shared) = found
+    assert len({rejection.code for rejection, _ in refused_alone}) > 6
+    assert refused_shared == refused_alone
+    assert (shared.rejected, shared.appended, shared.existing) == (alone.rejected, alone.appended, alone.existing)
+    # each ledger publishes its rulesets at its own time
+    said = [[json.loads(record)["data"] for record in log.values()] for log in (log_alone, log_shared)]
+    assert said[0] == said[1]
+
+
+def test_a_file_that_cannot_be_opened_is_told_as_it_is_by_one_process(ledger_url: str, tmp_path: Path) -> None:
+    (tmp_path / "games.jsonl").write_text("".join(f"{line}\n" for line in good_lines(100)))
+    paths = [tmp_path / "games.jsonl", tmp_path / "gone.jsonl"]
+    with pytest.raises(FileNotFoundError) as failure:
+        imported(ledger_url, paths, False, 2)
+    assert failure.value.filename == str(tmp_path / "gone.jsonl")
+    assert records(ledger_url) == {}
+
+
+def good_lines(count: int) -> Iterator[str]:
+    for number in range(count):
+        participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+        data = {"game_id": f"g-{number}", "game": "catan", "participants": participants}
+        yield json.dumps({"type": "game.recorded", "occurred_at": "2010-03-05T19:30:00Z", "data": data})
+
+
+def import_by_command(url: str, path: Path) -> int:
+    """`ratings import` as a shell starts it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    return invoke(["--db", url, "import", str(path)])
+
+
+@pytest.fixture
+def stalled(ledger_url: str, tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """An import from a pipe that has brought some lines and then nothing more, and the process that reads it."""
+    path = tmp_path / "games.jsonl"
+    os.mkfifo(path)
+    importer = fork(import_by_command, ledger_url, path)
+    with open(path, "w") as pipe:
+        # more than what is read of a file at once
+        pipe.writelines(f"{line}\n" for line in good_lines(1_000))
+        pipe.flush()
+        wait_until(lambda: len(children(importer)) == 1, seconds=10)
+        time.sleep(0.05)
+        yield importer, children(importer)[0]
+
+
+def children(process: int) -> list[int]:
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    return [int(pid) for pid, parent, state in rows if int(parent) == process and not state.startswith("Z")]
+
+
+def is_gone(process: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout
+    return not state or state.startswith("Z")
+
+
+@pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
+def test_the_process_that_reads_ends_with_the_import_however_that_ends(
+    ledger_url: str, stalled: tuple[int, int], end: signal.Signals, code: int
+) -> None:
+    importer, reader = stalled
+    os.kill(importer, end)
+    assert wait_for([importer]) == [code]
+    wait_until(lambda: is_gone(reader))
+    assert records(ledger_url) == {}
+
+
+def test_an_import_whose_reader_is_killed_appends_nothing(ledger_url: str, stalled: tuple[int, int]) -> None:
+    importer, reader = stalled
+    os.kill(reader, signal.SIGKILL)
+    assert wait_for([importer]) == [3]
+    assert records(ledger_url) == {}
+
+
+def test_what_is_raised_or_lost_ahead_is_told() -> None:
+    def broken(kind: str) -> Iterator[bytes]:
+        yield b"first"
+        if kind == "bug":
+            raise KeyError("a bug")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    for kind, error, told in (("bug", RuntimeError, "KeyError: 'a bug'"), ("kill", WorkerLost, "killed by signal 9")):
+        messages = ahead(broken(kind))
+        assert next(messages) == b"first"
+        with pytest.raises(error, match=told):
+            next(messages)
