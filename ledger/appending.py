@@ -5,8 +5,9 @@ Appends are serialised by the store's own lock, taken before the head is read; a
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -177,9 +178,10 @@ def append(
     `absent_at`, where `lookup` did not find them, they are not looked up again. Raises `ClockBehind`,
     `StoreUnavailable`.
     """
-    if ledger.dialect.APPENDS_ONE and len(drafts) == 1 and (recheck is None or absent_at is not None):
-        clock = _stopped(clock())
-        if (done := _append_one(ledger, drafts[0], by, clock(), None if recheck is None else absent_at)) is not None:
+    clock = cache(clock)  # read once
+    if len(drafts) == 1 and (recheck is None or absent_at is not None):
+        done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
+        if done is not None:
             return done
     with rarely_collecting(), ledger.writing() as connection:
         # few are looked up along with the head
@@ -204,13 +206,8 @@ def append(
     return Appended(len(fresh), len(known), [], after)
 
 
-def _stopped(now: int) -> Clock:
-    """A clock that shows one instant."""
-    return lambda: now
-
-
-def _append_one(ledger: Ledger, draft: Draft, by: str, now: int, head_seen: int | None) -> Appended | None:
-    """Append a draft in one statement if there is nothing to decide; else None, and nothing is appended.
+def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> Appended | None:
+    """Append a draft in as few steps as the store can if there is nothing to decide; else None: nothing is appended.
 
     `head_seen`: the position up to which it was checked against the log, or None if that does not matter.
     """
@@ -218,13 +215,17 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, now: int, head_seen: int 
     if not plain or not surely_fits(draft, by):
         return None
     recorded_by = draft.by or by
-    values = (
-        draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, recorded_by,
-        *around_position(draft, now, recorded_by), head_seen,
-    )  # fmt: skip
+
+    def values() -> tuple[Any, ...]:
+        now = clock()
+        return (
+            draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, recorded_by,
+            *around_position(draft, now, recorded_by), head_seen,
+        )  # fmt: skip
+
     with ledger.reading() as connection:
         done = ledger.dialect.append_one(connection, values)
-    return None if done is None else Appended(1, 0, [], Head(done[0], done[1], now))
+    return None if done is None else Appended(1, 0, [], Head(*done))
 
 
 def _superseding(

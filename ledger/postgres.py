@@ -1,6 +1,6 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from psycopg import Cursor
 
 NamedEvent = tuple[str, str, str, str]
-
-APPENDS_ONE = True  # by `append_one`
 
 _NAMED = (
     "SELECT event_id, subject, type, record FROM events WHERE event_id = ANY(%(names)s) OR subject = ANY(%(names)s)"
@@ -39,6 +37,11 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
         ) from None
+
+
+def autocommitting(connection: Connection) -> Connection:
+    """The connection, its statements transactions of their own."""
+    return connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def begin(connection: Connection) -> None:
@@ -64,14 +67,15 @@ def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[A
         return head.fetchone(), [] if named is None else named.fetchall()
 
 
-def append_one(connection: Connection, values: Sequence[Any]) -> tuple[int, bytes] | None:
-    """Append an event in one statement: its position and chain hash, or None if there is something to decide.
+def append_one(connection: Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+    """Append an event in one statement: the head that it is then, or None if there is something to decide.
 
-    `values` are those of the function `events_append_one`.
+    `values` gives those of the function `events_append_one`.
     """
     cursor: Any = connection.connection.cursor()
-    row = cursor.execute(f"SELECT * FROM events_append_one({', '.join(['%s'] * len(values))})", values).fetchone()
-    return None if row is None else (row[0], bytes(row[1]))
+    given = values()
+    row = cursor.execute(f"SELECT * FROM events_append_one({', '.join(['%s'] * len(given))})", given).fetchone()
+    return None if row is None else (row[0], bytes(row[1]), given[5])
 
 
 def _refuse_unsafe(row: Sequence[Any]) -> None:

@@ -5,7 +5,7 @@ import os
 import shlex
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -17,12 +17,11 @@ from sqlalchemy.pool import Pool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import SQLITE_TRIGGERS
+from ledger.records import ZERO, Row, chain_hash, leaf_hash
 from ledger.settings import BUSY_SECONDS, Setting, busy_seconds
 
 NamedEvent = tuple[str, str, str, str]
 
-# no statement appends by itself; statements cost little where no server has to answer
-APPENDS_ONE = False
 # rows in one statement; SQLite before 3.32 takes at most 999 values
 INSERTED_TOGETHER = 80
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
@@ -37,6 +36,9 @@ PRAGMAS = {
     "temp_store": 2,  # MEMORY
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
+
+NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
+_COLUMNS = Row._fields
 
 # the records of some positions as one blob; the newline is no character of a record
 JOINED_RECORDS = """SELECT CAST(group_concat(record, '') AS BLOB) FROM (
@@ -78,6 +80,11 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     return create_engine("sqlite://", creator=connect, poolclass=pool)
 
 
+def autocommitting(connection: Connection) -> Connection:
+    """The connection, which is so already; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
+    return connection
+
+
 def begin(connection: Connection) -> None:
     """Begin to write; the lock is taken before anything is read. Reads are single statements, each a transaction."""
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
@@ -91,6 +98,33 @@ def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[A
     """The row of a statement for the head, and the events of these names; the append lock is held already."""
     cursor: Any = connection.connection.cursor()
     return cursor.execute(newest).fetchone(), events_named(cursor, names) if names else []
+
+
+def append_one(connection: Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+    """Append an event in one short transaction: the head that it is then, or None if there is something to decide.
+
+    `values`, asked for under the lock, gives those of PostgreSQL's function `events_append_one`. What that looks up
+    first, the guard and the indexes look up here.
+    """
+    driver: Any = connection.connection.driver_connection
+    driver.execute("BEGIN IMMEDIATE")
+    try:
+        *members, now, by, before, behind, head_seen = values()
+        position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
+        if recorded_at <= now and head_seen in (None, position):
+            position += 1
+            record = f"{before}{position}{behind}"
+            leaf = leaf_hash(record)
+            chain = chain_hash(chain, leaf)
+            driver.execute(_insertion("events", _COLUMNS, 1), (position, *members, now, by, None, record, leaf, chain))
+            driver.execute("COMMIT")
+            return position, chain, now
+    except sqlite3.IntegrityError:  # the id or the game is there
+        pass
+    finally:
+        if driver.in_transaction:
+            driver.execute("ROLLBACK")
+    return None
 
 
 def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:

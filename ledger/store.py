@@ -44,7 +44,7 @@ class Ledger:
     def reading(self) -> Iterator[Connection]:
         """A connection whose statements are transactions of their own."""
         with self._translated(), self.engine.connect() as connection:
-            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+            yield self.dialect.autocommitting(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -157,18 +157,15 @@ def new_ledger_id() -> str:
     return str(uuid.uuid4())
 
 
-_NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
-
-
 def head(connection: Connection) -> Head:
     """The head of the log."""
     with driver_cursor(connection) as cursor:
-        return _head(cursor.execute(_NEWEST).fetchone())
+        return _head(cursor.execute(sqlite.NEWEST).fetchone())
 
 
 def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[tuple[str, str, str, str]]]:
     """Take the append lock; the head under it, and (id, subject, type, record) of the events of these names."""
-    row, named = dialect_of(connection).locked(connection, _NEWEST, names)
+    row, named = dialect_of(connection).locked(connection, sqlite.NEWEST, names)
     return _head(row), named
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL appends one plain event in one statement: the same row as in several, and none where there is doubt."""
+"""One plain event is appended in one step: the same row as in several, and none where there is doubt."""
 
 import random
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from ledger import postgres
 from ledger.appending import Appended, append
 from ledger.canonical import INSTANT_MAX, INSTANT_MIN
 from ledger.events import Draft, read_event
@@ -29,9 +28,8 @@ TIMES = (INSTANT_MIN, -1, 0, 1, 999_999, 1_267_817_400_000_000, 1_267_817_400_00
 
 
 @pytest.fixture
-def ledger(postgres_url: str) -> Iterator[Ledger]:
-    upgrade(postgres_url)
-    opened = open_ledger(postgres_url, keep_open=True)
+def ledger(ledger_url: str) -> Iterator[Ledger]:
+    opened = open_ledger(ledger_url, keep_open=True)
     yield opened
     opened.close()
 
@@ -58,7 +56,7 @@ def rows(ledger: Ledger) -> list[Row]:
 def in_several(ledger: Ledger, *given: Any, **options: Any) -> Appended:
     """Append as if the store had no statement for it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postgres, "APPENDS_ONE", False)
+        patch.setattr(ledger.dialect, "append_one", lambda connection, values: None)
         return append(ledger, *given, **options)
 
 
@@ -94,13 +92,13 @@ def refuse(*given: Any) -> list[tuple[int, Rejection]]:
     return [(0, Rejection("still-needed", "asked"))]
 
 
-def test_given_a_plain_event_when_appended_then_it_takes_one_statement(
+def test_given_a_plain_event_when_appended_then_it_takes_one_step(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*given: Any) -> None:
         raise AssertionError("asked for the lock")
 
-    monkeypatch.setattr(postgres, "locked", never)
+    monkeypatch.setattr(ledger.dialect, "locked", never)
     assert append(ledger, [draft("anna")], by="referee", clock=lambda: 5).appended == 1
     assert append(ledger, [game("g-1", "anna", "ben")], by="referee", clock=lambda: 5).appended == 1
     # what was checked up to the head needs no second look
@@ -138,8 +136,10 @@ def test_given_a_clock_a_little_back_when_appended_then_the_event_has_the_time_o
 
 
 def test_given_the_function_is_changed_or_gone_when_the_guards_are_read_back_then_it_is_named(
-    ledger: Ledger, postgres_url: str
+    postgres_url: str,
 ) -> None:
+    upgrade(postgres_url)
+    ledger = open_ledger(postgres_url)
     name = "events_append_one"
     with psycopg.connect(postgres_url, autocommit=True) as other, ledger.reading() as connection:
         other.execute(f"ALTER FUNCTION {name} RENAME TO gone")
