@@ -223,8 +223,7 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: 
             *around_position(draft, now, recorded_by), head_seen,
         )  # fmt: skip
 
-    with ledger.reading() as connection:
-        done = ledger.dialect.append_one(connection, values)
+    done = ledger.dialect.append_one(ledger, values)
     return None if done is None else Appended(1, 0, [], Head(*done))
 
 

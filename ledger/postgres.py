@@ -14,6 +14,8 @@ from ledger.settings import Setting, busy_seconds
 if TYPE_CHECKING:
     from psycopg import Cursor
 
+    from ledger.store import Ledger
+
 NamedEvent = tuple[str, str, str, str]
 
 _NAMED = (
@@ -67,14 +69,16 @@ def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[A
         return head.fetchone(), [] if named is None else named.fetchall()
 
 
-def append_one(connection: Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: "Ledger", values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one statement: the head that it is then, or None if there is something to decide.
 
     `values` gives those of the function `events_append_one`.
     """
-    cursor: Any = connection.connection.cursor()
     given = values()
-    row = cursor.execute(f"SELECT * FROM events_append_one({', '.join(['%s'] * len(given))})", given).fetchone()
+    statement = f"SELECT * FROM events_append_one({', '.join(['%s'] * len(given))})"
+    with ledger.reading() as connection:
+        driver: Any = connection.connection.driver_connection
+        row = driver.execute(statement, given).fetchone()
     return None if row is None else (row[0], bytes(row[1]), given[5])
 
 

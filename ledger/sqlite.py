@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -19,6 +19,9 @@ from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailabl
 from ledger.guards import SQLITE_TRIGGERS
 from ledger.records import ZERO, Row, chain_hash, leaf_hash
 from ledger.settings import BUSY_SECONDS, Setting, busy_seconds
+
+if TYPE_CHECKING:
+    from ledger.store import Ledger
 
 NamedEvent = tuple[str, str, str, str]
 
@@ -100,13 +103,17 @@ def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[A
     return cursor.execute(newest).fetchone(), events_named(cursor, names) if names else []
 
 
-def append_one(connection: Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: "Ledger", values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one short transaction: the head that it is then, or None if there is something to decide.
 
     `values`, asked for under the lock, gives those of PostgreSQL's function `events_append_one`. What that looks up
     first, the guard and the indexes look up here.
     """
-    driver: Any = connection.connection.driver_connection
+    with ledger.driving() as driver:
+        return _append_one(driver, values)
+
+
+def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     driver.execute("BEGIN IMMEDIATE")
     try:
         *members, now, by, before, behind, head_seen = values()

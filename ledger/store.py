@@ -7,14 +7,14 @@ import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, func, inspect, or_, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ledger import postgres, sqlite
 from ledger.canonical import dump, parse_object, record_instant
@@ -39,6 +39,7 @@ class Ledger:
     dialect: ModuleType
     location: str
     url: URL
+    _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -53,8 +54,33 @@ class Ledger:
             self.dialect.begin(connection)
             yield connection
 
+    @contextmanager
+    def driving(self) -> Iterator[Any]:
+        """The driver's own connection, outside of any transaction; for appends of one event, again and again.
+
+        A ledger that keeps its connections open keeps one at hand for this: to ask the pool takes long, compared.
+        """
+        with self._translated():
+            try:
+                connection = self._at_hand.pop()  # which only one thread gets
+            except IndexError:
+                connection = self.engine.raw_connection()
+            try:
+                yield connection.driver_connection
+            finally:
+                if self._keeps_open and not self._at_hand:
+                    self._at_hand.append(connection)
+                else:
+                    connection.close()
+
+    @property
+    def _keeps_open(self) -> bool:
+        return isinstance(self.engine.pool, QueuePool)
+
     def close(self) -> None:
         """Close the connections that are kept open."""
+        while self._at_hand:
+            self._at_hand.pop().close()
         self.engine.dispose()
 
     @contextmanager

@@ -56,7 +56,7 @@ def rows(ledger: Ledger) -> list[Row]:
 def in_several(ledger: Ledger, *given: Any, **options: Any) -> Appended:
     """Append as if the store had no statement for it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ledger.dialect, "append_one", lambda connection, values: None)
+        patch.setattr(ledger.dialect, "append_one", lambda ledger, values: None)
         return append(ledger, *given, **options)
 
 
