@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import IO, Any, NamedTuple
 
-from ledger.canonical import INTEGER_MAX, format_instant
+from ledger.canonical import INTEGER_MAX, format_instant, parse_instant
 from ledger.rejections import Refused, shown
 from ledger.zones import read_instant
 
@@ -87,13 +87,14 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
-    first = True
+    mark = "\ufeff"
     while line := file.readline(line_bytes_max + 2):
         if len(line) > line_bytes_max:
             raise Refused("line-too-long", f"a line has more than {line_bytes_max:,} bytes")
         # what is not UTF-8 is kept as lone surrogates, so that the row that holds it can be named
-        yield line.decode("utf-8", "surrogateescape").removeprefix("\ufeff" if first else "")
-        first = False
+        text = line.decode("utf-8", "surrogateescape")
+        yield text.removeprefix(mark) if mark else text
+        mark = ""
 
 
 def _header(line: str, options: TableOptions) -> tuple[str, Header]:
@@ -175,9 +176,12 @@ def _cells(row: list[str], header: Header) -> Cells | Refused:
     """The non-empty cells of a row by column, without the columns that --map drops."""
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
-    stripped = zip(header, map(str.strip, row), strict=False)
-    found = {name: text for name, text in stripped if text and name is not None}
-    if "" not in found and not _ODD.search("".join(row)):
+    stripped = dict(zip(header, map(str.strip, row), strict=False))
+    odd = _ODD.search("".join(row))
+    if not odd and all(stripped) and all(stripped.values()):
+        return stripped  # type: ignore[return-value]  # no name is None
+    found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
+    if "" not in found and not odd:
         return found
     for name, text in found.items():
         if not name:
@@ -213,7 +217,9 @@ def _long_games(
     def game_of(row: tuple[int, Cells | Refused]) -> str | int:
         line, cells = row
         game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
-        return unicodedata.normalize("NFC", game_id) if game_id else line
+        if not game_id:
+            return line
+        return game_id if game_id.isascii() else unicodedata.normalize("NFC", game_id)
 
     last_id: str | None = None
     unreadable: int | None = None
@@ -244,7 +250,12 @@ def _long_game(rows: list[Cells], columns: _Columns, options: TableOptions) -> d
     try:
         event = _game(_shared(rows, columns), columns, options)
         event["data"]["participants"] = [
-            {name: _value(name, row[name]) for name in columns.player if name in row} for row in rows
+            {
+                name: _read_value(name, row[name]) if name in READ_COLUMNS else row[name]
+                for name in columns.player
+                if name in row
+            }
+            for row in rows
         ]
     except Refused as problem:
         return problem
@@ -253,7 +264,7 @@ def _long_game(rows: list[Cells], columns: _Columns, options: TableOptions) -> d
 
 def _shared(rows: list[Cells], columns: _Columns) -> Cells:
     """What the rows of a game say of the whole game, each of them or some. Raises `Refused` if they disagree."""
-    if len({tuple(map(row.get, columns.game)) for row in rows}) == 1:
+    if _agree(rows, columns):
         return rows[0]
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
@@ -266,6 +277,17 @@ def _shared(rows: list[Cells], columns: _Columns) -> Cells:
     return shared
 
 
+def _agree(rows: list[Cells], columns: _Columns) -> bool:
+    """Whether all rows say the same of the whole game."""
+    first = rows[0]
+    for name in columns.game:
+        said = first.get(name)
+        for row in rows:
+            if row.get(name) != said:
+                return False
+    return True
+
+
 def _game(cells: Cells, columns: _Columns, options: TableOptions) -> dict[str, Any]:
     members = {**{name: cells[name] for name in columns.game if name in cells}, **options.fixed}
     for needed in ("game_id", "occurred_at"):
@@ -276,8 +298,16 @@ def _game(cells: Cells, columns: _Columns, options: TableOptions) -> dict[str, A
     return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
 
-@lru_cache(maxsize=1_024)
 def _instant(text: str, zone: str | None) -> str:
+    if text.endswith("Z"):
+        # no zone matters; how it is written does neither, since it is read again
+        parse_instant(text)
+        return text
+    return _local_instant(text, zone)
+
+
+@lru_cache(maxsize=1_024)
+def _local_instant(text: str, zone: str | None) -> str:
     return format_instant(read_instant(text, zone))
 
 
