@@ -39,6 +39,10 @@ def dump(value: Any) -> str:
     return _dump(value)
 
 
+# what `dump` does of a string
+dump_text = json.encoder.encode_basestring
+
+
 def dump_in_order(value: Any) -> str:
     """Canonical JSON of the same, several times as fast, if the members of all objects are in canonical order already.
 

@@ -161,17 +161,22 @@ def _take(
         return known[1]
     if (waiting := intake.spool.find(draft)) is not None:
         return _against_waiting(intake, item, draft, waiting)
-    place = (intake.position + intake.spool.count + 1, intake.recorded_at, draft.by or intake.by)
     try:
         if not surely_fits(draft, intake.by):
-            build(draft, *place)
+            _build(intake, draft)
         if (supersedes := intake.judge.judge(draft, data)) is not None:
             draft = draft._replace(supersedes=supersedes)
-            build(draft, *place, supersedes)
+            _build(intake, draft)
     except Refused as problem:
         return problem.rejection()
     intake.spool.add(draft, item.file, item.line, None if item.rows_of is None else item.source)
     return None
+
+
+def _build(intake: _Intake, draft: Draft) -> None:
+    """Build the record that a draft would have, only to see whether it can. Raises `Refused`."""
+    place = intake.position + intake.spool.count + 1
+    build(draft, place, intake.recorded_at, draft.by or intake.by, draft.supersedes)
 
 
 def _against_waiting(intake: _Intake, item: Checked, draft: Draft, waiting: Waiting) -> Rejection | None:

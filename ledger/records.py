@@ -11,7 +11,7 @@
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from ledger.canonical import dump, format_instant, parse_instant, parse_object
+from ledger.canonical import dump, dump_text, format_instant, parse_instant, parse_object
 from ledger.events import TYPES, Draft, read_by, read_data, read_id
 from ledger.rejections import Refused, shown
 from ledger.upcasting import upcast
@@ -56,7 +56,7 @@ def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | N
     """What stands in a record before and behind its position; the members are in canonical order."""
     superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
-        f'{{"by":{dump(by)},{_said(draft)},"position":',
+        f'{{"by":{dump_text(by)},{_said(draft)},"position":',
         f',"recorded_at":"{format_instant(recorded_at)}","schema_version":{draft.schema_version},'
         f'{superseding}"type":"{draft.type}"}}',
     )
@@ -70,7 +70,7 @@ def surely_fits(draft: Draft, by: str) -> bool:
 
 def _said(draft: Draft) -> str:
     """What a draft itself says, as it stands in its record; its data are canonical JSON already."""
-    return f'"data":{draft.data},"id":{dump(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
+    return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
 def says_the_same(record: str, draft: Draft) -> bool:

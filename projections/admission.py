@@ -29,6 +29,7 @@ from projections.scope import counted, why_not_scored, why_out_of_scope
 
 DAY = 86_400_000_000  # microseconds
 SHAPES_MAX = 10_000
+_LABELS = frozenset(LABELS)
 _PLACED = frozenset({"player", "place"})
 
 
@@ -150,7 +151,7 @@ class Admission:
 
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Why a game is on no ladder, as far as its name, kind and labels tell; else None."""
-        kind, labels = data.get("kind", "placing"), frozenset(LABELS).intersection(data)
+        kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         seen = (data["game"], kind, labels)
         if seen not in self._homes:
             self._homes[seen] = _why_homeless(self.versions, *seen)
