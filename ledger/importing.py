@@ -131,11 +131,11 @@ def _validate(intake: _Intake, block: Block, reading: Callable[[Far], None]) -> 
     known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
     intake.spool.look_ahead(drafts)
     for item in block:
-        if isinstance(item, Far):
-            reading(item)
-            continue
-        if isinstance(item, Rejection):
-            _note(intake, item, item.file, item.line, None)
+        if not isinstance(item, Checked):
+            if isinstance(item, Far):
+                reading(item)
+            else:
+                _note(intake, item, item.file, item.line, None)
             continue
         outcome = item.outcome
         problem = outcome.rejection() if isinstance(outcome, Refused) else _take(intake, item, *outcome, next(known))

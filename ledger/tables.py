@@ -177,7 +177,8 @@ def _cells(row: list[str], header: Header) -> Cells | Refused:
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
     stripped = dict(zip(header, map(str.strip, row), strict=False))
-    odd = _ODD.search("".join(row))
+    text = "".join(row)
+    odd = not text.isprintable() and _ODD.search(text)
     if not odd and all(stripped) and all(stripped.values()):
         return stripped  # type: ignore[return-value]  # no name is None
     found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
