@@ -172,11 +172,17 @@ def _instant(text: str) -> int:
     return microseconds(value)
 
 
-@lru_cache(maxsize=1_024)
 def format_instant(since: int) -> str:
     """The record's form of an instant: UTC, six fractional digits, `Z`."""
-    moment = EPOCH + timedelta(microseconds=since)
-    return moment.isoformat(timespec="microseconds")[:26] + "Z"
+    seconds, microsecond = divmod(since, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    return f"{_minute(minutes)}{second:02}.{microsecond:06}Z"
+
+
+@lru_cache(maxsize=65_536)
+def _minute(since: int) -> str:
+    """A minute since 1970 UTC as an instant begins with it; of many instants few are different."""
+    return (EPOCH + timedelta(minutes=since)).isoformat(timespec="minutes")[:16] + ":"
 
 
 def record_instant(text: str) -> int:

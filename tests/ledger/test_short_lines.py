@@ -2,9 +2,18 @@
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
-from ledger.canonical import parse_instant, parse_local, parse_object
+from ledger.canonical import (
+    EPOCH,
+    INSTANT_MAX,
+    INSTANT_MIN,
+    format_instant,
+    parse_instant,
+    parse_local,
+    parse_object,
+)
 from ledger.events import read_event
 from ledger.lines import read_line
 from ledger.rejections import Refused
@@ -73,6 +82,14 @@ def test_given_any_time_when_read_then_the_short_way_says_what_the_long_way_says
             at = chance.randrange(len(text))
             text = text[:at] + chance.choice("0123456789Tt:.Z+- ") + text[at + chance.randrange(2) :]
         assert outcome(parse_instant, text) == outcome(long_way, text)  # type: ignore[arg-type]
+
+
+def test_given_any_instant_when_formatted_then_it_is_what_isoformat_says() -> None:
+    chance = random.Random(3)
+    ends = (INSTANT_MIN, INSTANT_MAX, 0, -1, 1, 59_999_999, 60_000_000, -60_000_000, -60_000_001)
+    for since in (*ends, *(chance.randrange(INSTANT_MIN, INSTANT_MAX) for _ in range(20_000))):
+        moment = EPOCH + timedelta(microseconds=since)
+        assert format_instant(since) == moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def long_way(text: str) -> int:
