@@ -176,13 +176,21 @@ def format_instant(since: int) -> str:
     """The record's form of an instant: UTC, six fractional digits, `Z`."""
     seconds, microsecond = divmod(since, 1_000_000)
     minutes, second = divmod(seconds, 60)
-    return f"{_minute(minutes)}{second:02}.{microsecond:06}Z"
+    days, minute = divmod(minutes, 1_440)
+    return f"{_day(days)}T{_minute(minute)}:{second:02}.{microsecond:06}Z"
 
 
-@lru_cache(maxsize=65_536)
-def _minute(since: int) -> str:
-    """A minute since 1970 UTC as an instant begins with it; of many instants few are different."""
-    return (EPOCH + timedelta(minutes=since)).isoformat(timespec="minutes")[:16] + ":"
+# of many instants few have different days, and none more minutes than a day has
+
+
+@lru_cache(maxsize=16_384)
+def _day(since: int) -> str:
+    return (EPOCH + timedelta(days=since)).date().isoformat()
+
+
+@lru_cache(maxsize=1_440)
+def _minute(of_day: int) -> str:
+    return f"{of_day // 60:02}:{of_day % 60:02}"
 
 
 def record_instant(text: str) -> int:
