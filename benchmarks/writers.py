@@ -28,7 +28,7 @@ def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
     processes = [context.Process(target=_write, args=(url, share, ready)) for share in shares]
     for process in processes:
         process.start()
-    with open_ledger(url).reading() as connection:
+    with open_ledger(url, keep_open=True).reading() as connection:
         first = after = head(connection).position
         seen: list[str] = []
         ready.wait()
@@ -48,7 +48,7 @@ def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
 
 
 def _write(url: str, games: list[Draft], ready: Any) -> None:
-    ledger = open_ledger(url)
+    ledger = open_ledger(url, keep_open=True)
     ready.wait()
     for draft in games:
         append(ledger, [draft], by=BY, clock=clock.now)

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from ledger.canonical import format_instant
 from ledger.store import read_records_at
+from projections import compiling
 from projections.contract import exact
 from projections.facts import NONE, Facts
 from projections.ladders import Stream, parse_name, partition_values
@@ -73,14 +74,15 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[s
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
-    values, own = parse_name(stream.ladder).values, set(stream.row)
-    for row, cell in enumerate(facts.cell):
-        if facts.cells[cell].game not in slugs or (
+    values, rows = parse_name(stream.ladder).values, [] if person is None else _rows_of(facts, person)
+    own = set(rows).intersection(stream.row)
+    for row in rows:
+        if facts.cell_of(row).game not in slugs or (
             ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
         ):
             continue
         mine = [p for p in range(facts.start[row], facts.start[row] + facts.count[row]) if facts.person_of(p) == person]
-        if not mine or values not in partition_values(facts, row, versions[0].ruleset):
+        if values not in partition_values(facts, row, versions[0].ruleset):
             continue
         version, _, reason = why_not_counted(facts, row, versions)
         if reason is None and version is not None:
@@ -88,6 +90,23 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[s
         if reason is not None or row not in own:
             position, played = facts.live_position[row], facts.occurred_at[row]
             yield {"position": position, "occurred_at": played, "change": None, "why_not": reason}
+
+
+def _rows_of(facts: Facts, person: int) -> list[int]:
+    """The games that somebody is in, in the order of the log."""
+    if not compiling.pays(len(facts.cell)):
+        games = zip(facts.start, facts.count, strict=True)
+        return [
+            row for row, (start, count) in enumerate(games)
+            if any(facts.person_of(p) == person for p in range(start, start + count))
+        ]  # fmt: skip
+    import numpy as np
+
+    start, count, player, persons = map(compiling.as_numpy, (facts.start, facts.count, facts.player, facts.person))
+    before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are he
+    np.cumsum(persons[player] == person, out=before[1:])
+    found: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
+    return found
 
 
 def _told(event: dict[str, Any], data: dict[str, Any], zone: str) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from ledger.migrate import upgrade
 from ledger.store import Ledger, ledger_id, open_ledger
 from projections import columns, decoding
 from projections.decoding import decode
+from projections.reasons import explain_player
+from projections.standings import Ladders
 
 pytestmark = pytest.mark.slow
 
@@ -205,3 +207,23 @@ def test_given_facts_from_the_cache_when_events_are_tried_on_them_then_the_cache
         assert 0 in facts.voided
         assert told(snapshot)["games"] == before[0]["games"]
     assert decoded(ledger) == before
+
+
+def test_given_games_that_do_not_count_when_standings_are_explained_then_long_histories_tell_what_short_ones_tell(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The games of a player are found in bulk in the one, one by one in the other."""
+    ledger = small(tmp_path, count=90)
+    told = []
+    for compiled in (False, True):
+        set_paths(monkeypatch, scanned=compiled, compiled=compiled)
+        with ledger.reading() as connection:
+            ladders = Ladders(decode(connection))
+            told.append({
+                (name, player): explain_player(connection, ladders, name, player)
+                for name in ladders.every("catan-elo")
+                for player in ladders.facts.players
+            })  # fmt: skip
+    assert told[0] == told[1]
+    reasons = {game["why_not"] for found in told[0].values() if found for game in found["games"]}
+    assert len(reasons) > 1
