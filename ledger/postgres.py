@@ -9,6 +9,7 @@ from sqlalchemy.pool import Pool
 
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.schema import NEWEST
 from ledger.settings import Setting, busy_seconds
 
 if TYPE_CHECKING:
@@ -55,15 +56,15 @@ def lock_appends(connection: Connection) -> None:
     _refuse_unsafe(connection.exec_driver_sql(_settings(locking=True)).one())
 
 
-def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Take the append lock; the row of a statement for the head, and the events of these names, as they are then.
+def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+    """Take the append lock; the row of the head, and the events of these names, as they are then.
 
     The statements are sent together: while others wait for the lock, this program waits for the server only once.
     """
     driver: Any = connection.connection.driver_connection
     with driver.pipeline():
         lock = driver.execute(_settings(locking=True))
-        head = driver.execute(newest)
+        head = driver.execute(NEWEST)
         named = driver.execute(_NAMED, {"names": list(names)}) if names else None
         _refuse_unsafe(lock.fetchone())
         return head.fetchone(), [] if named is None else named.fetchall()

@@ -18,6 +18,9 @@ from sqlalchemy import (
 # the newest migration; `ratings init` brings a ledger there
 SCHEMA_REVISION = "0004"
 
+# the head, asked for at every append and so given to the drivers as it is
+NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
+
 # SQLite's rowid is an INTEGER, 64 bits wide
 Position = BigInteger().with_variant(Integer(), "sqlite")
 

@@ -18,6 +18,7 @@ from sqlalchemy.pool import Pool
 from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import SQLITE_TRIGGERS
 from ledger.records import ZERO, Row, chain_hash, leaf_hash
+from ledger.schema import NEWEST
 from ledger.settings import BUSY_SECONDS, Setting, busy_seconds
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ PRAGMAS = {
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
-NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
 _COLUMNS = Row._fields
 
 # the records of some positions as one blob; the newline is no character of a record
@@ -97,10 +97,10 @@ def lock_appends(connection: Connection) -> None:
     """BEGIN IMMEDIATE has taken the lock already."""
 
 
-def locked(connection: Connection, newest: str, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """The row of a statement for the head, and the events of these names; the append lock is held already."""
+def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+    """The row of the head, and the events of these names; the append lock is held already."""
     cursor: Any = connection.connection.cursor()
-    return cursor.execute(newest).fetchone(), events_named(cursor, names) if names else []
+    return cursor.execute(NEWEST).fetchone(), events_named(cursor, names) if names else []
 
 
 def append_one(ledger: "Ledger", values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:

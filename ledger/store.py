@@ -23,7 +23,7 @@ from ledger.events import TYPES
 from ledger.lineage import Known, voided_ids
 from ledger.records import ZERO
 from ledger.rejections import shown
-from ledger.schema import SCHEMA_REVISION, events, ledger_identity
+from ledger.schema import NEWEST, SCHEMA_REVISION, events, ledger_identity
 from ledger.upcasting import check_chain, upcast
 
 PAGE_EVENTS = 5_000
@@ -186,12 +186,12 @@ def new_ledger_id() -> str:
 def head(connection: Connection) -> Head:
     """The head of the log."""
     with driver_cursor(connection) as cursor:
-        return _head(cursor.execute(sqlite.NEWEST).fetchone())
+        return _head(cursor.execute(NEWEST).fetchone())
 
 
 def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[tuple[str, str, str, str]]]:
     """Take the append lock; the head under it, and (id, subject, type, record) of the events of these names."""
-    row, named = dialect_of(connection).locked(connection, sqlite.NEWEST, names)
+    row, named = dialect_of(connection).locked(connection, names)
     return _head(row), named
 
 

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from terminals import on_terminal
 
 ALL = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
@@ -101,24 +101,10 @@ def test_given_texts_that_look_like_formulas_when_games_are_read_as_csv_then_the
     ]
 
 
-def on_terminal(*arguments: str, columns: int) -> str:
+def shown_on_terminal(*arguments: str, columns: int) -> str:
     """What a command writes to a terminal of so many columns, without colours."""
-    controller, terminal = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-c", "from cli.main import run; run()", *arguments]
-    process = subprocess.Popen(
-        command, stdout=terminal, stderr=terminal, stdin=subprocess.DEVNULL, cwd=ROOT, env=environment
-    )
-    os.close(terminal)
-    written = b""
-    try:
-        while piece := os.read(controller, 65_536):
-            written += piece
-    except OSError:  # Linux says so when the other end is closed
-        pass
-    os.close(controller)
-    assert process.wait() == 0
-    return re.sub(r"\x1b\[[0-9;]*m", "", written.decode()).replace("\r\n", "\n")
+    _, written = on_terminal(*arguments, columns=columns)
+    return re.sub(r"\x1b\[[0-9;]*m", "", written).replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize(
@@ -127,13 +113,13 @@ def on_terminal(*arguments: str, columns: int) -> str:
 def test_given_a_terminal_of_80_columns_when_a_table_is_printed_then_no_line_is_wider(
     command: list[str], db: str
 ) -> None:
-    lines = on_terminal("--db", db, *command, columns=80).splitlines()
+    lines = shown_on_terminal("--db", db, *command, columns=80).splitlines()
 
     assert [line for line in lines if cell_len(line) > 80] == []
 
 
 def test_given_a_narrow_terminal_when_standings_are_printed_then_long_names_are_folded_and_not_cut(db: str) -> None:
-    text = on_terminal("--db", db, "standings", ALL, columns=50)
+    text = shown_on_terminal("--db", db, "standings", ALL, columns=50)
 
     assert text.count("x" * 20) >= 2
     assert sum(line.count("x") for line in text.splitlines() if re.search("x{4}", line)) >= 64

@@ -1,16 +1,13 @@
 """`rebuild` and `status`: what they print of a rebuild, of its steps, and of the generations that are kept."""
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from terminals import on_terminal
 
 from cli import interrupts, nightly, progress
 from ledger.canonical import parse_instant
@@ -196,29 +193,8 @@ def test_given_many_ladders_that_fail_when_rebuilt_then_the_first_are_told_and_t
     assert len(as_json(ratings, db, "rebuild")["failures"]) == 2
 
 
-def on_terminal(*arguments: str) -> tuple[str, str]:
-    """What a command writes to stdout, and to a terminal as its stderr."""
-    controller, terminal = pty.openpty()
-    command = [sys.executable, "-c", "from cli.main import run; run()", *arguments]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=terminal, stdin=subprocess.DEVNULL, cwd=ROOT,
-        env={**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
-    )  # fmt: skip
-    os.close(terminal)
-    written = b""
-    try:
-        while piece := os.read(controller, 65_536):
-            written += piece
-    except OSError:  # Linux says so when the other end is closed
-        pass
-    os.close(controller)
-    stdout, _ = process.communicate()
-    assert process.returncode == 0
-    return stdout.decode(), written.decode()
-
-
 def test_given_a_terminal_when_rebuilt_then_a_bar_is_painted_there_and_taken_away(db: str) -> None:
-    stdout, stderr = on_terminal("--db", db, "rebuild", "--check")
+    stdout, stderr = on_terminal("--db", db, "rebuild", "--check", piped=True)
 
     assert stdout.startswith("generation 1: 2 ladders")
     for step in ("reading", "building", "checking", "promoting"):
