@@ -4,6 +4,7 @@ Appends are serialised by the store's own lock, taken before the head is read; a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from itertools import islice
@@ -24,7 +25,8 @@ from ledger.store import Head, Ledger, Log, dialect_of, driver_cursor, head, loc
 from ledger.upcasting import upcast
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
-INSERT_SIZE = 1_000
+# building so many rows takes as long as inserting them, and no longer may the interpreter be kept from the store
+ROWS_AHEAD = 80
 LOOKUP_SIZE = 1_000
 
 # drafts that the log does not have, with their indices among those that were given
@@ -199,10 +201,8 @@ def append(
         if refused:
             return Appended(0, len(known) - len(refused), refused, before)
         if fresh:
-            rows = _rows(fresh, before, recorded_at, by, supersedes)
-            while part := list(islice(rows, INSERT_SIZE)):
-                insert_rows(connection, part)
-                after = Head(part[-1].position, part[-1].chain_hash, recorded_at)
+            insert_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)))
+            after = head(connection)
     return Appended(len(fresh), len(known), [], after)
 
 
@@ -269,11 +269,23 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
         )  # fmt: skip
 
 
+def _ahead(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows; of more than a few the next are built by a thread while the store inserts those before."""
+    few = list(islice(rows, ROWS_AHEAD))
+    if len(few) < ROWS_AHEAD:
+        yield from few
+        return
+    with ThreadPoolExecutor(1) as thread:
+        while few:
+            coming = thread.submit(list, islice(rows, ROWS_AHEAD))
+            yield from few
+            few = coming.result()
+
+
 def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
     """Rows that continue the log, as they are; the append lock is held."""
-    if values := list(rows):
-        with driver_cursor(connection) as cursor:
-            dialect_of(connection).insert(cursor, events.name, Row._fields, values)
+    with driver_cursor(connection) as cursor:
+        dialect_of(connection).insert(cursor, events.name, Row._fields, rows)
 
 
 def require_empty(ledger: Ledger) -> Head:

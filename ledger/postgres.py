@@ -1,6 +1,7 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -90,15 +91,17 @@ def _refuse_unsafe(row: Sequence[Any]) -> None:
         raise StoreUnavailable(f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor")
 
 
-def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Insert rows; each gives the values of these columns."""
-    if len(rows) == 1:
+    rows = iter(rows)
+    few = list(islice(rows, 2))
+    if len(few) == 1:
         marks = ", ".join(["%s"] * len(columns))
-        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows[0])
-        return
-    with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
+        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", few[0])
+    elif few:
+        with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+            for row in chain(few, rows):
+                copy.write_row(row)
 
 
 def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:

@@ -8,6 +8,7 @@
     '4f0a4d4c5a6c9f0a'
 """
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -57,9 +58,12 @@ def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | N
     superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
         f'{{"by":{dump_text(by)},{_said(draft)},"position":',
-        f',"recorded_at":"{format_instant(recorded_at)}","schema_version":{draft.schema_version},'
+        f',"recorded_at":"{_recorded(recorded_at)}","schema_version":{draft.schema_version},'
         f'{superseding}"type":"{draft.type}"}}',
     )
+
+
+_recorded = lru_cache(maxsize=1)(format_instant)  # one instant for all of a batch
 
 
 def surely_fits(draft: Draft, by: str) -> bool:

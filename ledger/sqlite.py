@@ -5,9 +5,9 @@ import os
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -134,15 +134,15 @@ def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]])
     return None
 
 
-def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Insert rows; each gives the values of these columns.
 
     Many in one statement take half the time: what SQLite keeps to undo a statement, it keeps once for all of them.
     """
-    together = len(rows) // INSERTED_TOGETHER * INSERTED_TOGETHER
-    groups = (rows[first : first + INSERTED_TOGETHER] for first in range(0, together, INSERTED_TOGETHER))
-    cursor.executemany(_insertion(table, tuple(columns), INSERTED_TOGETHER), (tuple(chain(*group)) for group in groups))
-    cursor.executemany(_insertion(table, tuple(columns), 1), rows[together:])
+    rows = iter(rows)
+    while len(group := list(islice(rows, INSERTED_TOGETHER))) == INSERTED_TOGETHER:
+        cursor.execute(_insertion(table, tuple(columns), INSERTED_TOGETHER), tuple(chain.from_iterable(group)))
+    cursor.executemany(_insertion(table, tuple(columns), 1), group)
 
 
 @cache
