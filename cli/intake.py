@@ -15,13 +15,14 @@ from cli.options import by_option, ignore_clock_option, instant_or_now
 from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
+from ledger.cells import GAME_COLUMNS, TableOptions
 from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
 from ledger.rejections import Refused, Rejection
 from ledger.restoring import restore
 from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import open_ledger
-from ledger.tables import GAME_COLUMNS, TIE, TableOptions
+from ledger.tables import TIE
 from ledger.zones import zone as check_zone
 from projections.admission import Admission
 from projections.effects import Reach

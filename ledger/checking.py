@@ -62,7 +62,9 @@ def _blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool) -> It
 def _checked(item: Item, source_wanted: bool) -> Checked:
     file, line, event, source, rows_of = item
     if not source_wanted:
-        source = [] if isinstance(source, list) else None  # a list tells that there were rows
+        source = [] if rows_of is not None and source is not None else None  # a list tells that there were rows
+    elif callable(source):
+        source = source()
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
     return Checked(file, line, source, rows_of, event if isinstance(event, Refused) else _outcome(event))

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ledger.cells import TableOptions
 from ledger.rejections import Refused, Rejection
-from ledger.tables import TableOptions, table_events
+from ledger.tables import table_events
 
 LINE_BYTES_MAX = 1 << 20
 STDIN = "-"

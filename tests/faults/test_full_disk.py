@@ -12,12 +12,12 @@ from fault_helpers import findings, records
 from sqlalchemy import event
 
 from ledger import clock, importing
+from ledger.cells import TableOptions
 from ledger.errors import StoreUnavailable
 from ledger.importing import import_items
 from ledger.migrate import upgrade
 from ledger.sources import read_items
 from ledger.store import open_ledger
-from ledger.tables import TableOptions
 
 GAMES = 2_000
 CHUNK_EVENTS = 250

@@ -16,12 +16,12 @@ from fault_helpers import fork, records, wait_for, wait_until
 
 from cli.main import invoke
 from ledger import checking
+from ledger.cells import TableOptions
 from ledger.errors import WorkerLost
 from ledger.forking import ahead
 from ledger.importing import Imported, import_items
 from ledger.sources import read_items
 from ledger.store import open_ledger
-from ledger.tables import TableOptions
 from projections.admission import Admission
 
 GAMES = 400

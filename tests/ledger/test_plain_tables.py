@@ -1,0 +1,94 @@
+"""Rows read many at once say what they say one by one, whatever stands in them and wherever the lines are cut."""
+
+import io
+import random
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from ledger import plain_tables, tables
+from ledger.cells import TableOptions
+from ledger.plain_tables import Rest, plain_games
+from ledger.rejections import Refused
+from ledger.tables import table_events
+
+LINE_BYTES_MAX = 300
+HEADERS = (
+    "game_id,occurred_at,game,player,place", "game_id,occurred_at,game,group,player,place,status,score",
+    "player,place,Game,rated,game_id,occurred_at,notes", "game_id,occurred_at,game,player,,place",
+)  # fmt: skip
+PIECES = (
+    '"', '"a"', '"a b"', " ", "  ", "\t", "\r", "\n", "\n\n", "\x0b", "\u2028", "\u00a0", "ü", "e\u0301", "\x00", "x",
+    "-1", "1e3", "007", "true", "no", "2", ",", ",,", ",,,,,,,", "Z", "2010-03-05 19:30", "x" * 301,
+)  # fmt: skip
+OPTIONS = (TableOptions(), TableOptions("Europe/Berlin", {"notes": ""}, {}), TableOptions(fixed={"rated": "yes"}))
+
+
+def drawn(chance: random.Random) -> bytes:
+    """A table, in most cases with something odd in it."""
+    header = chance.choice(HEADERS)
+    names = header.lower().split(",")
+    lines = [header]
+    for game in range(chance.randrange(9)):
+        of_game = {"game_id": f"g-{game}", "occurred_at": f"2010-03-0{game + 1}T19:30:00Z", "game": "catan"}
+        of_game["rated"] = chance.choice(("", "yes", "0"))
+        of_game["group"] = chance.choice(("", "basic", "seafarers, b"[:9]))
+        for place in range(chance.choice((1, 2, 3, 4, 9))):
+            own = {"player": f"p-{place}", "place": str(place + 1), "score": chance.choice(("", "7", "1.5"))}
+            lines.append(",".join({**of_game, **own}.get(name, "") for name in names))
+    text = "\n".join(lines) + chance.choice(("", "\n", "\n\n"))
+    for _ in range(chance.choice((0, 0, 1, 2))):
+        at = chance.randrange(len(header), len(text) + 1)
+        text = text[:at] + chance.choice(PIECES) + text[at + chance.choice((0, 0, 1, 12)) :]
+    if chance.random() < 0.3:
+        text = text.replace("\n", "\r\n")
+    if chance.random() < 0.3:
+        text = text.replace(",", chance.choice(";\t|"))
+    found = text.encode()
+    if chance.random() < 0.03:
+        at = chance.randrange(len(header), len(found) + 1)
+        found = found[:at] + bytes([chance.randrange(128, 256)]) + found[at:]
+    return found
+
+
+def told(table: bytes, options: TableOptions) -> list[Any]:
+    return [
+        (line, (event.code, event.message) if isinstance(event, Refused) else repr(event), rows, game_id)
+        for line, event, source, game_id in table_events(io.BytesIO(table), options, LINE_BYTES_MAX)
+        for rows in [source() if callable(source) else source]
+    ]
+
+
+def one_by_one(lines: Any, first: int, *table: Any) -> Generator[Any, None, Rest]:
+    yield from ()
+    return Rest(lines, first, None)
+
+
+def test_given_any_table_when_rows_are_read_at_once_then_they_say_what_they_say_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chance = random.Random(1)
+    ends: list[str | None] = []
+    ways = {"at once": 0, "then one by one": 0, "one by one": 0}
+    codes: set[str] = set()
+
+    def noted(*table: Any) -> Generator[Any, None, Rest]:
+        rest = yield from plain_games(*table)
+        ends.append(rest.last_id)
+        return rest
+
+    for _ in range(6_000):
+        table, options = drawn(chance), chance.choice(OPTIONS)
+        monkeypatch.setattr(plain_tables, "LINES", chance.choice((1, 2, 5, 1_000)))
+        ends.clear()
+        monkeypatch.setattr(tables, "plain_games", noted)
+        short = told(table, options)
+        monkeypatch.setattr(tables, "plain_games", one_by_one)
+        assert short == told(table, options), table
+        codes.update(event[0] for _, event, _, _ in short if isinstance(event, tuple))
+        if short and ends:
+            end = ends[0]
+            ways["one by one" if end is None else "at once" if end == short[-1][3] else "then one by one"] += 1
+    assert min(ways.values()) > 500, ways
+    assert {"bad-csv", "bad-utf8", "rows-disagree", "row-length", "not-an-integer", "line-too-long"} <= codes
