@@ -178,11 +178,11 @@ def side_by_side(columns: Sequence[Any]) -> Any:
     return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])
 
 
-def room_for_a_game(columns: int, most: int) -> tuple[Any, Any, Any]:
-    """What a scoring loop needs for one game of so many: the points before it, its columns, the changes."""
+def room_for_a_game(most: int) -> tuple[Any, Any]:
+    """What a scoring loop needs for one game of so many: the points before it, the changes."""
     import numpy as np
 
-    return np.zeros(most, dtype=np.int64), np.zeros((columns, most), dtype=np.int64), np.zeros(most, dtype=np.int64)
+    return np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
 
 
 def constants(numbers: Sequence[int]) -> Any:

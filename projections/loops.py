@@ -188,11 +188,11 @@ def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: 
 def run(
     constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, number: Numbers,
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, begin: Numbers, points: Numbers, games: Numbers,
-    seen: Numbers, totals: Numbers, before: Numbers, own: Numbers, change: Numbers, changes: Numbers,
+    seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers,
 ) -> int:  # fmt: skip
     """Score the games from `first` up to `last`; `NOWHERE`, or `BOOKS` if it stopped. Raises what the rule raises.
 
-    columns:   the rule's columns of all slots, a row each; `own`, `before` and `change` have room for a game
+    columns:   the rule's columns of all slots, a row each; `before` and `change` have room for a game
     offset_at: where in `offset` the ladder's offsets are, and its slots and players in the other arrays
     begin:     of every player the points that he begins with
     totals:    started, minted and burned, which are added to
@@ -209,9 +209,7 @@ def run(
                 points[player] = begin[player]
                 totals[0] += begin[player]
             before[i] = points[player]
-            for c in range(len(columns)):
-                own[c, i] = columns[c, low + i]
-        minted = score(n, before, own, constants, table, change)
+        minted = score(n, before, columns[:, low : low + n], constants, table, change)
         total = 0
         for i in range(n):
             player = player_at + number[low + i]
@@ -230,12 +228,12 @@ def run(
 def run_ladders(
     constants: Numbers, table: Numbers, ladder_from: Numbers, slot_from: Numbers, names_from: Numbers,
     offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, points: Numbers, games: Numbers, seen: Numbers,
-    totals: Numbers, stopped: Numbers, before: Numbers, own: Numbers, change: Numbers, changes: Numbers,
+    totals: Numbers, stopped: Numbers, before: Numbers, change: Numbers, changes: Numbers,
 ) -> None:  # fmt: skip
     """`run` for every ladder of `gather`, each to its end; `totals` has a row for each, `stopped` what `run` said."""
     for ladder in range(len(ladder_from) - 1):
         stopped[ladder] = run(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], offset, number, columns,
             ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], begin, points, games, seen,
-            totals[ladder], before, own, change, changes,
+            totals[ladder], before, change, changes,
         )  # fmt: skip

@@ -181,7 +181,7 @@ def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | N
     outcome = _nothing_yet(stream, carried)
     offsets, players, version = (as_numpy(column) for column in (stream.offsets, stream.players, stream.version))
     columns = compiling.side_by_side(stream.columns)
-    scratch = compiling.room_for_a_game(len(columns), int(np.diff(offsets[: last + 1]).max(initial=0)))
+    scratch = compiling.room_for_a_game(int(np.diff(offsets[: last + 1]).max(initial=0)))
     totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]), dtype=np.int64)
     points, games, seen = (as_numpy(column) for column in (outcome.points, outcome.games, outcome.seen))
     cuts = np.flatnonzero(version[1:last] != version[: last - 1]) + 1
@@ -271,7 +271,7 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
         compiling.constants(scored_by.constants), compiling.constants(scored_by.rule.table()),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
         columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
-        *compiling.room_for_a_game(len(columns), int(as_numpy(shared.size).max(initial=0))), changes,
+        *compiling.room_for_a_game(int(as_numpy(shared.size).max(initial=0))), changes,
     )  # fmt: skip
     return totals, stopped, *(compiling.as_column(column) for column in (points, games, seen, changes))
 

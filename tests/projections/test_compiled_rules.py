@@ -165,7 +165,7 @@ for name in sys.argv[1:]:
     compiling.scoring(loops.run_ladders, import_module(name).score)(
         numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
         np.zeros((1, 2), dtype=np.int64), numbers(0, 0), numbers(0, 0), numbers(0, 0), np.zeros(2, dtype=np.int8),
-        np.zeros((1, 3), dtype=np.int64), numbers(0), numbers(0, 0), np.zeros((1, 2), dtype=np.int64), numbers(0, 0),
+        np.zeros((1, 3), dtype=np.int64), numbers(0), numbers(0, 0), numbers(0, 0),
         changes,
     )
     print(name, changes.tolist())

@@ -4,7 +4,9 @@ import hashlib
 import random
 import runpy
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
 from functools import cache
+from math import floor
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,11 @@ def prepared_once(params):
     return prepare(PairwiseEloParams(**dict(params)))
 
 
+def chance_of(gap: int, scale: int) -> int:
+    constants = prepared_once((("k_per_pair", "8"), ("scale", scale)))
+    return expected(gap, constants[3], constants[6], table())
+
+
 @cache
 def real_expected(gap_points: Decimal, scale: int) -> Decimal:
     """The formula itself, to 40 digits."""
@@ -64,10 +71,23 @@ def test_expected_scores_are_off_by_less_than_the_bound_and_of_a_pair_sum_to_one
                 if chance.random() < 0.9
                 else chance.randint(-(10**15), 10**15)
             )
-            found = expected(gap, scale * SCALE, table())
-            assert found + expected(-gap, scale * SCALE, table()) == ONE
+            found = chance_of(gap, scale)
+            assert found + chance_of(-gap, scale) == ONE
             bounded = max(min(Decimal(gap) / SCALE, Decimal(100 * scale)), Decimal(-100 * scale))
             assert abs(Decimal(found) / ONE - real_expected(bounded, scale)) < Decimal("1.2e-9")
+
+
+@pytest.mark.parametrize("scale", [1, 2, 173, 400, 99_991, 100_000])
+def test_expected_scores_are_those_of_the_table_and_the_nearest_integer_between_two_of_its_entries(scale):
+    chance, unit = random.Random(scale), scale * SCALE
+    step = Fraction(unit, 8_192)
+    for _ in range(20_000):
+        at = chance.randrange(81_920)
+        near = (0, unit // 8_192, unit // 16_384, chance.randrange(unit // 8_192 + 1))
+        gap = max(0, min(int(at * step) + chance.choice(near) + chance.choice((-1, 0, 1)), 10 * unit - 1))
+        index = gap * 8_192 // unit
+        between = (table()[index] - table()[index + 1]) * (gap - index * step) / step
+        assert chance_of(-gap, scale) == table()[index] - floor(between + Fraction(1, 2)), gap
 
 
 @pytest.mark.parametrize("k", [8, 64, 400])
@@ -129,7 +149,8 @@ def test_the_sequential_walk_moves_only_the_own_rating_and_mints_or_burns_the_re
 
 
 def test_rounding_is_half_away_from_zero():
-    assert [rounded(n, 2) for n in (-5, -3, -1, 0, 1, 3, 5)] == [-3, -2, -1, 0, 1, 2, 3]
+    assert [rounded(n, 2, 1) for n in (-5, -3, -1, 0, 1, 3, 5)] == [-3, -2, -1, 0, 1, 2, 3]
+    assert [rounded(n, 1, 2) for n in (-5, -3, -1, 0, 1, 3, 5)] == [-3, -2, -1, 0, 1, 2, 3]
 
 
 def test_seat_order_does_not_matter_where_all_pairs_are_simultaneous():
