@@ -9,6 +9,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,7 +26,8 @@ from projections.game_facts import cell_number, player_number
 # a shorter stretch of the log is not worth loading the libraries
 BULK_EVENTS = 10_000
 PAGE_EVENTS = 25_000
-SCANNERS = 2
+LANES = 2
+PAGES_FIRST = 16
 COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
            "seconds_played": "i"}  # fmt: skip
 PARTICIPANT_BYTES = 14  # at least
@@ -167,25 +169,35 @@ class Numbers:
         self.players, self.cells = array("i"), array("i")
 
 
-def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> None:
-    """Take what was recorded behind the facts up to a position; pages are scanned while the next one is read.
+class Lane(NamedTuple):
+    """What scans some of the pages, one after the other."""
 
-    Scanners take turns, each with numbers of its own; their pages are taken in the order of the log.
+    thread: ThreadPoolExecutor
+    scanner: Scanner
+    numbers: Numbers
+
+
+def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> None:
+    """Take what was recorded behind the facts up to a position; pages are scanned while the next ones are read.
+
+    Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken, as its
+    scan waits for the libraries to be loaded.
     """
-    after, lanes = facts.position, deque((Scanner(), Numbers()) for _ in range(SCANNERS))
-    scanned: deque[tuple[Future[Page], Numbers]] = deque()
-    with ThreadPoolExecutor(SCANNERS) as threads:
+    after, scanned, ahead = facts.position, deque[tuple[Future[Page], Numbers]](), PAGES_FIRST
+    with ExitStack() as threads:
+        lanes = deque(Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), Numbers()) for _ in range(LANES))
         while after < until or scanned:
-            upto = min(until, after + PAGE_EVENTS)
-            text = read_page(connection, after, upto) if after < until else b""
-            if len(scanned) == SCANNERS or not text:
+            if after < until and len(scanned) < ahead:
+                upto = min(until, after + PAGE_EVENTS)
+                text = read_page(connection, after, upto)
+                lane = lanes[0]
+                scanned.append((lane.thread.submit(lane.scanner.scan, text, after), lane.numbers))
+                lanes.rotate(-1)
+                after = upto
+            else:
                 page, numbers = scanned.popleft()
                 take_page(facts, page.result(), take, numbers)
-            if text:
-                scanner, numbers = lanes[0]
-                lanes.rotate(-1)
-                scanned.append((threads.submit(scanner.scan, text, after), numbers))
-                after = upto
+                ahead = LANES + 1
 
 
 @cache
