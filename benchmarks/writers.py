@@ -2,7 +2,7 @@
 
 from itertools import islice
 from multiprocessing import get_context
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from benchmarks.games import chunks
@@ -13,6 +13,9 @@ from ledger.appending import append
 from ledger.canonical import parse_object
 from ledger.events import Draft
 from ledger.store import head, open_ledger, read_records
+
+# a reader that never waited would take half of two processors from those who write
+PAUSE_S = 0.02
 
 
 def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
@@ -38,6 +41,7 @@ def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
                 assert [position for position, _ in page] == list(range(after + 1, after + 1 + len(page)))
                 seen += [parse_object(record.encode())["id"] for _, record in page]
                 after = page[-1][0]
+            sleep(PAUSE_S)
             if not any(process.is_alive() for process in processes) and head(connection).position == after:
                 break
         seconds = perf_counter() - started
