@@ -51,11 +51,16 @@ DECLARE
   head_chain_hash bytea;
 BEGIN
   PERFORM pg_advisory_xact_lock({POSTGRES_APPEND_LOCK});
-  -- a statement of its own, so that it sees what was committed before the lock was granted; with the schema, so that
-  -- a temporary table of the same name cannot stand in for the log
-  EXECUTE format(
-    'SELECT position, recorded_at, chain_hash FROM %I.events ORDER BY position DESC LIMIT 1', TG_TABLE_SCHEMA
-  ) INTO head_position, head_recorded_at, head_chain_hash;
+  -- a statement of its own, so that it sees what was committed before the lock was granted
+  IF to_regclass('events') = TG_RELID THEN
+    SELECT position, recorded_at, chain_hash INTO head_position, head_recorded_at, head_chain_hash
+    FROM events ORDER BY position DESC LIMIT 1;
+  ELSE
+    -- a table of the same name, such as a temporary one, cannot stand in for the log; planned anew for every row
+    EXECUTE format(
+      'SELECT position, recorded_at, chain_hash FROM %I.events ORDER BY position DESC LIMIT 1', TG_TABLE_SCHEMA
+    ) INTO head_position, head_recorded_at, head_chain_hash;
+  END IF;
   IF NEW.position <> coalesce(head_position, 0) + 1 THEN
     RAISE EXCEPTION 'an event''s position is the head''s plus one' USING ERRCODE = 'restrict_violation';
   ELSIF NEW.recorded_at < head_recorded_at THEN

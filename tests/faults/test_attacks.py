@@ -137,15 +137,40 @@ def test_truncate_is_refused(attacked: str) -> None:
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_a_temporary_table_cannot_stand_in_for_the_log(attacked: str) -> None:
-    """Given a temporary `events` with a false head, when a row continues that, then the guard still reads the log."""
+@pytest.mark.parametrize(
+    "hide",
+    [
+        "CREATE TEMPORARY TABLE events AS SELECT * FROM public.events",
+        "CREATE SCHEMA other; CREATE TABLE other.events AS SELECT * FROM public.events; SET search_path = other",
+    ],
+    ids=["temporary", "in another schema"],
+)
+def test_a_table_of_the_same_name_cannot_stand_in_for_the_log(attacked: str, hide: str) -> None:
+    """Given another `events` with a false head, when a row continues that, then the guard still reads the log, whether
+    or not it has read it before."""
     row = forged(attacked, position=1_000)
+    marks = ", ".join(["%s"] * len(Row._fields))
+    insert = f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})"
+    for rows_before in (0, 10):
+        with closing(plain_connection(attacked)) as connection:
+            for _ in range(rows_before):
+                with pytest.raises(REFUSALS):
+                    connection.execute(insert, tuple(row.values()))
+            connection.execute(hide)
+            connection.execute("UPDATE events SET position = 999 WHERE position = (SELECT max(position) FROM events)")
+            with pytest.raises(REFUSALS):
+                connection.execute(insert, tuple(row.values()))
+            connection.execute("DROP TABLE IF EXISTS events CASCADE; DROP SCHEMA IF EXISTS other")
+    assert findings(attacked) == []
+
+
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
+def test_a_row_that_fits_is_taken_whatever_is_called_like_the_log(attacked: str) -> None:
+    row = forged(attacked)
     with closing(plain_connection(attacked)) as connection:
-        connection.execute("CREATE TEMPORARY TABLE events AS SELECT * FROM public.events")
-        connection.execute("UPDATE events SET position = 999 WHERE position = (SELECT max(position) FROM events)")
+        connection.execute("CREATE TEMPORARY TABLE events (n integer)")
         marks = ", ".join(["%s"] * len(Row._fields))
-        with pytest.raises(REFUSALS):
-            connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
+        connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
     assert findings(attacked) == []
 
 

@@ -102,6 +102,19 @@ def test_given_an_older_schema_when_opened_then_it_says_how_to_upgrade_and_the_u
         assert head(connection).position == 1
 
 
+@pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
+def test_given_the_guard_of_an_earlier_schema_when_upgraded_then_it_is_replaced(ledger_url: str) -> None:
+    with connect(ledger_url).writing() as connection:
+        old = "FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
+        connection.execute(text(f"CREATE OR REPLACE {old}"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0004'"))
+    upgrade(ledger_url)
+
+    ledger = open_ledger(ledger_url)
+    with ledger.reading() as connection:
+        assert ledger.dialect.guards_missing(connection) == []
+
+
 def test_given_a_schema_of_a_newer_program_when_opened_or_upgraded_then_it_is_left_alone(ledger_url: str) -> None:
     with connect(ledger_url).writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
