@@ -5,6 +5,7 @@ Without the extra `fast` everything is taken one by one.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections import deque
 from collections.abc import Callable
@@ -180,10 +181,11 @@ class Lane(NamedTuple):
 def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> None:
     """Take what was recorded behind the facts up to a position; pages are scanned while the next ones are read.
 
-    Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken, as its
-    scan waits for the libraries to be loaded.
+    Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken if
+    its scan waits for the libraries to be loaded.
     """
-    after, scanned, ahead = facts.position, deque[tuple[Future[Page], Numbers]](), PAGES_FIRST
+    after, scanned = facts.position, deque[tuple[Future[Page], Numbers]]()
+    ahead = LANES + 1 if "numba" in sys.modules else PAGES_FIRST
     with ExitStack() as threads:
         lanes = deque(Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), Numbers()) for _ in range(LANES))
         while after < until or scanned:
