@@ -45,12 +45,14 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(header, *texts, strict=True)]
+    lines = []
     for line in (header, *texts):
         cells = []
         for name, text, width in zip(header, line, widths, strict=True):
             space = " " * (width - cell_len(text))
             cells.append(space + text if name in right else text + space)
-        click.echo("  ".join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
+    click.echo("\n".join(lines))
 
 
 def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
@@ -78,6 +80,8 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
 def plain(cell: Cell) -> str:
     """A cell as text on one line, without characters that could move a terminal's cursor."""
     text = "" if cell is None else str(cell)
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else " " if character in "\n\t" else "?" for character in text)
 
 
