@@ -39,12 +39,15 @@ BEGIN
 END""",
 }
 
+# a plan that was made while the log was short is kept while it grows, and has to be by the indexes all the same
+_PLANNED_ONCE = "LANGUAGE plpgsql SET enable_seqscan = off"
+
 POSTGRES_FUNCTIONS = {
     "ledger_refuse": """CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% are immutable', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$""",
-    "events_guard_insert": f"""CREATE FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+    "events_guard_insert": f"""CREATE FUNCTION events_guard_insert() RETURNS trigger {_PLANNED_ONCE} AS $$
 DECLARE
   head_position bigint;
   head_recorded_at bigint;
@@ -89,7 +92,7 @@ POSTGRES_APPEND = {
     "events_append_one": f"""CREATE FUNCTION events_append_one(
   new_id text, new_type text, new_schema_version smallint, new_subject text, new_occurred_at bigint, now bigint,
   new_by text, before_position text, behind_position text, head_seen bigint
-) RETURNS TABLE (appended_at bigint, appended_chain_hash bytea) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (appended_at bigint, appended_chain_hash bytea) {_PLANNED_ONCE} AS $$
 DECLARE
   head record;
   new_record text;

@@ -1,8 +1,8 @@
-"""PostgreSQL's guard of the log plans its query once, not for every row."""
+"""PostgreSQL's functions plan their queries once, by the indexes, and not for every row."""
 
 from alembic import op
 
-from ledger.guards import POSTGRES_FUNCTIONS
+from ledger.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS
 
 revision = "0005"
 down_revision = "0004"
@@ -12,9 +12,10 @@ depends_on = None
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
-        guard = POSTGRES_FUNCTIONS["events_guard_insert"].replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1)
-        op.get_bind().exec_driver_sql(guard.replace("%", "%%"))  # for the driver, a % stands for a value
+        for function in (POSTGRES_FUNCTIONS["events_guard_insert"], *POSTGRES_APPEND.values()):
+            replacing = function.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1)
+            op.get_bind().exec_driver_sql(replacing.replace("%", "%%"))  # for the driver, a % stands for a value
 
 
 def downgrade() -> None:
-    """The guard stays: it refuses what the one before it refused."""
+    """The functions stay: they do what those before them did."""
