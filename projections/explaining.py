@@ -46,7 +46,7 @@ def history(connection: Connection, ladders: Ladders, ladder: str, player: str) 
     if player not in stream.names or stream.rule.ranking == "annual":
         return []
     watched = stream.names.index(player)
-    _, steps = replay(stream, watch=watched)
+    _, steps = replay(stream, watch=watched, changes=False)
     positions = [
         facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0 for step in steps
     ]
@@ -110,7 +110,7 @@ def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, 
     moment = (facts.occurred_at[row], facts.first_position[row])
     stream = replace(stream, adjustments=[a for a in stream.adjustments if (a.occurred_at, a.position) < moment])
     game = games_before(stream, facts, moment)
-    outcome, _ = replay(stream, stop=game)
+    outcome, _ = replay(stream, stop=game, changes=False)
     scale = stream.rule.scale
     counted_players: dict[str, dict[str, Any]] = {}
     minted = burned = 0

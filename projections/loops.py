@@ -188,7 +188,7 @@ def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: 
 def run(
     constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, number: Numbers,
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, begin: Numbers, points: Numbers, games: Numbers,
-    seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers,
+    seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers, watch: int,
 ) -> int:  # fmt: skip
     """Score the games from `first` up to `last`; `NOWHERE`, or `BOOKS` if it stopped. Raises what the rule raises.
 
@@ -196,9 +196,9 @@ def run(
     offset_at: where in `offset` the ladder's offsets are, and its slots and players in the other arrays
     begin:     of every player the points that he begins with
     totals:    started, minted and burned, which are added to
-    changes:   of every slot its change; empty if nobody asks
+    changes:   of every slot its change, or one for each game of the player `watch`; empty if nobody asks
     """
-    keep = len(changes) > 0
+    keep = len(changes) > 0 and watch < 0
     for game in range(first, last):
         low = slot_at + offset[offset_at + game]
         n = slot_at + offset[offset_at + game + 1] - low
@@ -214,10 +214,12 @@ def run(
         for i in range(n):
             player = player_at + number[low + i]
             points[player] = before[i] + change[i]
-            games[player] += 1
-            total += change[i]
             if keep:
                 changes[low + i] = change[i]
+            elif player == watch:
+                changes[games[player]] = change[i]
+            games[player] += 1
+            total += change[i]
         if minted < total:
             return BOOKS
         totals[1] += minted
@@ -235,5 +237,5 @@ def run_ladders(
         stopped[ladder] = run(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], offset, number, columns,
             ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], begin, points, games, seen,
-            totals[ladder], before, change, changes,
+            totals[ladder], before, change, changes, NOWHERE,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from projections.facts import NONE, Facts
 from projections.ladders import Stream, parse_name, partition_values
 from projections.lists import LISTS
 from projections.periods import local_time
-from projections.replay import Step, replay
+from projections.replay import Step, needs_changes, replay
 from projections.scope import why_left_out, why_not_counted
 from projections.standings import Ladders
 
@@ -28,7 +28,7 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
     facts, stream = ladders.facts, ladders.stream(ladder)
     player = facts.current(player)
     number = stream.names.index(player) if player in stream.names else None
-    outcome, steps = replay(stream, watch=number)
+    outcome, steps = replay(stream, watch=number, changes=needs_changes(stream))
     found, results = ladders.ranked(stream, outcome)
     row = next((row for row in found.rows if row.player == player), None)
     ranking = LISTS[stream.rule.ranking]

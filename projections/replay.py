@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from projections import compiling, loops
@@ -83,18 +84,18 @@ def replay(
     """The points after all games, or before the game of index `stop`; with the steps of the player `watch`.
 
     `carried` is replayed from the seasons before unless it is given. Without `changes` those of the outcome may be
-    left out, which takes a third less memory. Raises `RuleFailure`.
+    left out, which takes a third less memory; the steps are there all the same. Raises `RuleFailure`.
     """
     carried = _carried(stream) if carried is None else carried
     games = len(stream.row) if stop is None else stop
-    if stop is None and stream.batch is not None and not stream.adjustments and not carried:
-        together = _together(stream.batch, stream.index, changes or watch is not None)
+    if stop is None and watch is None and stream.batch is not None and not stream.adjustments and not carried:
+        together = _together(stream.batch, stream.index, changes)
         if together is not None:
-            return together, [] if watch is None else list(_steps(stream, together, games, watch))
+            return together, []
     if compiling.pays(games) or (stream.batch is not None and games >= BATCHED_GAMES):
-        outcome = _compiled(stream, games, carried)
-        if outcome is not None:
-            return outcome, [] if watch is None else list(_steps(stream, outcome, games, watch))
+        found = _compiled(stream, games, watch, carried, changes)
+        if found is not None:
+            return found
     return _interpreted(stream, games, watch, carried)
 
 
@@ -172,9 +173,11 @@ def _interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str
     return outcome, steps
 
 
-def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | None:
+def _compiled(
+    stream: Stream, last: int, watch: int | None, carried: dict[str, int], keep: bool
+) -> tuple[Outcome, list[Step]] | None:
     """A replay up to a game, compiled, from one adjustment or change of version to the next; None if it has to be
-    interpreted, as numba cannot compile the rule or the rule fails."""
+    interpreted, as numba cannot compile the rule or the rule fails. All changes are kept, or those of `watch` alone."""
     import numpy as np
 
     as_numpy = compiling.as_numpy
@@ -182,7 +185,8 @@ def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | N
     offsets, players, version = (as_numpy(column) for column in (stream.offsets, stream.players, stream.version))
     columns = compiling.side_by_side(stream.columns)
     scratch = compiling.room_for_a_game(int(np.diff(offsets[: last + 1]).max(initial=0)))
-    totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]), dtype=np.int64)
+    slots = np.empty(0, dtype=np.int64) if watch is None else np.flatnonzero(players[: offsets[last]] == watch)
+    totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]) if keep else len(slots), dtype=np.int64)
     points, games, seen = (as_numpy(column) for column in (outcome.points, outcome.games, outcome.seen))
     cuts = np.flatnonzero(version[1:last] != version[: last - 1]) + 1
     adjusted = [adjustment.game for adjustment in stream.adjustments if adjustment.game <= last]
@@ -196,7 +200,7 @@ def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | N
             why = compiling.scoring(loops.run, rule.score)(
                 compiling.constants(scored_by.constants), compiling.constants(rule.table()), first, end, offsets,
                 players, columns, 0, 0, 0, _begins(stream, scored_by, carried), points, games, seen, totals, *scratch,
-                changes,
+                changes, NOWHERE if keep or watch is None else watch,
             )  # fmt: skip
             if why != NOWHERE:
                 return None
@@ -206,9 +210,11 @@ def _compiled(stream: Stream, last: int, carried: dict[str, int]) -> Outcome | N
             adjustment = next(adjustments)
     outcome.started += int(totals[0])
     outcome.minted, outcome.burned = int(totals[1]), int(totals[2])
-    outcome.changes = compiling.as_column(changes)
     outcome.last_version = stream.version[last - 1]
-    return outcome
+    if keep:
+        outcome.changes = compiling.as_column(changes)
+        changes = changes[slots]
+    return outcome, [] if watch is None else list(_steps(stream, outcome, last, watch, slots, changes))
 
 
 def replay_together(streams: Iterable[Stream]) -> None:
@@ -287,25 +293,25 @@ def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Any:
     return begins
 
 
-def _steps(stream: Stream, outcome: Outcome, last: int, watch: int) -> Iterator[Step]:
-    """The steps of a player in the games before the one of index `last`, and in the adjustments up to it."""
+def _steps(stream: Stream, outcome: Outcome, last: int, watch: int, slots: Any, changes: Any) -> Iterator[Step]:
+    """The steps of a player in the games before the one of index `last`, and in the adjustments up to it.
+
+    `slots` are his, `changes` what they brought.
+    """
     import numpy as np
 
-    slots = np.flatnonzero(compiling.as_numpy(stream.players)[: stream.offsets[last]] == watch)
     played = np.searchsorted(compiling.as_numpy(stream.offsets), slots, "right") - 1
-    own = [(game, 1, slot) for game, slot in zip(played.tolist(), slots.tolist(), strict=True)]
-    own += [(one.game, 0, n) for n, one in enumerate(stream.adjustments) if one.player == watch and one.game <= last]
+    own: list[tuple[int, int, int, int | None, int]] = [
+        (game, 1, change, None, stream.version[game])
+        for game, change in zip(played.tolist(), changes.tolist(), strict=True)
+    ]
+    adjustments = (one for one in stream.adjustments if one.player == watch and one.game <= last)
+    own += [(one.game, 0, one.units, one.position, one.version) for one in adjustments]
     points: int | None = None
-    for game, is_game, which in sorted(own):
-        version = stream.version[game] if is_game else stream.adjustments[which].version
+    for game, is_game, change, position, version in sorted(own, key=itemgetter(0, 1)):
         if points is None:
             points = start_of(stream.names[watch], stream.versions[version], outcome.carried)
-        if is_game:
-            change = outcome.changes[which]
-            yield Step(game, points, change)
-        else:
-            change = stream.adjustments[which].units
-            yield Step(None, points, change, stream.adjustments[which].position)
+        yield Step(game if is_game else None, points, change, position)
         points += change
 
 
