@@ -14,11 +14,12 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, event, make_url
 
-from ledger import postgres, sqlite
+from ledger import clock, postgres, sqlite
 from ledger.migrate import upgrade
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30
+TRUE_TIME = clock.now
 
 
 @contextmanager
@@ -64,9 +65,11 @@ def made_once(ratings: Callable[..., Any], new_store: Callable[[], str]) -> Call
             made[name] = url
         return made[name]
 
-    # those that all tests share are made before any test has altered the program
-    for make in (without_events, with_shipped_rulesets):
-        find(make)
+    # those that all tests share are made at once, and at the true time, whatever the clock of the first test says
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock, "now", TRUE_TIME)
+        for make in (without_events, with_shipped_rulesets):
+            find(make)
     return find
 
 
