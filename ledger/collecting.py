@@ -1,8 +1,9 @@
-"""The collector of cyclic garbage, held back where very many objects are made and none of them is in a cycle."""
+"""Memory: the collector of cyclic garbage, held back where very many objects are made and none of them is in a cycle;
+and what is free again, given back."""
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 OBJECTS = 100_000
 
@@ -16,3 +17,11 @@ def rarely_collecting() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def give_back() -> None:
+    """Let the system have the memory that is free again, which the C library of Linux may keep."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # other libraries have no such function
+        ctypes.CDLL(None).malloc_trim(0)
