@@ -62,7 +62,7 @@ def _blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool) -> It
 def _checked(item: Item, source_wanted: bool) -> Checked:
     file, line, event, source, rows_of = item
     if not source_wanted:
-        source = [] if rows_of is not None and source is not None else None  # a list tells that there were rows
+        source = [] if isinstance(source, list) or callable(source) else None  # a list tells that there were rows
     elif callable(source):
         source = source()
     elif isinstance(event, bytes):

@@ -208,3 +208,14 @@ def test_given_a_bad_csv_file_when_imported_then_the_lines_are_named_and_nothing
     content: str | bytes, found: list[tuple[int, str]], db: str, ratings: Callable[..., Any]
 ) -> None:
     assert refused(ratings, db, content) == found
+
+
+@pytest.mark.parametrize("option", [[], ["--keep-going"]])
+def test_given_a_row_without_its_game_behind_a_game_when_imported_then_that_is_what_is_refused(
+    db: str, ratings: Callable[..., Any], option: list[str]
+) -> None:
+    result = ratings("import", "-", *option, db=db, input=LONG + ",2024-01-02T12:00:00Z,catan,cleo,3\n")
+
+    assert result.exit_code == 1
+    assert "-:6: missing-member: the row has no game_id" in result.stderr
+    assert "rows-apart" not in result.stderr
