@@ -27,7 +27,7 @@ from ledger.cells import (
     read_header,
     read_value,
 )
-from ledger.plain_tables import ROWS_MAX, Rest, plain_games
+from ledger.plain_tables import ROWS_MAX, plain_games
 from ledger.rejections import Refused, shown
 
 TIE = "="
@@ -50,14 +50,12 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         yield number, problem, None, None
         return
     columns = columns_of(header)
-    rest = Rest(lines, number + 1, None)
-    if not columns.places:
-        rest = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
-    rows = _rows(csv.reader(rest.lines, delimiter=delimiter, strict=True), header, rest.first)
     if columns.places:
+        rows = _rows(lines, delimiter, header, number + 1)
         yield from (_wide_game(line, cells, columns, options) for line, cells in rows)
     else:
-        yield from _long_games(rows, columns, options, rest.last_id)
+        rest = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
+        yield from _long_games(_rows(rest.lines, delimiter, header, rest.first), columns, options, rest.last_id)
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -71,8 +69,11 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
         mark = ""
 
 
-def _rows(reader: Any, header: Header, first_line: int) -> Iterator[tuple[int, Cells | Refused]]:
+def _rows(
+    lines: Iterator[str], delimiter: str, header: Header, first_line: int
+) -> Iterator[tuple[int, Cells | Refused]]:
     """(line of the row's beginning, its non-empty cells by column); ends at a row that cannot be split into cells."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         line = first_line + reader.line_num
         try:
