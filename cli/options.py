@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from cli import render
 from ledger import clock
-from ledger.events import read_by
+from ledger.events import read_by, read_slug
 from ledger.rejections import Refused
 from ledger.store import head, position_known_at, recorded_at
 from ledger.zones import beginning_of, end_of, read_instant
@@ -44,6 +44,18 @@ def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
 by_option = click.option(
     "--by", metavar="NAME", callback=_by, default=_user, help="Who records it.  [default: the operating system's user]"
 )
+
+
+def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """An option's games, each once, for which the shipped Elo ruleset can be published."""
+    for value in values:
+        try:
+            read_slug(value)
+            read_slug(f"elo-{value}")
+        except Refused as problem:
+            raise click.BadParameter(problem.message) from None
+    return tuple(dict.fromkeys(values))
+
 
 ignore_clock_option = click.option(
     "--ignore-clock", is_flag=True, help="Append even if the last event is dated after this machine's time."

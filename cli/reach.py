@@ -58,6 +58,9 @@ def print_reach(found: Reach) -> None:
         click.echo()
         print_radii(found.ladders)
         click.echo("\nWho is concerned: --format json")
+    for reason in found.reasons:
+        click.echo()
+        render.hanging(render.plain(reason), 0)
     print_lists(found.lists)
 
 

@@ -9,17 +9,19 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.intake import rejection_line, result_format
-from cli.options import by_option, format_option, ignore_clock_option, known_at_option, known_position
+from cli.options import by_option, elo_games, format_option, ignore_clock_option, known_at_option, known_position
 from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.errors import NotALedger
 from ledger.events import Ruleset
 from ledger.importing import Imported, import_items
+from ledger.rejections import shown
 from ledger.sources import Item
 from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
 from projections.rulesets import (
+    ELO,
     SHIPPED_AT,
     Problem,
     bind,
@@ -29,8 +31,11 @@ from projections.rulesets import (
     read_ruleset,
     read_toml,
     shipped,
+    shipped_elo,
 )
 
+# what --shipped without an id means
+EVERY = "all"
 # what becomes of points and ranks where versions follow each other, by the kind of list
 BY_LAST_GAME = "A list is ranked by the version that scored its last counted game."
 RANKED = {
@@ -215,26 +220,35 @@ def check(files: tuple[str, ...]) -> int:
 
 @rules.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
-@click.option("--shipped", "from_shipped", is_flag=True, help="Publish the shipped versions that the ledger lacks.")
+@click.option(
+    "--shipped", "from_shipped", is_flag=False, flag_value=EVERY, metavar="[ID]",
+    help="Publish the shipped versions that the ledger lacks, all or those of ID.",
+)  # fmt: skip
+@click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
+              help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 @ignore_clock_option
 @by_option
 @result_format
 @click.pass_obj
 def publish(
-    db: str, files: tuple[str, ...], from_shipped: bool, dry_run: bool, ignore_clock: bool, by: str, form: str
-) -> int:
+    db: str, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], dry_run: bool,
+    ignore_clock: bool, by: str, form: str,
+) -> int:  # fmt: skip
     """Publish ruleset FILES (TOML), and show what that changes. What is published with the same content is left alone.
 
     A version scores games from its effective_from on: a day in the past corrects history, one to come leaves it alone.
+    With --shipped elo --game chess textbook Elo is published for a game, as elo-chess.
     """
-    if bool(files) == from_shipped:
+    if bool(files) == (from_shipped is not None):
         raise click.UsageError("name files, or --shipped")
+    if games and from_shipped != ELO:
+        raise click.UsageError(f"--game goes with --shipped {ELO}")
     ledger = open_ledger(db)
-    if from_shipped:
+    if from_shipped is not None:
         if dry_run or form == "json":
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
-        published = publish_shipped(ledger, by, only_new_ids=False)
+        published = publish_missing(ledger, by, _shipped_as(from_shipped, games))
         click.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
     read = [(name, *read_file(name)) for name in files]
@@ -275,13 +289,25 @@ def _position(result: Imported) -> int:
     return result.head.position if result.head else 0
 
 
-def publish_shipped(ledger: Ledger, by: str, *, only_new_ids: bool) -> list[str]:
-    """Publish the shipped versions that the ledger lacks, or only those whose id it does not have yet."""
+def _shipped_as(wanted: str, games: Sequence[str]) -> list[str]:
+    """The texts of all shipped rulesets, of those with an id, or of Elo for some games."""
+    if wanted == ELO:
+        if not games:
+            raise click.UsageError(f"--shipped {ELO} rates one game: name it, as in --shipped {ELO} --game chess")
+        return [shipped_elo(game) for game in games]
+    ids = [f'id = "{wanted}"' in text.splitlines() for text in shipped()]
+    if wanted != EVERY and not any(ids):
+        raise click.UsageError(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md")
+    return [text for text, fits in zip(shipped(), ids, strict=True) if fits or wanted == EVERY]
+
+
+def publish_missing(ledger: Ledger, by: str, texts: Sequence[str], *, only_new_ids: bool = False) -> list[str]:
+    """Publish those of some rulesets whose version the ledger lacks, or only those whose id it does not have."""
     with ledger.reading() as connection:
         published = [entry.ruleset for entry in _published(connection)]
     known = {(other.id, "" if only_new_ids else other.version) for other in published}
     missing = []
-    for text in shipped():
+    for text in texts:
         ruleset, problems = read_toml(text)
         assert ruleset is not None, problems
         if (ruleset.id, "" if only_new_ids else ruleset.version) not in known:

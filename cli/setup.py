@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.options import by_option, format_option
+from cli.options import by_option, elo_games, format_option
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.schema import SCHEMA_REVISION
@@ -17,22 +17,32 @@ from ledger.store import count_by_type, head, ledger_id, open_ledger
 from projections import columns
 from projections.decoding import CACHED_EVENTS
 from projections.generations import Generation, kept
+from projections.rulesets import shipped, shipped_elo
 
 # what a long history gains by the extra `fast`, as docs/performance.md has it
 FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
 
 
 @click.command()
+@click.option("--for", "games", metavar="GAME", multiple=True, callback=elo_games,
+              help="Publish Elo for this game, such as chess, and nothing else; repeatable.")  # fmt: skip
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
 @by_option
 @click.pass_obj
-def init(db: str, no_rules: bool, by: str) -> None:
-    """Create or upgrade the ledger. The shipped rulesets that it lacks are published."""
-    from cli.rules import publish_shipped
+def init(db: str, games: tuple[str, ...], no_rules: bool, by: str) -> None:
+    """Create or upgrade the ledger. The shipped rulesets that it lacks are published.
+
+    With --for chess it gets textbook Elo for that game alone: the ladders elo-chess/all, elo-chess/2, elo-chess/3-4 and
+    so on by number of players.
+    """
+    from cli.rules import publish_missing
     from ledger.migrate import upgrade
 
+    if games and no_rules:
+        raise click.UsageError("--for publishes rules, --no-rules does not; choose one")
     ledger = upgrade(db)
-    published = [] if no_rules else publish_shipped(open_ledger(db), by, only_new_ids=True)
+    texts = [shipped_elo(game) for game in games] or shipped()
+    published = [] if no_rules else publish_missing(open_ledger(db), by, texts, only_new_ids=True)
     with ledger.reading() as connection:
         latest = head(connection)
     click.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")

@@ -238,6 +238,7 @@ class Draft(NamedTuple):
 
 _EVENT_ID = TypeAdapter(EventId)
 _BY = TypeAdapter(Text)
+_SLUG = TypeAdapter(Slug)
 
 
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
@@ -352,6 +353,11 @@ def read_by(value: object) -> str:
 def read_id(value: object) -> str:
     """An event's id in composed form. Raises `Refused`."""
     return _checked(_EVENT_ID, value, "id")
+
+
+def read_slug(value: object) -> str:
+    """The name of a game, such as chess. Raises `Refused`."""
+    return _checked(_SLUG, value, "")
 
 
 def _validated(model: type[Members], data: dict[str, Any]) -> Members:

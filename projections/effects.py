@@ -1,6 +1,6 @@
 """What new events do to every ladder: the standings with them against those without them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,13 +29,14 @@ SILENT = frozenset({"league.joined", "league.scheduled", "list.rows", "list.publ
 @dataclass
 class Reach:
     """What something does: to whose points, how far on which ladders, which published lists would come out differently,
-    and which ladders cannot be replayed, and why.
+    which ladders cannot be replayed, and why; and what explains points that nobody would expect to change.
     """
 
     effects: list[Effect] = field(default_factory=list)
     ladders: list[Radius] = field(default_factory=list)
     lists: list[Published] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The ladders and lists as plain data."""
@@ -44,7 +45,8 @@ class Reach:
              "position": one.position}
             for one in self.lists
         ]  # fmt: skip
-        return {"ladders": [one.as_json() for one in self.ladders], "published": lists}
+        told = {"ladders": [one.as_json() for one in self.ladders], "published": lists}
+        return told | ({"reasons": self.reasons} if self.reasons else {})
 
 
 def effects(connection: Connection, drafts: Iterable[Draft]) -> Reach:
@@ -52,11 +54,31 @@ def effects(connection: Connection, drafts: Iterable[Draft]) -> Reach:
     facts = decode(connection)
     before = facts.snapshot()
     matters: set[str] = set()
+    renames: list[tuple[str, str]] = []
     for number, draft in enumerate(drafts, 1):
         data = parse_object(draft.data.encode())
         matters |= _apply(connection, facts, number, draft, data)
+        if draft.type == "player.renamed":
+            renames.append((data["player"], data["new_player"]))
     settle(facts)
-    return reach(connection, Ladders(before), Ladders(facts), matters)
+    found = reach(connection, Ladders(before), Ladders(facts), matters)
+    found.reasons = [why for player, new_player in renames for why in _why_rescored(before, found, player, new_player)]
+    return found
+
+
+def _why_rescored(before: Facts, found: Reach, player: str, new_player: str) -> Iterator[str]:
+    """Why a rename changes points, which most do not."""
+    ladders = dict.fromkeys(effect.ladder for effect in found.effects if effect.rescored)
+    if not ladders:
+        return
+    if before.knows(new_player):
+        yield f"{player} and {new_player} become one person with the games of both; what follows them is rated anew."
+        return
+    for ruleset_id in dict.fromkeys(parse_name(ladder).ruleset_id for ladder in ladders):
+        yield (
+            f"The rule of {ruleset_id} walks through a player's opponents in the order of their ids, and a new id "
+            "changes that order."
+        )
 
 
 def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data: dict[str, Any]) -> set[str]:

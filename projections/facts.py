@@ -201,7 +201,7 @@ class Facts:
         """The facts as they are now, whatever is applied to these later."""
         # what is appended behind participants, players and texts is none of its games'; who applies thaws first
         rows = {} if self.mapped else {name: getattr(self, name)[:] for name in ROW_COLUMNS}
-        return replace(self, **rows, voided=set(self.voided))
+        return replace(self, **rows, person=self.person[:], voided=set(self.voided))
 
     def thaw(self) -> None:
         """Make arrays that can grow of mapped columns."""
@@ -282,11 +282,14 @@ class Facts:
         """The current id of a participant."""
         return self.players[self.person_of(participant)]
 
+    def knows(self, player: str) -> bool:
+        """Whether any event names this id."""
+        # what was applied behind a snapshot may have brought ids that it does not know
+        return self.player_numbers.get(player, len(self.person)) < len(self.person)
+
     def current(self, player: str) -> str:
         """The id that a player has now, who may be asked for by an old one."""
-        number = self.player_numbers.get(player)
-        # what was applied behind a snapshot may have brought ids that it does not know
-        return player if number is None or number >= len(self.person) else self.players[self.person[number]]
+        return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
 
     def account(self, person: int, instant: int) -> str:
         """The account of a person at an instant: the latest not after it, else premium."""

@@ -28,6 +28,8 @@ SHIPPED = (
     "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
     "youplay-wsim-v1", "youplay-wsim-v2",
 )  # fmt: skip
+# a ruleset for whatever game it is published for: GAME and ZONE stand for the game and a time zone
+ELO = "elo"
 # the same in every ledger, so that the export of one can be imported into another
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
@@ -197,8 +199,16 @@ def oldest(versions: Iterable[Version]) -> Version:
 
 def shipped() -> list[str]:
     """The texts of the shipped ruleset files, in the order in which `init` publishes them."""
-    folder = resources.files("projections").joinpath("shipped")
-    return [folder.joinpath(f"{name}.toml").read_text(encoding="utf-8") for name in SHIPPED]
+    return [_shipped_file(name) for name in SHIPPED]
+
+
+def shipped_elo(game: str, time_zone: str = "UTC") -> str:
+    """The text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
+    return _shipped_file("elo-1").replace("GAME", game).replace("ZONE", time_zone)
+
+
+def _shipped_file(name: str) -> str:
+    return resources.files("projections").joinpath("shipped", f"{name}.toml").read_text(encoding="utf-8")
 
 
 def band_range(band: str) -> tuple[int, int]:

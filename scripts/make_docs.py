@@ -22,7 +22,7 @@ from cli.main import ratings
 from ledger import integrity, rejections
 from projections.contract import Rule
 from projections.registry import BUILT_IN
-from projections.rulesets import shipped
+from projections.rulesets import shipped, shipped_elo
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
@@ -120,6 +120,12 @@ def rules() -> str:
     for text in shipped():
         data = tomllib.loads(text)
         parts += [f"### `{data['id']}@{data['version']}`", f"```toml\n{text.strip()}\n```"]
+    parts += [
+        "## Elo for a game",
+        "`ratings init --for GAME` and `ratings rules publish --shipped elo --game GAME` publish it for a game, here "
+        "for chess.",
+        f"```toml\n{shipped_elo('chess').strip()}\n```",
+    ]
     return "\n\n".join(parts) + "\n"
 
 

@@ -15,13 +15,14 @@ import pytest
 from console_blocks import refreshed
 from make_docs import ROOT, pages_with_commands
 
-from projections.rulesets import shipped
+from projections.rulesets import shipped, shipped_elo
 
 FOLDER = ROOT / "docs" / "systems"
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md") if path.name != "README.md"}
-RULESETS = [tomllib.loads(text) for text in shipped()]
+RULESETS = [tomllib.loads(text) for text in [*shipped(), shipped_elo("chess")]]
 # the worked examples of the sources, as the pages show them
 CHECKS = {
+    "elo": {"ben: 984 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},
     "contribution-pool": {
         "1st of 2    1160", "2nd of 2     840", "1st of 3    1230", "2nd of 3     970", "3rd of 3     800",
         "1st of 4    1275", "2nd of 4    1055", "3rd of 4     910", "4th of 4     760", "1000 +323 = 1323",

@@ -22,7 +22,7 @@ from oracle import Log, identities, instant
 from oracle_cases import cases
 from oracle_ladders import START, Ladder, Played, ladders
 
-from cli.rules import publish_shipped
+from cli.rules import publish_missing
 from ledger import clock
 from ledger.canonical import microseconds, parse_object
 from ledger.events import Draft
@@ -36,6 +36,7 @@ from projections.decoding import decode
 from projections.effects import effects
 from projections.explaining import explain, history, row_of_game
 from projections.ladders import streams
+from projections.rulesets import shipped
 from projections.standings import Ladders, books
 
 Points = dict[tuple[str, str], Fraction]
@@ -75,7 +76,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with the shipped rulesets, to be copied."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     upgrade(str(path))
-    publish_shipped(open_ledger(str(path)), "test", only_new_ids=True)
+    publish_missing(open_ledger(str(path)), "test", shipped())
     return path
 
 

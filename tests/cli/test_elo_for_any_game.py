@@ -1,0 +1,149 @@
+"""Textbook Elo for any game: what `init --for` and `rules publish --shipped elo` publish; names never matter."""
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, all_points, event, placing, read, take_in, told
+
+BANDS = ("all", "2", "3-4", "5-6", "7-8")
+
+
+@pytest.fixture
+def db(ratings: Ratings, tmp_path: Path) -> str:
+    """A ledger for chess and go."""
+    path = str(tmp_path / "ratings.db")
+    assert ratings("init", "--for", "chess", "--for", "go", "--for", "chess", db=path).exit_code == 0
+    return path
+
+
+def chess(game_id: str, *players: str, day: int = 5) -> str:
+    """A game of chess as a line of JSON."""
+    return event("game.recorded", f"2024-03-{day:02d}T12:00:00Z", **placing(game_id, *players, game="chess"))
+
+
+def versions(ratings: Ratings, db: str) -> list[str]:
+    """The names of all published versions, in log order."""
+    return [row["version"] for row in read(ratings, db, "rules", "list")]
+
+
+def test_init_publishes_elo_for_each_game_and_nothing_else(db: str, ratings: Ratings) -> None:
+    assert versions(ratings, db) == ["elo-chess@1", "elo-go@1"]
+    assert read(ratings, db, "rules", "show", "elo-go")["scope"]["game"] == ["go"]
+    again = ratings("init", "--for", "go", "--for", "catan", db=db)
+    assert "Rulesets published: elo-catan@1." in again.stdout
+    assert versions(ratings, db) == ["elo-chess@1", "elo-go@1", "elo-catan@1"]
+
+
+def test_init_alone_publishes_what_it_did_before(ratings: Ratings, tmp_path: Path) -> None:
+    path = str(tmp_path / "all.db")
+    ratings("init", db=path)
+    names = versions(ratings, path)
+    assert (len(names), names[0], names[-1]) == (16, "galactic-points@1", "youplay-wsim@v2")
+
+
+def test_a_game_is_on_the_ladder_of_all_and_on_that_of_its_number_of_players(db: str, ratings: Ratings) -> None:
+    """Given games of 2 to 9 players, when listed, then each is on all, and up to 8 players on one band, too."""
+    take_in(ratings, db, *(chess(f"g-{n}", *(f"p{i}" for i in range(n))) for n in range(2, 10)))
+    games = {row["ladder"]: row["games"] for row in read(ratings, db, "ladders")["rows"]}
+    assert games == {f"elo-chess/{band}": count for band, count in zip(BANDS, (8, 1, 2, 2, 2), strict=True)}
+
+
+def test_points_are_those_of_the_textbook(db: str, ratings: Ratings) -> None:
+    """Given some games of two and of three, when replayed, then every rating is that of the formula in floats."""
+    games = [("anna", "ben"), ("ben", "anna"), ("anna", "cleo", "ben"), ("cleo", "ben"), ("ben", "cleo", "anna")]
+    take_in(ratings, db, *(chess(f"g-{day}", *players, day=day) for day, players in enumerate(games, 1)))
+    rating: dict[str, float] = {}
+    for players in games:
+        before = {name: rating.get(name, 1000.0) for name in players}
+        for i, name in enumerate(players):
+            for j, other in enumerate(players):
+                if i != j:
+                    expected = 1 / (1 + 10 ** ((before[other] - before[name]) / 400))
+                    rating[name] = rating.get(name, 1000.0) + 32 / (len(players) - 1) * ((i < j) - expected)
+    found = read(ratings, db, "standings", "elo-chess/all")["rows"]
+    assert [row["player"] for row in found] == sorted(rating, key=lambda name: -rating[name])
+    assert all(math.isclose(Fraction(row["points"]), rating[row["player"]], abs_tol=1e-4) for row in found)
+    assert sum(Fraction(row["points"]) for row in found) == 3000
+
+
+def test_a_rename_moves_nobodys_points(db: str, ratings: Ratings) -> None:
+    take_in(ratings, db, chess("g-1", "anna", "ben", "cleo"), chess("g-2", "cleo", "anna=ben", day=6))
+    before = all_points(ratings, db)
+    done = told(ratings, db, "player", "rename", "anna", "zoe")
+    assert (done["changes"], done.get("reasons")) == ({}, None)
+    after = {(ladder, player.replace("zoe", "anna")): points
+             for (ladder, player), points in all_points(ratings, db).items()}  # fmt: skip
+    assert after == before
+
+
+SEQUENTIAL = ("c-1", "anna", "ben", "cleo"), ("c-2", "cleo", "anna", "ben")
+
+
+def club(game_id: str, *players: str) -> str:
+    """A game of the club whose rule walks opponents in the order of their ids."""
+    return event("game.recorded", **placing(game_id, *players, game="club-catan"))
+
+
+@pytest.fixture
+def club_db(copied_file: Callable[..., str]) -> str:
+    """A ledger with `club-catan-elo@1` and games of three."""
+    return copied_file(make_club)
+
+
+def make_club(ratings: Ratings, url: str) -> None:
+    """Two games of anna, ben and cleo, and one of dora and emil."""
+    ratings("init", db=url)
+    take_in(ratings, url, *(club(*one) for one in SEQUENTIAL), club("c-3", "dora", "emil"))
+
+
+@pytest.mark.parametrize("dry", [["--dry-run"], []], ids=["dry run", "recorded"])
+def test_a_rename_that_changes_points_says_why(dry: list[str], club_db: str, ratings: Ratings) -> None:
+    done = told(ratings, club_db, "player", "rename", "anna", "zoe", *dry)
+    assert ("club-catan-elo/all", "ben") in done["changes"]
+    (reason,) = done["reasons"]
+    assert "club-catan-elo" in reason
+    assert "in the order of their ids" in reason
+
+
+def test_the_reason_stands_below_the_changes(club_db: str, ratings: Ratings) -> None:
+    shown = ratings("player", "rename", "anna", "zoe", "--dry-run", db=club_db).stdout
+    assert shown.rstrip().endswith("in the order of their ids, and a new id changes that order.")
+
+
+def test_a_merge_says_that_two_became_one(club_db: str, ratings: Ratings) -> None:
+    (reason,) = told(ratings, club_db, "player", "rename", "anna", "dora")["reasons"]
+    assert reason.startswith("anna and dora become one person with the games of both")
+
+
+def test_elo_for_one_more_game_is_published_later(db: str, ratings: Ratings) -> None:
+    done = ratings("rules", "publish", "--shipped", "elo", "--game", "catan", "--game", "chess", db=db)
+    assert (done.exit_code, done.stdout) == (0, "published: elo-catan@1\n")
+    done = ratings("rules", "publish", "--shipped", "youplay-wsim", db=db)
+    assert done.stdout == "published: youplay-wsim@v0, youplay-wsim@v1, youplay-wsim@v2\n"
+    assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("published: galactic-points@1, b5-league")
+    assert ratings("rules", "publish", "--shipped", db=db).stdout == "published: nothing new\n"
+
+
+WRONG = {
+    "no game for elo": (["rules", "publish", "--shipped", "elo"], "name it, as in --shipped elo --game chess"),
+    "a game for something else": (["rules", "publish", "--shipped", "--game", "go"], "--game goes with --shipped elo"),
+    "no such ruleset": (["rules", "publish", "--shipped", "eol"], "no shipped ruleset is called 'eol'"),
+    "neither": (["rules", "publish"], "name files, or --shipped"),
+    "capitals": (["init", "--for", "Chess"], "lower-case letters"),
+    "too long": (["init", "--for", "x" * 61], "is not a name like"),
+    "nothing": (["init", "--for", ""], "is not a name like"),
+    "with --no-rules": (["init", "--for", "go", "--no-rules"], "choose one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_call_says_what_would_be_right(command: list[str], message: str, db: str, ratings: Ratings) -> None:
+    before = json.dumps(versions(ratings, db))
+    done = ratings(*command, db=db)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert json.dumps(versions(ratings, db)) == before
