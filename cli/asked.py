@@ -12,7 +12,7 @@ from cli.options import known_position, played_instant
 from ledger.published import Published, latest, published_lists
 from ledger.rejections import shown
 from projections.ladders import parse_name
-from projections.standings import Coordinates, time_zone
+from projections.standings import Coordinates, date_zone
 
 FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
 
         Raises `click.BadParameter`, `UnknownLadder`.
         """
-        zone = time_zone(connection, ladder)
+        zone = date_zone(connection, ladder)
         own = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
         return Coordinates(
             played_instant(self.as_of, zone),
@@ -48,11 +48,11 @@ class Asked(NamedTuple):
 
     def lists(self, connection: Connection, ladder: str | None = None) -> list[Published]:
         """The published lists that are meant, of a ladder or of all; with `known-at` those of then."""
-        until = known_position(connection, self.known_at, "UTC" if ladder is None else time_zone(connection, ladder))
+        until = known_position(connection, self.known_at, None if ladder is None else date_zone(connection, ladder))
         found = latest(published_lists(connection, until, ladder))
         if self.as_of is None:
             return found
-        return [one for one in found if one.as_of == played_instant(self.as_of, time_zone(connection, one.ladder))]
+        return [one for one in found if one.as_of == played_instant(self.as_of, date_zone(connection, one.ladder))]
 
 
 def read_asked(text: str) -> Asked:

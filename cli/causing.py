@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from cli import render
 from cli.asked import Asked
 from cli.differing import told
+from cli.times import Times, times_of
 from ledger.identities import identities
 from ledger.published import published_lists
 from ledger.rejections import shown
@@ -43,7 +44,7 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
         rows = [[render.spreadsheet(row[n]) if n in exact else row[n] for n in header] for row in causes]
         render.print_csv(header, rows)
     else:
-        _print(ladder, player, places, found, causes)
+        _print(ladder, player, places, found, causes, times_of(connection))
 
 
 def _places(connection: Connection, ladder: str, before: Asked, after: Asked) -> tuple[Coordinates, Coordinates]:
@@ -136,13 +137,14 @@ def _change(found: Attribution) -> Any:
 
 
 def _print(
-    ladder: str, player: str, places: tuple[Coordinates, Coordinates], found: Attribution, causes: list[dict[str, Any]]
-) -> None:
+    ladder: str, player: str, places: tuple[Coordinates, Coordinates], found: Attribution, causes: list[dict[str, Any]],
+    times: Times,
+) -> None:  # fmt: skip
     click.echo(f"{render.plain(player)} on {ladder}")
     points = render.column([str(found.start if value is None else value) for value in (found.before, found.after)], 6)
     for name, value, had, at in zip(("from", "to  "), points, (found.before, found.after), places, strict=True):
         absent = " (not on it yet: the start)" if had is None else ""
-        render.hanging(f"{name}  {value}{absent}  {told(at.stated())}", 6)
+        render.hanging(f"{name}  {value}{absent}  {told(at.stated(), times)}", 6)
     click.echo()
     if not causes:
         click.echo("Nothing changed his points.")

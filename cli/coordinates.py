@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from cli import render
+from cli.times import Times
 from projections.standings import Coordinates
 
 
@@ -17,7 +18,7 @@ def print_csv(
     render.print_csv((*header, *Coordinates._fields), stated)
 
 
-def heading(subject: str, more: str, at: Coordinates, played: str | None = None) -> None:
+def heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:
     """What a table is about, and in words where on the axes it was computed; `played` replaces the words of --as-of."""
     known = f"known at position {at.known_at:,}"
     if len(f"{more}, {known}".lstrip(", ")) > 80:
@@ -26,7 +27,7 @@ def heading(subject: str, more: str, at: Coordinates, played: str | None = None)
     else:
         render.title(subject, f"{more}, {known}")
     if played or at.as_of is not None:
-        render.hanging(played or f"played up to {render.second(at.as_of or 0)}", 2)
+        render.hanging(played or f"played up to {times.second(at.as_of or 0)}", 2)
     if at.rules is not None:
         ruleset_id, _, _ = at.rules.partition("@")
         render.hanging(f"all games of {ruleset_id} under {at.rules} (--rules)", 2)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import click
 
 from cli import render
-from cli.intake import allow_uncounted_option, placed, rejection_line, result_format, zone_option
-from cli.options import by_option, composed, ignore_clock_option, instant_or_now
+from cli.intake import allow_uncounted_option, placed, rejection_line, result_format
+from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
@@ -83,7 +83,7 @@ def correct(
     What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
     from standard input, as `ratings games GAME --format json` prints it.
     """
-    moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(at, zone, 0))}
+    moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(open_ledger(how.db), at, zone))}
     given = {name: label for name, label in labels.items() if label is not None}
     with open_ledger(how.db).reading() as connection:
         game = live_game(Log(connection).about(f"game:{game_id}"))
@@ -245,7 +245,7 @@ def _enter(
     `looked_at` is the event that it was decided upon, `expect` the position that this must have.
     """
     ledger = open_ledger(how.db)
-    event = {"type": type_name, "occurred_at": format_instant(instant_or_now(at, zone, clock.now())), "data": data}
+    event = {"type": type_name, "occurred_at": format_instant(instant_or_now(ledger, at, zone)), "data": data}
     entered: list[Draft] = []
     found = Reach()
 
@@ -310,5 +310,5 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
         click.echo(f"Nothing was recorded; this is what {type_name} would do.")
     else:
         click.echo(f"{type_name} is recorded at position {position:,}.")
-    print_reach(found)
+    print_reach(found, open_ledger(how.db))
     return 0

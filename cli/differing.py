@@ -10,6 +10,7 @@ from cli import render
 from cli.asked import Asked, CoordinatesType
 from cli.options import composed, format_option
 from cli.reach import print_effects
+from cli.times import Times, times_of
 from ledger.published import Published
 from ledger.store import open_ledger
 from projections.comparing import Effect, Had, Radius, compare, had, radius
@@ -108,7 +109,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
     to the same time. Without LADDERS: all that differ.
     """
     with open_ledger(db).reading() as connection:
-        worlds = Worlds(connection)
+        worlds, times = Worlds(connection), times_of(connection)
         try:
             found = [*_differences(worlds, a, b, ladders)]
         except (UnknownLadder, UnknownVersion) as problem:
@@ -119,7 +120,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
         header = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
         render.print_csv(header, [row for one in found for row in _cells(one)])
     else:
-        _print(found, a, b)
+        _print(found, a, b, times)
     return 0
 
 
@@ -216,14 +217,14 @@ def _cells(one: Difference) -> Iterator[list[render.Cell]]:
         yield [one.ladder, one.a.stated["as_of"], row["player"], *points, *row["rank"]]
 
 
-def _print(found: list[Difference], a: Asked, b: Asked) -> None:
+def _print(found: list[Difference], a: Asked, b: Asked, times: Times) -> None:
     if not found:
         click.echo(f"No ladder differs between {a.text} and {b.text}.")
     for number, one in enumerate(found):
         click.echo("\n" * bool(number), nl=False)
         click.echo(one.ladder)
         for name, side in (("A", one.a), ("B", one.b)):
-            render.hanging(f"{name}  {told(side.stated)}", 3)
+            render.hanging(f"{name}  {told(side.stated, times)}", 3)
         if one.effects:
             click.echo()
             print_effects([effect.as_json() for effect in sorted(one.effects, key=_by_rank)])
@@ -235,12 +236,12 @@ def _by_rank(effect: Effect) -> tuple[int, int, str]:
     return ranks[0], ranks[1], effect.player
 
 
-def told(stated: dict[str, Any]) -> str:
+def told(stated: dict[str, Any], times: Times) -> str:
     """Coordinates in words."""
     if not stated:
         return "not published"
     published = f"published at position {stated['published']:,}, " if "published" in stated else ""
-    played = f", played up to {render.moment(stated['as_of'])} UTC" if stated["as_of"] else ""
+    played = f", played up to {times.stated(stated['as_of'])}" if stated["as_of"] else ""
     rules = f", all games by {stated['rules']}" if stated["rules"] else ""
     under = "" if rules or "ruleset" not in stated else f", under {stated['ruleset'] or 'no ruleset'}"
     return f"{published}known at position {stated['known_at']:,}{played}{rules}{under}"

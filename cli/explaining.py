@@ -11,7 +11,8 @@ from cli.asked import Asked, CoordinatesType, read_asked
 from cli.causing import explain_change
 from cli.coordinates import heading, print_csv
 from cli.options import axes, composed, format_option
-from cli.reading import reading_of
+from cli.reading import Reading, reading_of
+from cli.times import Times
 from ledger.rejections import shown
 from ledger.store import open_ledger
 from projections.explaining import UnknownGame, explain, row_of_game
@@ -71,7 +72,7 @@ def explain_(
             told = explain_player(reading.connection, reading.ladders, ladder, game)
             if told is None:
                 raise _unknown(reading.ladders, ladder, game) from None
-            _tell_player(told, reading.coordinates, form)
+            _tell_player(told, reading, form)
             return
         found = explain(reading.ladders, ladder, game, row)
         running_points = reading.ladders.versions(ladder)[0].rule.ranking == "points"
@@ -81,7 +82,7 @@ def explain_(
         header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
         print_csv(header, list(_explained_rows(found)), reading.coordinates)
     else:
-        _print_explained(found, reading.coordinates, running_points)
+        _print_explained(found, reading.coordinates, reading.times, running_points)
 
 
 def _unknown(ladders: Ladders, ladder: str, name: str) -> click.ClickException:
@@ -105,10 +106,10 @@ def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
             )
 
 
-def _print_explained(found: dict[str, Any], at: Coordinates, running_points: bool) -> None:
-    played = f", played {render.moment(found['occurred_at'])} UTC"
+def _print_explained(found: dict[str, Any], at: Coordinates, times: Times, running_points: bool) -> None:
+    played = f", played {times.stated(found['occurred_at'])}"
     under = f", under {found['ruleset']}" if found["ruleset"] else ""
-    heading(f"{render.plain(found['game_id'])} on {found['ladder']}", played + under, at)
+    heading(f"{render.plain(found['game_id'])} on {found['ladder']}", played + under, at, times)
     if not found["counted"]:
         render.hanging(f"Not counted: {render.plain(found['why_not'])}.", 2)
         return
@@ -135,7 +136,8 @@ def _print_explained(found: dict[str, Any], at: Coordinates, running_points: boo
         click.echo(f"\nNot zero-sum: {', '.join(told)}.")
 
 
-def _tell_player(found: dict[str, Any], at: Coordinates, form: str) -> None:
+def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
+    at = reading.coordinates
     if form == "json":
         render.print_json({**found, **at.stated()})
         return
@@ -153,7 +155,7 @@ def _tell_player(found: dict[str, Any], at: Coordinates, form: str) -> None:
     points = f", {render.human(found['points'])} points" if found["points"] is not None else ""
     gold = f", {found['gold']} gold" if found.get("gold") else ""
     subject = f"{render.plain(found['player'])} on {found['ladder']}: {rank}{points}{gold}"
-    heading(subject, f", under {found['ruleset']}, times in {found['time_zone']}", at)
+    heading(subject, f", under {found['ruleset']}, times in {found['time_zone']}", at, reading.times)
     click.echo()
     render.print_table(header, [(term, _both(amount), told) for term, amount, told in lines], right=("amount",))
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from cli import render
-from cli.options import by_option, ignore_clock_option, instant_or_now
+from cli.options import by_option, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
@@ -21,9 +21,8 @@ from ledger.importing import Imported, import_items
 from ledger.rejections import Refused, Rejection
 from ledger.restoring import restore
 from ledger.sources import STDIN, Far, Item, read_items, size
-from ledger.store import open_ledger
+from ledger.store import Ledger, home_zone, open_ledger
 from ledger.tables import TIE
-from ledger.zones import zone as check_zone
 from projections.admission import Admission
 from projections.effects import Reach
 
@@ -55,20 +54,6 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
     return found
 
 
-def _zone(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is not None:
-        try:
-            check_zone(value)
-        except Refused as problem:
-            raise click.BadParameter(problem.message) from None
-    return value
-
-
-zone_option = click.option(
-    "--zone", metavar="NAME", callback=_zone, help="Time zone of times without an offset, such as Europe/Berlin."
-)
-
-
 @click.command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, callback=_pairs,
@@ -96,9 +81,10 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        return report(restore(ledger, files[0]), form, dry_run=False)
+        return report(ledger, restore(ledger, files[0]), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
-    options = TableOptions(zone, renamed, fixed)
+    with ledger.reading() as connection:
+        options = TableOptions(zone or home_zone(connection), renamed, fixed)
     homeless: dict[str, str] = {}
     preview = Preview(ledger, wanted=dry_run)
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
@@ -118,7 +104,7 @@ def import_(
             cores=available_cores(),
         )
     _note_homeless(result, homeless)
-    return report(result, form, dry_run, preview.found)
+    return report(ledger, result, form, dry_run, preview.found)
 
 
 @click.command()
@@ -172,7 +158,7 @@ def record(
         if isinstance(event, dict) and "type" not in event and "game_id" in event:
             event = {"type": "game.recorded", "data": event}
     if isinstance(event, dict) and (at is not None or "occurred_at" not in event):
-        event["occurred_at"] = format_instant(instant_or_now(at, zone, clock.now()))
+        event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
     item = Item(STDIN, 1, event, None)
     homeless: dict[str, str] = {}
     preview = Preview(ledger, wanted=dry_run)
@@ -188,7 +174,7 @@ def record(
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     _note_homeless(result, homeless)
-    return report(result, form, dry_run, preview.found)
+    return report(ledger, result, form, dry_run, preview.found)
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -206,7 +192,7 @@ def _note_homeless(result: Imported, homeless: dict[str, str]) -> None:
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
-def report(result: Imported, form: str, dry_run: bool, found: Reach | None = None) -> int:
+def report(ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None) -> int:
     """Tell what was appended and what was refused, and of a dry run what it would change; the exit code."""
     found = found or Reach()
     note_failed(found)
@@ -234,7 +220,7 @@ def report(result: Imported, form: str, dry_run: bool, found: Reach | None = Non
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
     click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
     if dry_run and result.would_append:
-        print_reach(found)
+        print_reach(found, ledger)
     return int(result.rejected_count > 0)
 
 

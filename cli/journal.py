@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.options import composed, format_option, known_at_option, known_position, played_instant
+from cli.times import Times, times_of
 from ledger.canonical import format_instant, record_instant
 from ledger.identities import identities, players_of
 from ledger.kinds import places
@@ -30,7 +31,7 @@ from ledger.store import (
 @click.option("--game", "slug", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end in UTC.")
+@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @known_at_option
 @format_option
 @click.pass_obj
@@ -47,8 +48,9 @@ def games(
     """The recorded games as they stand, by the time they were played; or the one that is named."""
     ledger = open_ledger(db)
     found: list[_Listed] = []
-    instant = played_instant(as_of, "UTC")
     with ledger.reading() as connection:
+        times = times_of(connection)
+        instant = played_instant(as_of, times.zone)
         until = known_position(connection, known_at)
         changed = _changed_games(connection, until)
         ids = identities(connection, until).ids(player) if player is not None else None
@@ -84,21 +86,21 @@ def games(
     if form == "csv":
         render.print_csv(header, cells)
     elif cells and game_id is not None:
-        _print_game(found[0])
+        _print_game(found[0], times)
     elif cells:
-        readable = [(p, render.moment(at), *rest) for p, at, *rest in cells]
-        render.print_table(("position", "played (UTC)", *header[2:]), readable, right=("position",))
+        readable = [(p, times.minute(at), *rest) for p, at, *rest in cells]
+        render.print_table(("position", times.column("played"), *header[2:]), readable, right=("position",))
     else:
         render.note("No such game is recorded.")
 
 
-def _print_game(game: "_Listed") -> None:
+def _print_game(game: "_Listed", times: Times) -> None:
     """All that is recorded of one game: its own members, then the participants with theirs."""
     told = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
     members = [name for participant in game.data["participants"] for name in participant]
     header = [*dict.fromkeys(["player", *members])]
-    at = f"{render.moment(format_instant(game.played_at))} UTC"
-    click.echo(f"played {at}, recorded at position {game.position:,}{' (voided)' if game.voided else ''}\n")
+    played = times.stated(game.played_at)
+    click.echo(f"played {played}, recorded at position {game.position:,}{' (voided)' if game.voided else ''}\n")
     render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
     click.echo()
     rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]
@@ -165,7 +167,7 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
     """The raw events, who recorded them, and why. All, or those about one game or player."""
     ledger = open_ledger(db)
     with ledger.reading() as connection:
-        until = known_position(connection, known_at)
+        times, until = times_of(connection), known_position(connection, known_at)
         if subject is None:
             after = max(0, until - limit) if limit else 0
             records = [row for page in read_records(connection, after, until) for row in page]
@@ -191,14 +193,14 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
         render.print_csv(("position", "type", "id", "occurred_at", "recorded_at", "by", "reason"), rows)
     elif rows:
         render.print_table(
-            ("position", "recorded (UTC)", "by", "type", "what"),
+            ("position", times.column("recorded"), "by", "type", "what"),
             [
                 (
                     row[0],
-                    render.moment(row[4]),
+                    times.minute(row[4]),
                     row[5],
                     row[1],
-                    _what(event, targets) + (" (taken back)" if event["id"] in gone else ""),
+                    _what(event, targets, times) + (" (taken back)" if event["id"] in gone else ""),
                 )
                 for row, event in zip(rows, events, strict=True)
             ],
@@ -219,7 +221,7 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
                 later = log.successor(later.event_id)
 
 
-def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
+def _what(event: dict[str, Any], targets: dict[str, Known | None], times: Times) -> str:
     data = event["data"]
     if event["type"] == "event.voided":
         target = targets[data["id"]]
@@ -229,7 +231,7 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
         return f"{data['game_id']}: {_result(data)}"
     if event["type"] == "game.corrected":
         moved = data["game"].get("occurred_at")
-        dated = f", played {render.moment(moved)}" if moved else ""
+        dated = f", played {times.minute(moved)}" if moved else ""
         return f"{data['game_id']}: {_result(data['game'])}{dated}: {data['reason']}"
     if event["type"] == "player.renamed":
         return f"{data['player']} is {data['new_player']}" + (f": {data['reason']}" if "reason" in data else "")
@@ -249,8 +251,10 @@ def _what(event: dict[str, Any], targets: dict[str, Known | None]) -> str:
     if event["type"] == "list.rows":
         return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
     if event["type"] == "list.published":
-        as_of = f" as of {render.moment(data['as_of'])} UTC" if "as_of" in data else ""
+        as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
         return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
     if event["type"] == "ruleset.published":
         return f"{data['id']}@{data['version']}"
+    if event["type"] == "ledger.zone_set":
+        return f"the home zone is {data['zone']}"
     return ", ".join(str(value) for value in data.values())

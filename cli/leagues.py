@@ -9,9 +9,10 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.corrections import How, writing
-from cli.intake import report, zone_option
-from cli.options import composed, format_option, instant_or_now
+from cli.intake import report
+from cli.options import composed, format_option, instant_or_now, zone_option
 from cli.reading import failures_told, print_rows, reading_of, standings_
+from cli.times import times_of
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.identities import identities
@@ -47,7 +48,9 @@ def league() -> None:
 def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
-    return report(_append(how, [("league.created", data)], _instant(at, zone)), how.form, how.dry_run)
+    return report(
+        open_ledger(how.db), _append(how, [("league.created", data)], _instant(how, at, zone)), how.form, how.dry_run
+    )
 
 
 @league.command()
@@ -59,7 +62,7 @@ def create(how: How, name: str, game: str, size: int, version: str | None, at: s
 @writing
 def join(how: How, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
     """PLAYER subscribes to LEAGUE. The eighth draws the schedule of its games."""
-    instant = _instant(at, zone)
+    instant = _instant(how, at, zone)
     for _ in range(ATTEMPTS):
         with open_ledger(how.db).reading() as connection:
             try:
@@ -78,7 +81,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         if len(events) > 1:
             click.echo(f"The schedule is drawn; see: ratings league show {name}")
         return 0
-    return report(result, how.form, how.dry_run)
+    return report(open_ledger(how.db), result, how.form, how.dry_run)
 
 
 @league.command()
@@ -92,7 +95,7 @@ def schedule(how: How, name: str, seed: str | None) -> int:
     events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
     if not events:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return report(_append(how, events, _instant(None, None)), how.form, how.dry_run)
+    return report(open_ledger(how.db), _append(how, events, _instant(how, None, None)), how.form, how.dry_run)
 
 
 class Subscribing(Admission):
@@ -110,8 +113,8 @@ class Subscribing(Admission):
         super().admit(type_name, occurred_at, data)
 
 
-def _instant(at: str | None, zone: str | None) -> str:
-    return format_instant(instant_or_now(at, zone, clock.now()))
+def _instant(how: How, at: str | None, zone: str | None) -> str:
+    return format_instant(instant_or_now(open_ledger(how.db), at, zone))
 
 
 def _schedule(there: League, players: list[str], seed: str | None) -> dict[str, Any]:
@@ -215,7 +218,7 @@ def show(db: str, name: str, form: str) -> None:
     """The players of LEAGUE, its schedule with what is played and what is open, and its table so far."""
     with open_ledger(db).reading() as connection:
         seen = _seen(connection, name)
-        current = identities(connection).current
+        current, times = identities(connection).current, times_of(connection)
     there = seen.league
     games: list[dict[str, Any]] = [
         {"game_id": game_id, "seats": [current(player) for player in seats], "played": seen.played.get(game_id)}
@@ -242,9 +245,9 @@ def show(db: str, name: str, form: str) -> None:
         print_rows(seen.table)
     if games:
         click.echo()
-        lines = [(g["game_id"], "open" if g["played"] is None else render.moment(g["played"]), ", ".join(g["seats"]))
+        lines = [(g["game_id"], "open" if g["played"] is None else times.minute(g["played"]), ", ".join(g["seats"]))
                  for g in games]  # fmt: skip
-        render.print_table(("game", "played (UTC)", "players by seat"), lines)
+        render.print_table(("game", times.column("played"), "players by seat"), lines)
 
 
 @league.command()

@@ -48,8 +48,10 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
     elif rows:
         seen.heading(render.count(len(rows), "ladder"), places)
         click.echo()
-        readable = [(row[0], *row[2:4], render.moment(row[4]) if row[4] else "") for row in rows]
-        render.print_table(("ladder", "players", "games", "last game"), readable, right=("players", "games"))
+        readable = [(row[0], *row[2:4], seen.times.minute(row[4]) if row[4] else "") for row in rows]
+        render.print_table(
+            ("ladder", "players", "games", seen.times.column("last game")), readable, right=("players", "games")
+        )
     else:
         render.note("No ladder has a game yet. Results go in with: ratings import FILE")
 

@@ -12,6 +12,7 @@ from ledger.rejections import Refused, shown
 
 COMMANDS = {
     "init": "cli.setup:init",
+    "zone": "cli.setup:zone_",
     "import": "cli.intake:import_",
     "record": "cli.intake:record",
     "correct": "cli.corrections:correct",

@@ -9,11 +9,13 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
+from cli.times import times_of
 from ledger import clock
 from ledger.events import read_by, read_slug
 from ledger.rejections import Refused
-from ledger.store import head, position_known_at, recorded_at
+from ledger.store import Ledger, head, home_zone, position_known_at, recorded_at
 from ledger.zones import beginning_of, end_of, read_instant
+from ledger.zones import zone as check_zone
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -81,25 +83,29 @@ def axes(command: Callable[..., Any]) -> Callable[..., Any]:
     return as_of_option(known_at_option(rules_option(command)))
 
 
-def known_position(connection: Connection, known_at: str | None, time_zone: str = "UTC") -> int:
-    """The log position that --known-at means; a date means its end in a zone. Raises `click.BadParameter`."""
+def known_position(connection: Connection, known_at: str | None, time_zone: str | None = None) -> int:
+    """The log position that --known-at means; a date means its end in a zone, by default the ledger's.
+
+    Raises `click.BadParameter`.
+    """
     newest = head(connection)
     if known_at is None:
         return newest.position
     if newest.position == 0:
         raise _wrong("--known-at", "the ledger is empty: nothing is known at any time")
+    times = times_of(connection)
     if known_at.isascii() and known_at.isdigit():
         if len(known_at) > 18 or int(known_at) > newest.position:
             raise _wrong("--known-at", f"the log ends at position {newest.position}")
         position = int(known_at)
     else:
-        instant = _end("--known-at", known_at, time_zone)
+        instant = _end("--known-at", known_at, time_zone or times.zone)
         position = position_known_at(connection, instant)
-        if instant > newest.recorded_at and _lies_ahead(known_at, time_zone):
-            last = render.second(newest.recorded_at)
+        if instant > newest.recorded_at and _lies_ahead(known_at, time_zone or times.zone):
+            last = times.second(newest.recorded_at)
             render.note(f"note: the last event was recorded at {last}; nothing is known from after it")
     if position == 0:
-        first = render.second(recorded_at(connection, 1))
+        first = times.second(recorded_at(connection, 1))
         raise _wrong("--known-at", f"nothing is known from before position 1, which was recorded at {first}")
     return position
 
@@ -131,6 +137,26 @@ def _wrong(option: str, message: str) -> click.BadParameter:
     return click.BadParameter(message, param_hint=option)
 
 
-def instant_or_now(at: str | None, zone: str | None, now: int) -> int:
-    """The instant that --at means, now by default. Raises `Refused`."""
-    return now if at is None else read_instant(at, zone)
+def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A time zone as the value of an option or argument."""
+    if value is not None:
+        try:
+            check_zone(value)
+        except Refused as problem:
+            raise click.BadParameter(problem.message) from None
+    return value
+
+
+zone_option = click.option(
+    "--zone", metavar="NAME", callback=zone_name, help="Time zone of times without an offset, such as Europe/Berlin."
+)
+
+
+def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
+    """The instant that --at means, now by default; without an offset in --zone or the home zone. Raises `Refused`."""
+    if at is None:
+        return clock.now()
+    if zone is None:
+        with ledger.reading() as connection:
+            zone = home_zone(connection)
+    return read_instant(at, zone)

@@ -8,6 +8,7 @@ from cli import render
 from cli.intake import rejection_line, result_format
 from cli.options import by_option, composed, ignore_clock_option
 from cli.reading import reading_of
+from cli.times import Times
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.importing import Imported, import_items
@@ -39,7 +40,9 @@ def publish(db: str, ladder: str, as_of: str | None, dry_run: bool, ignore_clock
         try:
             events = publication(reading.ladders, found, clock.now())
         except Refused as problem:
-            return _tell({"ladder": ladder, **stated}, Imported(rejected=[problem.rejection()]), form, dry_run)
+            return _tell(
+                {"ladder": ladder, **stated}, Imported(rejected=[problem.rejection()]), form, dry_run, reading.times
+            )
     now = format_instant(clock.now())
     items = [Item(STDIN, 1, {"type": type_name, "occurred_at": now, "data": data}, None) for type_name, data in events]
     result = import_items(
@@ -50,10 +53,10 @@ def publish(db: str, ladder: str, as_of: str | None, dry_run: bool, ignore_clock
         "ladder": ladder, "ruleset": found.ruleset, **stated, "games": found.games, "digest": found.digest,
         "row_count": len(found.rows), "position": position,
     }  # fmt: skip
-    return _tell(told, result, form, dry_run)
+    return _tell(told, result, form, dry_run, reading.times)
 
 
-def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool) -> int:
+def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool, times: Times) -> int:
     rejected = result.rejected
     if form == "json":
         refused = [{"code": r.code, "message": r.message} for r in rejected]
@@ -65,7 +68,7 @@ def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool) -> i
         click.echo("Nothing was published.")
         return 1
     did = "would be published" if dry_run else f"is published at position {told['position']:,}"
-    as_of = f", played up to {render.moment(told['as_of'])} UTC" if told["as_of"] else ""
+    as_of = f", played up to {times.stated(told['as_of'])}" if told["as_of"] else ""
     rows = render.count(told["row_count"], "row")
     render.hanging(f"{told['ladder']} {did}: {rows} under {told['ruleset']}{as_of}.", 2)
     click.echo(f"digest {told['digest']}")

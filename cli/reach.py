@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli import render
-from ledger.canonical import format_instant
+from cli.times import Times, times_of
 from ledger.events import Draft
 from ledger.published import Published
 from ledger.store import Ledger
@@ -43,7 +43,7 @@ def told(found: Reach) -> dict[str, Any]:
     return {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
 
 
-def print_reach(found: Reach) -> None:
+def print_reach(found: Reach, ledger: Ledger) -> None:
     """A ladder after the other with its players, if they are few; else how far it reaches; then the published lists."""
     if not found.effects:
         click.echo("No points change.")
@@ -61,7 +61,9 @@ def print_reach(found: Reach) -> None:
     for reason in found.reasons:
         click.echo()
         render.hanging(render.plain(reason), 0)
-    print_lists(found.lists)
+    if found.lists:
+        with ledger.reading() as connection:
+            print_lists(found.lists, times_of(connection))
 
 
 def print_effects(told: list[dict[str, Any]]) -> None:
@@ -99,17 +101,17 @@ def _largest(one: Radius) -> str:
     return f"{render.human(str(most.change), signed=True)} {render.plain(most.player)}"
 
 
-def print_lists(lists: list[Published]) -> None:
+def print_lists(lists: list[Published], times: Times) -> None:
     """The published lists that would come out differently."""
     if not lists:
         return
     click.echo("\nPublished, and would come out differently today:")
     for one in lists[:SHOWN_CHANGES]:
-        click.echo(f"  {listed(one)}, published at position {one.position:,}")
+        click.echo(f"  {listed(one, times)}, published at position {one.position:,}")
     if len(lists) > SHOWN_CHANGES:
         click.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 
 
-def listed(one: Published) -> str:
+def listed(one: Published, times: Times) -> str:
     """A published list in words."""
-    return one.ladder if one.as_of is None else f"{one.ladder} as of {render.moment(format_instant(one.as_of))} UTC"
+    return one.ladder if one.as_of is None else f"{one.ladder} as of {times.stated(one.as_of)}"

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from cli import render
 from cli.coordinates import heading, print_csv
 from cli.options import axes, composed, format_option, known_position, note_future, played_instant
+from cli.times import Times, times_of
 from ledger import clock
 from ledger.published import published_lists
 from ledger.store import Ledger, open_ledger
@@ -23,7 +24,7 @@ from projections.ladders import parse_name
 from projections.lists.contract import Standing
 from projections.periods import period_of, running
 from projections.publishing import as_published as as_published_
-from projections.standings import Coordinates, Ladders, Standings, UnknownLadder, books, time_zone, versions_of
+from projections.standings import Coordinates, Ladders, Standings, UnknownLadder, books, date_zone, versions_of
 
 
 class Reading(NamedTuple):
@@ -32,6 +33,7 @@ class Reading(NamedTuple):
     connection: Connection
     ladders: Ladders
     coordinates: Coordinates
+    times: Times
 
 
 @contextmanager
@@ -65,28 +67,28 @@ def reading_of(
     """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
     with ledger.reading() as connection:
         try:
-            zone = time_zone(connection, ladder)
+            times, zone = times_of(connection), date_zone(connection, ladder)
             facts = decode(connection, known_position(connection, known_at, zone))
             versions_of(facts, ladder, rules)
             coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules)
             found = Ladders(facts, coordinates.as_of, rules)
             note_future(as_of, zone)
             with failures_told(facts):
-                _note_early(found, ladder)
-                yield Reading(connection, found, coordinates)
+                _note_early(found, ladder, times)
+                yield Reading(connection, found, coordinates, times)
         except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
         except UnknownGame as problem:
             raise click.ClickException(str(problem)) from None
 
 
-def _note_early(ladders: Ladders, ladder: str) -> None:
+def _note_early(ladders: Ladders, ladder: str, times: Times) -> None:
     """Tell when a ladder began if nothing had been played on it by then."""
     if ladders.as_of is None or ladders.first(ladder) is not None:
         return
     if first := Ladders(ladders.facts, None, ladders.rules).first(ladder):
         instant, what = first
-        render.note(f"note: the first {what} on {ladder} was at {render.second(instant)}")
+        render.note(f"note: the first {what} on {ladder} was at {times.second(instant)}")
 
 
 @click.command(name="standings")
@@ -112,14 +114,14 @@ def standings_(
     elif form == "csv":
         _print_csv(found, reading.coordinates)
     else:
-        _print_standings(found, reading.coordinates, unfinished)
+        _print_standings(found, reading.coordinates, reading.times, unfinished)
 
 
 def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | None, form: str) -> None:
     """What was published last, from its events."""
     with open_ledger(db).reading() as connection:
         try:
-            zone = time_zone(connection, ladder)
+            times, zone = times_of(connection), date_zone(connection, ladder)
         except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
         instant, position = played_instant(as_of, zone), known_position(connection, known_at, zone)
@@ -127,7 +129,7 @@ def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | No
         lists = [one for one in lists if as_of is None or one.as_of == instant]
         if not lists:
             _refuse_unknown(connection, ladder, position)
-            played = "" if instant is None else f" as of {render.second(instant)}"
+            played = "" if instant is None else f" as of {times.second(instant)}"
             raise click.ClickException(f"no list of {ladder}{played} is published; see: ratings publish --help")
         one = lists[-1]
         found = as_published_(connection, one)
@@ -140,8 +142,8 @@ def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | No
     elif form == "csv":
         _print_csv(found, at)
     else:
-        published = f"Published at position {one.position:,} by {one.by}, {render.moment(one.recorded_at)} UTC."
-        _print_standings(found, at, render.plain(published))
+        published = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
+        _print_standings(found, at, times, render.plain(published))
 
 
 def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
@@ -198,8 +200,8 @@ def places_told(row: Standing) -> str:
     return " ".join(map(str, row.places or ()))
 
 
-def _print_standings(found: Standings, at: Coordinates, remark: str | None) -> None:
-    heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at)
+def _print_standings(found: Standings, at: Coordinates, times: Times, remark: str | None) -> None:
+    heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at, times)
     if remark:
         click.echo(remark)
     click.echo()
@@ -257,7 +259,8 @@ def history_(
         else:
             render.note(f"{render.plain(player)} has no game or adjustment on {ladder}.")
         return
-    heading(f"{render.plain(player)} on {ladder}: {render.count(len(rows), 'change')}", "", reading.coordinates)
+    subject = f"{render.plain(player)} on {ladder}: {render.count(len(rows), 'change')}"
+    heading(subject, "", reading.coordinates, reading.times)
     if sys.stdout.isatty() and len(rows) > 1:
         click.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
     click.echo()
@@ -267,9 +270,14 @@ def history_(
         render.column([row["after"] for row in rows]),
         strict=True,
     )
-    columns = ["played (UTC)", "game", "place", "before", "change", "after"]
+    columns = [reading.times.column("played"), "game", "place", "before", "change", "after"]
     table: list[list[render.Cell]] = [
-        [render.moment(row["occurred_at"]), row["game_id"] or f"adjusted: {row['reason']}", row["place"], *numbers]
+        [
+            reading.times.minute(row["occurred_at"]),
+            row["game_id"] or f"adjusted: {row['reason']}",
+            row["place"],
+            *numbers,
+        ]
         for row, numbers in zip(rows, points, strict=True)
     ]
     if marked := any("published" in row for row in rows):
@@ -323,7 +331,7 @@ def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules:
     else:
         players = render.count(len(found.rows), "player")
         subject = f"{ladder}: {render.count(found.games, 'game')} of {players}"
-        heading(subject, f" under {found.ruleset}", reading.coordinates)
+        heading(subject, f" under {found.ruleset}", reading.coordinates, reading.times)
         click.echo()
         amounts = render.column([*(amount for _, amount in accounts), str(total)], 6)
         rows = [(name, amount, ACCOUNTS[name]) for (name, _), amount in zip(accounts, amounts, strict=False)]

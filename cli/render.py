@@ -12,8 +12,6 @@ from typing import Any
 
 import click
 
-from ledger.canonical import format_instant
-
 SPARKS = "▁▂▃▄▅▆▇█"
 
 Cell = str | int | bool | None
@@ -161,16 +159,6 @@ def count(number: int, noun: str) -> str:
 def title(subject: str, more: str) -> None:
     """What a result is about, and how it was computed: on one line, or on two where that is too long for a terminal."""
     click.echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
-
-
-def moment(instant: str) -> str:
-    """A record's time for people: minutes, UTC."""
-    return f"{instant[:10]} {instant[11:16]}"
-
-
-def second(instant: int) -> str:
-    """An instant for people: seconds, UTC."""
-    return f"{format_instant(instant)[:19].replace('T', ' ')} UTC"
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:

@@ -11,6 +11,7 @@ from cli import render
 from cli.intake import rejection_line, result_format
 from cli.options import by_option, elo_games, format_option, ignore_clock_option, known_at_option, known_position
 from cli.reach import Preview, note_failed, print_reach, told
+from cli.times import Times, times_of
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.errors import NotALedger
@@ -105,7 +106,7 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
     """
     ruleset_id, _, version = name.partition("@")
     with open_ledger(db).reading() as connection:
-        until = known_position(connection, known_at)
+        times, until = times_of(connection), known_position(connection, known_at)
         known = [entry for entry in _published(connection, until) if entry.ruleset.id == ruleset_id]
         usable = Admission(connection, until=until).versions.get(ruleset_id)
     chosen = [entry for entry in known if not version or entry.ruleset.version == version]
@@ -129,7 +130,7 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
     render.print_table(
         header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows]
     )
-    _print_timeline(ruleset, stretches, never)
+    _print_timeline(ruleset, stretches, never, times)
 
 
 def _timeline(known: Sequence[Published]) -> list[dict[str, Any]]:
@@ -164,7 +165,9 @@ def _recorded(entry: Published) -> dict[str, Any]:
     return {"position": entry.position, "recorded_at": entry.event["recorded_at"], "by": entry.event["by"]}
 
 
-def _print_timeline(ruleset: Ruleset, stretches: list[dict[str, Any]], never: list[dict[str, Any]]) -> None:
+def _print_timeline(
+    ruleset: Ruleset, stretches: list[dict[str, Any]], never: list[dict[str, Any]], times: Times
+) -> None:  # fmt: skip
     what = (
         "leagues by the day on which they begin"
         if ruleset.freeze == "league-start"
@@ -173,10 +176,10 @@ def _print_timeline(ruleset: Ruleset, stretches: list[dict[str, Any]], never: li
     click.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
     rows = [
         (line.get("from", "never"), line.get("until") or "", line["version"], line["position"],
-         render.moment(line["recorded_at"]), line["by"])
+         times.minute(line["recorded_at"]), line["by"])
         for line in [*stretches, *never]
     ]  # fmt: skip
-    header = ("from", "until before", "version", "position", "recorded (UTC)", "by")
+    header = ("from", "until before", "version", "position", times.column("recorded"), "by")
     render.print_table(header, rows, right=("position",))
     for line in never:
         render.hanging(f"Version {line['version']} is never in force: {line['why']}.", 2)
@@ -248,7 +251,7 @@ def publish(
     if from_shipped is not None:
         if dry_run or form == "json":
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
-        published = publish_missing(ledger, by, _shipped_as(from_shipped, games))
+        published = publish_missing(ledger, by, _shipped_as(ledger, from_shipped, games))
         click.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
     read = [(name, *read_file(name)) for name in files]
@@ -273,7 +276,7 @@ def publish(
     click.echo(_told(", ".join(names), len(names), result, dry_run))
     note_failed(preview.found)
     if result.would_append:
-        print_reach(preview.found)
+        print_reach(preview.found, ledger)
     return 0
 
 
@@ -289,12 +292,13 @@ def _position(result: Imported) -> int:
     return result.head.position if result.head else 0
 
 
-def _shipped_as(wanted: str, games: Sequence[str]) -> list[str]:
+def _shipped_as(ledger: Ledger, wanted: str, games: Sequence[str]) -> list[str]:
     """The texts of all shipped rulesets, of those with an id, or of Elo for some games."""
     if wanted == ELO:
         if not games:
             raise click.UsageError(f"--shipped {ELO} rates one game: name it, as in --shipped {ELO} --game chess")
-        return [shipped_elo(game) for game in games]
+        with ledger.reading() as connection:
+            return [shipped_elo(game, times_of(connection).zone) for game in games]
     ids = [f'id = "{wanted}"' in text.splitlines() for text in shipped()]
     if wanted != EVERY and not any(ids):
         raise click.UsageError(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md")

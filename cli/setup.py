@@ -9,11 +9,15 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
-from cli.options import by_option, elo_games, format_option
+from cli.intake import result_format
+from cli.options import by_option, elo_games, format_option, ignore_clock_option, zone_name
+from cli.times import Times, times_of
 from ledger import clock
 from ledger.canonical import format_instant
+from ledger.importing import import_items
 from ledger.schema import SCHEMA_REVISION
-from ledger.store import count_by_type, head, ledger_id, open_ledger
+from ledger.sources import Item
+from ledger.store import Ledger, count_by_type, head, ledger_id, open_ledger
 from projections import columns
 from projections.decoding import CACHED_EVENTS
 from projections.generations import Generation, kept
@@ -26,10 +30,12 @@ FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times a
 @click.command()
 @click.option("--for", "games", metavar="GAME", multiple=True, callback=elo_games,
               help="Publish Elo for this game, such as chess, and nothing else; repeatable.")  # fmt: skip
+@click.option("--zone", metavar="NAME", callback=zone_name,
+              help="The home zone, such as Europe/Berlin: times are shown and read there.")  # fmt: skip
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
 @by_option
 @click.pass_obj
-def init(db: str, games: tuple[str, ...], no_rules: bool, by: str) -> None:
+def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: str) -> None:
     """Create or upgrade the ledger. The shipped rulesets that it lacks are published.
 
     With --for chess it gets textbook Elo for that game alone: the ladders elo-chess/all, elo-chess/2, elo-chess/3-4 and
@@ -41,7 +47,11 @@ def init(db: str, games: tuple[str, ...], no_rules: bool, by: str) -> None:
     if games and no_rules:
         raise click.UsageError("--for publishes rules, --no-rules does not; choose one")
     ledger = upgrade(db)
-    texts = [shipped_elo(game) for game in games] or shipped()
+    if zone is not None:
+        _set_zone(open_ledger(db), zone, by)
+    with ledger.reading() as connection:
+        home = times_of(connection).zone
+    texts = [shipped_elo(game, home) for game in games] or shipped()
     published = [] if no_rules else publish_missing(open_ledger(db), by, texts, only_new_ids=True)
     with ledger.reading() as connection:
         latest = head(connection)
@@ -54,6 +64,40 @@ def init(db: str, games: tuple[str, ...], no_rules: bool, by: str) -> None:
         )
 
 
+@click.command(name="zone")
+@click.argument("name", required=False, callback=zone_name)
+@ignore_clock_option
+@by_option
+@result_format
+@click.pass_obj
+def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> None:
+    """The home zone of the ledger, or NAME from now on: times are shown there, and dates and times are read there.
+
+    Rulesets keep their own zone for their months, years and seasons.
+    """
+    ledger = open_ledger(db)
+    position = None if name is None else _set_zone(ledger, name, by, ignore_clock)
+    with ledger.reading() as connection:
+        home = times_of(connection).home
+    if form == "json":
+        render.print_json({"zone": home, "position": position})
+    elif position is not None:
+        click.echo(f"The home zone is {home} from position {position:,} on.")
+    else:
+        click.echo(home or "There is no home zone; times are shown in UTC. Set it with: ratings zone Europe/Berlin")
+
+
+def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) -> int | None:
+    """Let a ledger have a home zone from now on; the position of its event, or None if it has this one already."""
+    with ledger.reading() as connection:
+        if times_of(connection).home == name:
+            return None
+    event = {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
+    done = import_items(ledger, [Item("-", 1, event, None)], by=by, clock=clock.now, ignore_clock=ignore_clock)
+    assert done.head is not None
+    return done.head.position
+
+
 @click.command()
 @format_option
 @click.pass_obj
@@ -61,12 +105,13 @@ def status(db: str, form: str) -> None:
     """Show the head of the log and the age of the stored standings."""
     ledger = open_ledger(db)
     with ledger.reading() as connection:
-        latest = head(connection)
+        latest, times = head(connection), times_of(connection)
         stored = kept(connection)
         generation = stored[0] if stored else None
         found: dict[str, Any] = {
             "ledger": ledger.location,
             "ledger_id": ledger_id(connection),
+            "zone": times.home,
             "head": str(latest),
             "position": latest.position,
             "recorded_at": format_instant(latest.recorded_at) if latest.position else None,
@@ -89,20 +134,21 @@ def status(db: str, form: str) -> None:
         return
     rows: list[tuple[str, str | int]] = [
         ("ledger", found["ledger"]), ("id", found["ledger_id"]), ("head", found["head"]),
+        *([("home zone", times.home)] if times.home else []),
         ("last recorded", found["recorded_at"] or "nothing yet"),
         *((name, count) for name, count in sorted(found["events"].items())),
         ("stored standings", "none yet: ratings rebuild" if generation is None else
          f"generation {generation.generation}, {render.count(latest.position - generation.position, 'event')} behind"),
-        *((f"generation {one.generation}", _told(one)) for one in stored),
+        *((f"generation {one.generation}", _told(one, times)) for one in stored),
     ]  # fmt: skip
     (render.print_csv if form == "csv" else render.print_table)(("what", "value"), rows)
 
 
-def _told(one: Generation) -> str:
+def _told(one: Generation, times: Times) -> str:
     built = "" if one.built == one.ladders else f", {one.built:,} of them built"
     return (
         f"{'live, ' * one.live}position {one.position:,}, {render.count(one.ladders, 'ladder')}{built}, "
-        f"{render.second(one.finished_at)}"
+        f"{times.second(one.finished_at)}"
     )
 
 

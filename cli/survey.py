@@ -7,6 +7,7 @@ import click
 from cli.coordinates import heading
 from cli.options import known_position, note_future, played_instant
 from cli.reading import note_unusable
+from cli.times import Times, times_of
 from ledger.store import open_ledger
 from projections.decoding import decode
 from projections.facts import Facts
@@ -14,10 +15,11 @@ from projections.standings import Coordinates, Ladders, UnknownVersion, check_ve
 
 
 class Survey:
-    """All ladders of some facts; as a date --as-of ends for each ruleset in its own zone."""
+    """All ladders of some facts; a date --as-of ends in the home zone, without one for each ruleset in its own."""
 
-    def __init__(self, facts: Facts, as_of: str | None, rules: str | None) -> None:
+    def __init__(self, facts: Facts, as_of: str | None, rules: str | None, times: Times) -> None:
         self.facts = facts
+        self.times = times
         self.as_of = as_of
         self.rules = rules
         self._ladders: dict[int | None, Ladders] = {}
@@ -29,7 +31,7 @@ class Survey:
 
     @property
     def coordinates(self) -> Coordinates:
-        """The coordinates of what no ruleset decides: a date ends in UTC."""
+        """The coordinates of what no ruleset decides: without a home zone a date ends in UTC."""
         return self._at("UTC")
 
     def at(self, ruleset_id: str) -> Coordinates:
@@ -44,24 +46,25 @@ class Survey:
         return self._ladders[instant]
 
     def _at(self, time_zone: str) -> Coordinates:
-        return Coordinates(played_instant(self.as_of, time_zone), self.facts.position, self.rules)
+        return Coordinates(played_instant(self.as_of, self.times.home or time_zone), self.facts.position, self.rules)
 
     def heading(self, subject: str, coordinates: Iterable[Coordinates]) -> None:
         """What a table of several rulesets is about, and where on the axes its rows were computed."""
         places = {*coordinates} or {self.coordinates}
         each = None if len(places) == 1 else f"played up to {self.as_of} in the time zone of each ruleset"
-        heading(subject, "", min(places), each)
+        heading(subject, "", min(places), self.times, each)
 
 
 def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) -> Survey:
     """All ladders of a ledger at coordinates; a version that there is not is a usage error."""
     with open_ledger(db).reading() as connection:
+        times = times_of(connection)
         facts = decode(connection, known_position(connection, known_at))
     try:
         check_version(facts, rules)
     except UnknownVersion as problem:
         raise click.UsageError(str(problem)) from None
-    found = Survey(facts, as_of, rules)
-    note_future(as_of, "UTC")
+    found = Survey(facts, as_of, rules, times)
+    note_future(as_of, times.zone)
     note_unusable(facts)
     return found

@@ -11,6 +11,7 @@ from cli import render
 from cli.options import composed, format_option, known_position, played_instant
 from cli.reach import note_failed, print_effects, print_lists, print_radii
 from cli.rules import problem_line, read_file, read_tables
+from cli.times import Times, times_of
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import open_ledger
@@ -72,8 +73,10 @@ def whatif(
     """
     rulesets = _rulesets(file, settings)
     with open_ledger(db).reading() as connection:
+        times = times_of(connection)
         facts = decode(connection, known_position(connection, known_at))
-        at = Coordinates(played_instant(as_of, rulesets[0][1].time_zone), facts.position, None)
+        as_of_instant = played_instant(as_of, times.home or rulesets[0][1].time_zone)
+        at = Coordinates(as_of_instant, facts.position, None)
         now = Ladders(facts, at.as_of)
         _check_ladders(facts, rulesets[0][1], ladders)
         found = [_variant(connection, now, told, ruleset, ladders) for told, ruleset in rulesets]
@@ -82,7 +85,7 @@ def whatif(
     elif form == "csv":
         _print_csv(found)
     else:
-        _print(found, at)
+        _print(found, at, times)
     return 0
 
 
@@ -187,13 +190,13 @@ def _print_csv(found: list[Variant]) -> None:
     render.print_csv(header, rows)
 
 
-def _print(found: list[Variant], at: Coordinates) -> None:
+def _print(found: list[Variant], at: Coordinates, times: Times) -> None:
     for variant in found:
         note_failed(variant.reach)
     name = found[0].ruleset.name
     render.title(f"All games under {name}, as if in force from the start", f", known at position {at.known_at:,}")
     if at.as_of is not None:
-        click.echo(f"played up to {render.moment(str(at.stated()['as_of']))} UTC")
+        click.echo(f"played up to {times.stated(at.as_of)}")
     click.echo("Nothing is recorded.")
     if len(found) > 1:
         _print_variants(found)
@@ -212,7 +215,7 @@ def _print(found: list[Variant], at: Coordinates) -> None:
     if len(variant.reach.ladders) > DETAILED:
         click.echo(f"\nThe players of others than these {DETAILED}: --ladder LADDER, or --format json")
     _print_quality(variant)
-    print_lists(variant.reach.lists)
+    print_lists(variant.reach.lists, times)
 
 
 def _print_top(one: Radius) -> None:

@@ -182,6 +182,12 @@ class Ruleset(Members):
         return f"{self.id}@{self.version}"
 
 
+class ZoneSet(Members):
+    """The ledger's home zone from now on: times are shown and read there. No ladder depends on it."""
+
+    zone: Annotated[str, AfterValidator(_zone)]
+
+
 class EventType(NamedTuple):
     """A type of event: its current schema version, its model, and the thing that it is about."""
 
@@ -217,6 +223,7 @@ TYPES = {
     "league.created": EventType(1, LeagueCreated, _league),
     "league.joined": EventType(1, LeagueJoined, _league),
     "league.scheduled": EventType(1, LeagueScheduled, _league),
+    "ledger.zone_set": EventType(1, ZoneSet, lambda data: "ledger:zone"),
     "list.rows": EventType(1, ListRows, lambda data: f"list:{data['digest']}"),
     "list.published": EventType(1, ListPublished, lambda data: f"ladder:{data['ladder']}"),
     **{name: EventType(1, model, lambda data: f"clock:{data['game_id']}") for name, model in CLOCK_TYPES.items()},

@@ -4,6 +4,7 @@
 `docs/rejections.md` is generated from it.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 CODES = {
@@ -34,7 +35,7 @@ CODES = {
     "bad-value": "the value is not one of those that the member may have",
     "out-of-range": "the number is outside what the member may hold",
     "bad-time": "times are RFC 3339 with an offset, years 0001 to 9999, microseconds at most",
-    "naive-time": "a time without an offset needs --zone",
+    "naive-time": "a time without an offset needs --zone, or a ledger with a home zone",
     "ambiguous-time": "this local time occurs twice that night; write it with its offset",
     "nonexistent-time": "this local time is skipped that night",
     "unknown-zone": "no time zone has this name",
@@ -144,6 +145,19 @@ class Refused(ValueError):
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """The same as a value, with its place in the input."""
         return Rejection(self.code, self.message, file, self.line if line is None else line)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a word that is none of those known: the one that was probably meant, or nothing.
+
+    >>> did_you_mean("mria", ["mira", "ben"])
+    '; did you mean mira?'
+    """
+    from difflib import get_close_matches  # which only somebody waits for who mistyped
+
+    folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), folded, n=1)
+    return f"; did you mean {folded[close[0]]}?" if close else ""
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -178,6 +178,12 @@ def ledger_id(connection: Connection) -> str:
     return str(connection.execute(select(ledger_identity.c.ledger_id)).scalar_one())
 
 
+def home_zone(connection: Connection) -> str | None:
+    """The name of the ledger's home zone at the head of the log, or None if it has none."""
+    found = read_live(connection, until=head(connection).position, type_name="ledger.zone_set")
+    return str(known_event(*found[-1]).data["zone"]) if found else None
+
+
 def new_ledger_id() -> str:
     """An id for a ledger that is being made."""
     return str(uuid.uuid4())

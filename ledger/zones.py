@@ -5,8 +5,8 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-from ledger.canonical import INSTANT_MAX, microseconds, parse_local
-from ledger.rejections import Refused, shown
+from ledger.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
+from ledger.rejections import Refused, did_you_mean, shown
 
 
 @cache
@@ -15,12 +15,22 @@ def zone(name: str) -> ZoneInfo:
     if name in _names():
         with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
             return ZoneInfo.from_file(file, key=name)
-    raise Refused("unknown-zone", f"{shown(name)} is not a time zone; names look like Europe/Berlin or UTC")
+    hint = did_you_mean(name, _names()) or "; names look like Europe/Berlin or UTC"
+    raise Refused("unknown-zone", f"{shown(name)} is not a time zone{hint}")
 
 
 @cache
 def _names() -> frozenset[str]:
     return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split())
+
+
+def local_time(instant: int, zone_name: str) -> datetime:
+    """An instant (microseconds since 1970) as people in a zone see it."""
+    moment = EPOCH + timedelta(microseconds=instant)
+    try:
+        return moment.astimezone(zone(zone_name))
+    except OverflowError:
+        return moment  # on the first and the last day of all, where the zone's own date has no year
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
@@ -49,7 +59,11 @@ def read_instant(text: str, zone_name: str | None) -> int:
     if aware:
         return microseconds(value)
     if zone_name is None:
-        raise Refused("naive-time", f"{shown(text)} has no offset; add one, or name the zone with --zone Europe/Berlin")
+        raise Refused(
+            "naive-time",
+            f"{shown(text)} has no offset; add one, name the zone with --zone Europe/Berlin, or the ledger's for good: "
+            "ratings zone Europe/Berlin",
+        )
     return local_instant(value, zone_name)
 
 

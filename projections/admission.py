@@ -19,11 +19,11 @@ from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_live
+from ledger.zones import local_time
 from projections.decoding import apply
 from projections.facts import LABELS, Facts, RuleFailure
 from projections.game_clock.logs import Clocks
 from projections.ladders import parse_name, partition_values, refuse_name
-from projections.periods import local_time
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
 from projections.scope import counted, why_not_scored, why_out_of_scope
 

@@ -295,6 +295,7 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "event.voided": _event_voided,
     "points.adjusted": _points_adjusted,
     "ruleset.published": _ruleset_published,
+    "ledger.zone_set": _nothing,
     "league.created": _league_created,
     "league.joined": _nothing,
     "league.scheduled": _nothing,

@@ -23,7 +23,7 @@ from projections.standings import Ladders
 
 ALL = "all"
 # types of events that no ladder looks at
-SILENT = frozenset({"league.joined", "league.scheduled", "list.rows", "list.published"})
+SILENT = frozenset({"ledger.zone_set", "league.joined", "league.scheduled", "list.rows", "list.published"})
 
 
 @dataclass

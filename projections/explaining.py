@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from ledger.canonical import format_instant, record_instant
 from ledger.rejections import shown
 from ledger.store import read_records_at, read_where
+from ledger.zones import local_time
 from projections.contract import Term, exact
 from projections.facts import LABELS, Facts, RuleFailure
 from projections.ladders import (
@@ -22,7 +23,6 @@ from projections.ladders import (
     parse_name,
     partition_values,
 )
-from projections.periods import local_time
 from projections.publishing import Point, contradicted
 from projections.replay import Outcome, Step, replay, start_of
 from projections.rulesets import Version, newest, refuse_months

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 from ledger.events import Ruleset
 from ledger.rejections import shown
+from ledger.zones import local_time
 from projections.contract import Rule
 from projections.facts import NONE, Adjustment, Cell, Column, Facts
 from projections.inputs import Games, columns_of
-from projections.periods import local_time, period_of
+from projections.periods import period_of
 from projections.rulesets import Version, in_force, oldest
 from projections.scope import league_starts
 from projections.selecting import rows_in_order, select

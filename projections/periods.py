@@ -1,23 +1,14 @@
-"""Time as the people of a ruleset see it: local dates, and the months and years of its lists."""
+"""Time as the people of a ruleset see it: the months and years of its lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import date
 from typing import NamedTuple
 
-from ledger.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN
+from ledger.canonical import INSTANT_MAX, INSTANT_MIN
 from ledger.events import Ruleset
-from ledger.zones import start_of, zone
-
-
-def local_time(instant: int, time_zone: str) -> datetime:
-    """An instant as people there see it."""
-    moment = EPOCH + timedelta(microseconds=instant)
-    try:
-        return moment.astimezone(zone(time_zone))
-    except OverflowError:
-        return moment  # on the first and the last day of all, where the zone's own date has no year
+from ledger.zones import start_of
 
 
 class Period(NamedTuple):

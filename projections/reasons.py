@@ -8,15 +8,16 @@ from sqlalchemy import Connection
 
 from ledger.canonical import format_instant
 from ledger.store import read_records_at
+from ledger.zones import local_time
 from projections import compiling
 from projections.contract import exact
 from projections.facts import NONE, Facts
 from projections.ladders import Stream, parse_name, partition_values
 from projections.lists import LISTS
-from projections.periods import local_time
 from projections.replay import Step, needs_changes, replay
 from projections.scope import why_left_out, why_not_counted
-from projections.standings import Ladders
+from projections.sharing import by_time
+from projections.standings import Ladders, date_zone
 
 
 def explain_player(connection: Connection, ladders: Ladders, ladder: str, player: str) -> dict[str, Any] | None:
@@ -42,7 +43,9 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
         )
     if row is None and number is None and not events:
         return None
-    zone = stream.versions[0].ruleset.time_zone
+    # where a list is of a month or a year, its own zone decides what belongs to it
+    ruleset = stream.versions[0].ruleset
+    zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder)
     records = read_records_at(connection, [event["position"] for event in events])
     return {
         "player": player,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from ledger.events import Ruleset
 from ledger.games import STATUSES
+from ledger.zones import local_time
 from projections import compiling
 from projections.facts import ABORTED, NONE, UNRATED, Cell, Facts, RuleFailure
-from projections.periods import local_time
 from projections.rulesets import Version, in_force
 
 

@@ -13,9 +13,10 @@ from itertools import product
 from typing import NamedTuple
 
 from ledger.events import Ruleset
+from ledger.zones import local_time
 from projections import compiling, loops
 from projections.facts import LABELS, NONE, Cell, Column, Facts
-from projections.periods import local_time, month_start
+from projections.periods import month_start
 from projections.rulesets import band_range
 from projections.selecting import Selected
 

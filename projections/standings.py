@@ -16,7 +16,7 @@ from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.list_events import digest_of_text
 from ledger.rejections import shown
-from ledger.store import head, read_where
+from ledger.store import head, home_zone, read_where
 from projections.contract import Params
 from projections.facts import Column, Facts, RuleFailure
 from projections.ladders import Stream, parse_name, refuse_name, streams
@@ -344,6 +344,15 @@ def time_zone(connection: Connection, ladder: str) -> str:
     if not published:
         raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
     return Ruleset.model_validate(json.loads(published[0][1])["data"]).time_zone
+
+
+def date_zone(connection: Connection, ladder: str) -> str:
+    """The zone in which a date ends that is asked for: the ledger's home zone, else that of the ladder's ruleset.
+
+    Raises `UnknownLadder`.
+    """
+    own = time_zone(connection, ladder)
+    return home_zone(connection) or own
 
 
 def ruleset_ids(connection: Connection) -> set[str]:

@@ -1,0 +1,179 @@
+"""The home zone of a ledger: what is shown and read in it, and what goes on by the zones of rulesets."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, read
+
+# a game at 00:30 in Berlin on New Year's Day, which in UTC is still last year's
+NEW_YEAR = """\
+game_id,occurred_at,1st,2nd
+s-1,2024-12-31 23:50,anna,ben
+s-2,2025-01-01 00:30,ben,anna
+s-3,2025-01-02,ben,anna
+"""
+
+
+@pytest.fixture
+def games(tmp_path: Path) -> Path:
+    """A table of games around New Year with times of the wall clock."""
+    path = tmp_path / "games.csv"
+    path.write_text(NEW_YEAR, encoding="utf-8")
+    return path
+
+
+def at_home(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess in Berlin."""
+    assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=url).exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
+    """That ledger with the games, in each kind of store."""
+    url = copied(at_home)
+    done = ratings("import", games, "--set", "game=chess", db=url)
+    assert (done.exit_code, done.stdout) == (0, "3 appended; the head is 5.\n")
+    return url
+
+
+def test_times_without_an_offset_are_read_in_the_home_zone(db: str, ratings: Ratings) -> None:
+    """Given times of the wall clock in a table, when imported, then they are those of the home zone."""
+    assert [row["occurred_at"] for row in read(ratings, db, "games")["rows"]] == [
+        "2024-12-31T22:50:00.000000Z", "2024-12-31T23:30:00.000000Z", "2025-01-02T11:00:00.000000Z",
+    ]  # fmt: skip
+
+
+def test_zone_decides_for_one_call(copied: Callable[..., str], games: Path, ratings: Ratings) -> None:
+    url = copied(at_home)
+    ratings("import", games, "--set", "game=chess", "--zone", "UTC", db=url)
+    assert read(ratings, url, "games")["rows"][0]["occurred_at"] == "2024-12-31T23:50:00.000000Z"
+
+
+def test_a_date_ends_in_the_home_zone(db: str, ratings: Ratings) -> None:
+    """Given a game at 00:30 on New Year's Day, when asked as of New Year's Eve, then it is not played yet."""
+    told = read(ratings, db, "standings", "elo-chess/all", "--as-of", "2024-12-31")
+    assert (told["games"], told["as_of"]) == (1, "2024-12-31T22:59:59.999999Z")
+    assert len(read(ratings, db, "games", "--as-of", "2024-12-31")["rows"]) == 1
+    assert read(ratings, db, "ladders", "--as-of", "2024-12-31")["as_of"] == told["as_of"]
+    (line,) = ratings("export", "standings", "elo-chess/2", "--as-of", "2024-12-31", db=db).stdout.splitlines()
+    assert json.loads(line)["as_of"] == told["as_of"]
+    later = read(ratings, db, "diff", "as-of=2024-12-31", "as-of=2025-01-01", "elo-chess/all")["ladders"][0]
+    assert (later["a"]["as_of"], later["b"]["as_of"]) == (told["as_of"], "2025-01-01T22:59:59.999999Z")
+
+
+def test_the_same_instant_has_the_same_digest_in_every_home_zone(db: str, ratings: Ratings) -> None:
+    asked = ("standings", "elo-chess/all", "--as-of", "2024-12-31T23:30:00Z")
+    before = read(ratings, db, *asked)
+    ratings("zone", "America/New_York", db=db)
+    after = read(ratings, db, *asked)
+    assert {**after, "known_at": None} == {**before, "known_at": None}
+    assert read(ratings, db, "standings", "elo-chess/all", "--as-of", "2024-12-31")["games"] == 2
+
+
+SHOWN = {
+    "games": (["games"], "played (Berlin)", "2025-01-01 00:30"),
+    "one game": (["games", "s-2"], "played 2025-01-01 00:30 Europe/Berlin", ""),
+    "history": (["history", "anna", "elo-chess/2"], "played (Berlin)", "2025-01-01 00:30"),
+    "ladders": (["ladders"], "last game (Berlin)", "2025-01-02 12:00"),
+    "a game explained": (["explain", "s-2", "elo-chess/2"], "played 2025-01-01 00:30 Europe/Berlin", ""),
+    "a player explained": (["explain", "anna", "elo-chess/2"], "times in Europe/Berlin", "2025-01-01 00:30"),
+    "standings": (["standings", "elo-chess/2", "--as-of", "2025-01-01"], "2025-01-01 23:59:59 Europe/Berlin", ""),
+    "diff": (["diff", "as-of=2025-01-01", "now"], "played up to 2025-01-01 23:59 Europe/Berlin", ""),
+    "log": (["log"], "recorded (Berlin)", "the home zone is Europe/Berlin"),
+    "timeline": (["rules", "show", "elo-chess"], "recorded (Berlin)", ""),
+    "status": (["status"], "home zone", "Europe/Berlin"),
+}
+
+
+@pytest.mark.parametrize(("command", "label", "time"), SHOWN.values(), ids=SHOWN)
+def test_times_are_shown_in_the_home_zone(command: list[str], label: str, time: str, db: str, ratings: Ratings) -> None:
+    shown = ratings(*command, db=db).stdout
+    assert label in shown
+    assert time in shown
+    assert "UTC" not in shown
+
+
+def test_without_a_home_zone_all_is_as_it_was(ratings: Ratings, tmp_path: Path, games: Path) -> None:
+    url = str(tmp_path / "utc.db")
+    ratings("init", "--for", "chess", db=url)
+    refused = ratings("import", games, "--set", "game=chess", db=url)
+    assert refused.exit_code == 1
+    assert "naive-time" in refused.stderr
+    assert "ratings zone Europe/Berlin" in refused.stderr
+    ratings("import", games, "--set", "game=chess", "--zone", "Europe/Berlin", db=url)
+    assert read(ratings, url, "standings", "elo-chess/all", "--as-of", "2024-12-31")["games"] == 2
+    assert "played (UTC)" in ratings("games", db=url).stdout
+    assert ratings("zone", db=url).stdout.startswith("There is no home zone; times are shown in UTC.")
+
+
+def test_partitions_go_by_the_zone_of_the_ruleset(ratings: Ratings, tmp_path: Path) -> None:
+    """Given a list of months in Berlin and a ledger at home in New York, when a month ends, then it ends in Berlin."""
+    url = str(tmp_path / "lists.db")
+    ratings("init", "--zone", "America/New_York", db=url)
+    done = ratings("record", "--game", "catan", "--group", "basic", "--city", "7", "--game-id", "c-1",
+                   "--at", "2010-01-31 18:30", "anna", "ben", "cleo", db=url)  # fmt: skip
+    assert done.exit_code == 0
+    listed = {row["list"] for row in read(ratings, url, "lists", "--period", "2010-02")["rows"]}
+    assert "catan-monthly/7/basic/2010-02" in listed
+    assert "times in Europe/Berlin" in ratings("explain", "anna", "catan-monthly/7/basic/2010-02", db=url).stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["record", "--game", "chess", "--game-id", "s-4", "anna", "ben"],
+        ["correct", "s-1", "--reason", "wrong hour"],
+        ["adjust", "elo-chess/2", "anna", "5", "--reason", "as agreed"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_times_on_the_command_line_are_read_in_the_home_zone(command: list[str], db: str, ratings: Ratings) -> None:
+    assert ratings(*command, "--at", "2025-02-03 20:00", db=db).exit_code == 0
+    (event,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    moved = event["data"]["game"] if command[0] == "correct" else event
+    assert moved["occurred_at"] == "2025-02-03T19:00:00.000000Z"
+
+
+def test_a_zone_is_an_event_that_can_be_taken_back(db: str, ratings: Ratings) -> None:
+    assert json.loads(ratings("zone", "Asia/Tokyo", "--by", "mira", "--format", "json", db=db).stdout) == {
+        "zone": "Asia/Tokyo", "position": 6,
+    }  # fmt: skip
+    assert ratings("zone", "Asia/Tokyo", db=db).stdout == "Asia/Tokyo\n"
+    assert read(ratings, db, "status")["position"] == 6
+    ratings("void", "--event", "6", "--reason", "we did not move", db=db)
+    assert read(ratings, db, "zone") == {"zone": "Europe/Berlin", "position": None}
+    ratings("void", "--event", "1", "--reason", "nor did we live there", db=db)
+    assert read(ratings, db, "zone") == {"zone": None, "position": None}
+
+
+def test_init_sets_the_zone_of_a_ledger_that_is_there(db: str, ratings: Ratings) -> None:
+    assert ratings("init", "--for", "go", "--zone", "Asia/Tokyo", db=db).exit_code == 0
+    assert ratings("zone", db=db).stdout == "Asia/Tokyo\n"
+    assert read(ratings, db, "rules", "show", "elo-go")["time_zone"] == "Asia/Tokyo"
+    assert read(ratings, db, "rules", "show", "elo-chess")["time_zone"] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("command", [["zone"], ["init", "--zone"]], ids=["zone", "init"])
+def test_a_zone_that_there_is_not_is_refused_and_nothing_recorded(
+    command: list[str], ratings: Ratings, tmp_path: Path, db: str
+) -> None:
+    refused = ratings(*command, "Europe/Berln", db=db)
+    assert refused.exit_code == 2
+    assert "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?" in refused.stderr
+    assert read(ratings, db, "status")["position"] == 5
+    absent = tmp_path / "absent.db"
+    ratings(*command, "Europe/Berln", db=str(absent))
+    assert not absent.exists()
+
+
+def test_a_zone_is_imported_and_exported_like_every_event(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy.db")
+    (tmp_path / "log.jsonl").write_text(ratings("export", "events", db=db).stdout, encoding="utf-8")
+    ratings("init", "--no-rules", db=copy)
+    assert ratings("import", "--restore", tmp_path / "log.jsonl", db=copy).exit_code == 0
+    assert ratings("zone", db=copy).stdout == "Europe/Berlin\n"
+    bad = '{"type":"ledger.zone_set","occurred_at":"2025-01-01T00:00:00Z","data":{"zone":"Mars"}}'
+    refused = json.loads(ratings("import", "-", "--format", "json", db=copy, input=bad).stdout)
+    assert [one["code"] for one in refused["rejected"]] == ["unknown-zone"]
