@@ -4,14 +4,23 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
 from cli import render
-from cli.intake import allow_uncounted_option, placed, rejection_line, result_format
+from cli.intake import (
+    allow_uncounted_option,
+    any_date_option,
+    new_names_option,
+    new_told,
+    note_new,
+    placed,
+    rejection_line,
+    result_format,
+)
 from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
-from cli.reach import note_failed, print_reach, told
+from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft, meaning
@@ -20,11 +29,12 @@ from ledger.identities import Identities, identities
 from ledger.importing import Imported, import_items
 from ledger.kinds import KINDS
 from ledger.lineage import Game, live_game
+from ledger.newcomers import Newcomers
 from ledger.rejections import Refused, shown
 from ledger.sources import STDIN, Item
 from ledger.store import Log, open_ledger
 from projections.admission import Admission
-from projections.effects import Reach, effects
+from projections.effects import Reach
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
@@ -67,12 +77,14 @@ def writing(command: Callable[..., int]) -> Callable[..., int]:
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
 @click.option("--edit", is_flag=True, help="Open the game in your editor.")
+@new_names_option
+@any_date_option
 @allow_uncounted_option
 @expect_option
 @writing
 def correct(
     how: How, game_id: str, players: tuple[str, ...], reason: str, at: str | None, zone: str | None, edit: bool,
-    allow_uncounted: bool, expect: int | None, **labels: str | None,
+    new_names: str, any_date: bool, allow_uncounted: bool, expect: int | None, **labels: str | None,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
@@ -103,8 +115,8 @@ def correct(
         return _refuse(how, "game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(
-        how, "game.corrected", data, game.last.event_id, expect,
-        allow_uncounted=allow_uncounted, refuse=partial(_refuse_same, game),
+        how, "game.corrected", data, game.last.event_id, expect, allow_uncounted=allow_uncounted, any_date=any_date,
+        refuse=partial(_refuse_same, game), refusing="all" if new_names == "refuse" else "",
     )  # fmt: skip
 
 
@@ -238,35 +250,38 @@ def _enter(
     at: str | None = None,
     zone: str | None = None,
     allow_uncounted: bool = False,
+    any_date: bool = False,
     refuse: Callable[[Draft], None] = lambda draft: None,
+    refusing: Literal["all", ""] = "",
 ) -> int:
     """Check one event, work out what it changes, append it unless this is a dry run, and tell.
 
-    `looked_at` is the event that it was decided upon, `expect` the position that this must have.
+    `looked_at` is the event that it was decided upon, `expect` the position that this must have. With
+    `refusing` new names that are close to others are refused.
     """
     ledger = open_ledger(how.db)
     event = {"type": type_name, "occurred_at": format_instant(instant_or_now(ledger, at, zone)), "data": data}
     entered: list[Draft] = []
-    found = Reach()
+    preview = Preview(ledger)
 
     def look(drafts: Iterator[Draft]) -> None:
-        nonlocal found
         for draft in drafts:
             with ledger.reading() as connection:
                 _refuse_unexpected(Log(connection), draft, looked_at, expect)
                 refuse(draft)
-                found = effects(connection, [draft])
+            preview(iter([draft]))
             entered.append(draft)
-            note_failed(found)
+            note_failed(preview.found or Reach())
 
     try:
         result = import_items(
             ledger, [Item(STDIN, 1, event, None)], by=how.by, clock=clock.now, dry_run=how.dry_run,
             ignore_clock=how.ignore_clock, ladders=partial(Admission, allow_uncounted=allow_uncounted), checked=look,
+            newcomers=Newcomers(preview.known, refusing), any_date=any_date,
         )  # fmt: skip
     except Refused as problem:
         return _refuse(how, type_name, problem)
-    return _tell(how, type_name, result, entered, found)
+    return _tell(how, type_name, result, entered, preview.found or Reach())
 
 
 def _refuse(how: How, type_name: str, problem: Refused) -> int:
@@ -295,17 +310,20 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
                 "existing": result.existing,
                 "dry_run": how.dry_run,
                 "rejected": [{"code": r.code, "message": r.message} for r in result.rejected],
+                **new_told(result),
                 **told(found),
             }
         )
         return int(result.rejected_count > 0)
     if result.rejected_count:
-        render.note(rejection_line(result.rejected[0]._replace(file=None, line=None)))
+        for rejection in result.rejected:
+            render.note(rejection_line(rejection._replace(file=None, line=None)))
         click.echo("Nothing was recorded.")
         return 1
     if not entered:
         click.echo("This is recorded already.")
         return 0
+    note_new(result)
     if how.dry_run:
         click.echo(f"Nothing was recorded; this is what {type_name} would do.")
     else:

@@ -18,16 +18,32 @@ from ledger.canonical import format_instant, parse_object
 from ledger.cells import GAME_COLUMNS, TableOptions
 from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
-from ledger.rejections import Refused, Rejection
+from ledger.newcomers import Newcomers, close_names
+from ledger.rejections import Refused, Rejection, shown
 from ledger.restoring import restore
 from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import Ledger, home_zone, open_ledger
 from ledger.tables import TIE
 from projections.admission import Admission
+from projections.decoding import decode
 from projections.effects import Reach
+from projections.people import known_players
 
 SHOWN_REJECTIONS = 20
+SHOWN_NEW = 20
+# how a whole file is written: one cause, whatever the cells hold
+WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
 
+# from so many games on, `record` does not work out what it changes
+CHANGES_GAMES = 20_000
+
+new_names_option = click.option(
+    "--new-names", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True,
+    help="What becomes of a new name that is close to another one, or looks like two.",
+)  # fmt: skip
+any_date_option = click.option(
+    "--any-date", is_flag=True, help="Take games of more than a day ahead of the clock, or of before 1900."
+)
 allow_uncounted_option = click.option(
     "--allow-uncounted", is_flag=True, help="Record games that a ladder's rule cannot score."
 )
@@ -63,6 +79,8 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @zone_option
 @click.option("--keep-going", is_flag=True, help="Append what is good, write the rest to FILE.rejects.jsonl.")
 @click.option("--dry-run", is_flag=True, help="Check everything, append nothing.")
+@new_names_option
+@any_date_option
 @allow_uncounted_option
 @click.option("--restore", "restoring", is_flag=True, help="Take an export into an empty ledger, byte for byte.")
 @ignore_clock_option
@@ -71,7 +89,8 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.pass_obj
 def import_(
     db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
-    dry_run: bool, allow_uncounted: bool, restoring: bool, ignore_clock: bool, by: str, form: str,
+    dry_run: bool, new_names: str, any_date: bool, allow_uncounted: bool, restoring: bool, ignore_clock: bool, by: str,
+    form: str,
 ) -> int:  # fmt: skip
     """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
 
@@ -81,7 +100,7 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        return report(ledger, restore(ledger, files[0]), form, dry_run=False)
+        return report(ledger, _introduced(ledger, restore(ledger, files[0])), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
     with ledger.reading() as connection:
         options = TableOptions(zone or home_zone(connection), renamed, fixed)
@@ -101,6 +120,8 @@ def import_(
             reading=read,
             progress=appended,
             checked=preview,
+            newcomers=Newcomers(preview.known, "tables" if new_names == "refuse" else ""),
+            any_date=any_date,
             cores=available_cores(),
         )
     _note_homeless(result, homeless)
@@ -118,6 +139,9 @@ def import_(
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
 @click.option("--dry-run", is_flag=True, help="Check it, append nothing.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing of what it changed and who is new.")
+@new_names_option
+@any_date_option
 @allow_uncounted_option
 @ignore_clock_option
 @by_option
@@ -125,8 +149,8 @@ def import_(
 @click.pass_obj
 def record(
     db: str, players: tuple[str, ...], game: str | None, game_id: str | None, at: str | None, zone: str | None,
-    dry_run: bool, allow_uncounted: bool, ignore_clock: bool, by: str, form: str,
-    group: str | None, city: str | None, league: str | None, season: str | None,
+    dry_run: bool, quiet: bool, new_names: str, any_date: bool, allow_uncounted: bool, ignore_clock: bool, by: str,
+    form: str, group: str | None, city: str | None, league: str | None, season: str | None,
 ) -> int:  # fmt: skip
     """Record one game. PLAYERS stand in the order of their places, tied ones joined by =.
 
@@ -161,7 +185,7 @@ def record(
         event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
     item = Item(STDIN, 1, event, None)
     homeless: dict[str, str] = {}
-    preview = Preview(ledger, wanted=dry_run)
+    preview = Preview(ledger, wanted=dry_run or not quiet, games_max=None if dry_run else CHANGES_GAMES)
     result = import_items(
         ledger,
         [item],
@@ -171,10 +195,12 @@ def record(
         dry_run=dry_run,
         ignore_clock=ignore_clock,
         checked=preview,
+        newcomers=Newcomers(preview.known, "all" if new_names == "refuse" else ""),
+        any_date=any_date,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     _note_homeless(result, homeless)
-    return report(ledger, result, form, dry_run, preview.found)
+    return report(ledger, result, form, dry_run, preview.found, quiet)
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -192,10 +218,25 @@ def _note_homeless(result: Imported, homeless: dict[str, str]) -> None:
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
-def report(ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None) -> int:
-    """Tell what was appended and what was refused, and of a dry run what it would change; the exit code."""
-    found = found or Reach()
-    note_failed(found)
+def _introduced(ledger: Ledger, result: Imported) -> Imported:
+    """What a restore did, with the players of the ledger, who are all new to it."""
+    if not result.rejected_count:
+        with ledger.reading() as connection:
+            result.new_players = sorted(known_players(decode(connection)))
+        result.close = dict(close_names(result.new_players, ()))
+    return result
+
+
+def report(
+    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None, quiet: bool = False
+) -> int:
+    """Tell what was appended and what was refused, who is new, and as far as it is known what that changes; the exit
+    code.
+    """
+    if found is None and dry_run:
+        found = Reach()
+    if found is not None:
+        note_failed(found)
     if form == "json":
         render.print_json(
             {
@@ -206,22 +247,61 @@ def report(ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Re
                 ],
                 "head": result.head.position if result.head else 0,
                 **({"rejected_count": result.rejected_count} if result.rejected_count > len(result.rejected) else {}),
-                **({"dry_run": True, "would_append": result.would_append, **told(found)} if dry_run else {}),
+                **new_told(result),
+                **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
+                **({} if found is None else told(found)),
             }
         )
         return int(result.rejected_count > 0)
-    for rejection in result.rejected[:SHOWN_REJECTIONS]:
-        render.note(rejection_line(rejection))
-    if (more := result.rejected_count - SHOWN_REJECTIONS) > 0:
-        render.note(f"... and {more:,} more (--format json lists them)")
+    causes = _causes(result.rejected)
+    for rejections in causes[:SHOWN_REJECTIONS]:
+        render.note(rejection_line(rejections[0]) + _more(rejections))
+    untold = result.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS]))
+    if untold > 0:
+        render.note(f"... and {untold:,} more (--format json lists them)")
+    if not quiet:
+        note_new(result)
     did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
     there = f", {result.existing:,} already there" if result.existing else ""
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
-    click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
-    if dry_run and result.would_append:
+    if not quiet or result.rejected_count:
+        click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
+    if found is not None and result.would_append and not quiet:
         print_reach(found, ledger)
     return int(result.rejected_count > 0)
+
+
+def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
+    """Refusals by their cause, which a file often has on many lines."""
+    found: dict[tuple[str | None, str, str], list[Rejection]] = {}
+    for one in rejected:
+        message = "" if one.code in WRITTEN else one.message
+        found.setdefault((one.file, one.code, message), []).append(one)
+    return list(found.values())
+
+
+def _more(rejections: list[Rejection]) -> str:
+    """How often a cause occurs again, and where it is last."""
+    again = len(rejections) - 1
+    return f" ({render.count(again, 'more line')} like this, the last {rejections[-1].line})" if again else ""
+
+
+def new_told(result: Imported) -> dict[str, Any]:
+    """Who is new, and who of them has a name close to another, as JSON tells it."""
+    close = [{"player": name, "close_to": others} for name, others in result.close.items()]
+    return {"new_players": result.new_players, "close_names": close}
+
+
+def note_new(result: Imported) -> None:
+    """Tell who is new, unless nothing was taken, and whose name is close to another."""
+    if not result.new_players or (result.rejected_count and not result.would_append):
+        return
+    names = ", ".join(result.new_players[:SHOWN_NEW])
+    more = f" and {len(result.new_players) - SHOWN_NEW:,} more" if len(result.new_players) > SHOWN_NEW else ""
+    render.note(render.plain(f"note: {render.count(len(result.new_players), 'new player')}: {names}{more}"))
+    for name, others in list(result.close.items())[:SHOWN_NEW]:
+        render.note(f"note: {shown(name)} is close to {', '.join(map(shown, others))}")
 
 
 def rejection_line(rejection: Rejection) -> str:

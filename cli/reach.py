@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 import click
+from sqlalchemy import Connection
 
 from cli import render
 from cli.times import Times, times_of
@@ -12,24 +13,46 @@ from ledger.events import Draft
 from ledger.published import Published
 from ledger.store import Ledger
 from projections.comparing import Radius
+from projections.decoding import decode
 from projections.effects import Reach, effects
+from projections.facts import Facts
+from projections.people import known_players
 
 SHOWN_CHANGES = 40
 
 
 class Preview:
-    """Works out what checked drafts would change, before they are appended; `found` holds it."""
+    """Works out what checked drafts would change, before they are appended; `found` holds it.
 
-    def __init__(self, ledger: Ledger, wanted: bool = True) -> None:
+    It looks at the facts once, for this and for who is known. With `games_max` nothing is worked out for a ledger of
+    more games.
+    """
+
+    def __init__(self, ledger: Ledger, wanted: bool = True, games_max: int | None = None) -> None:
         self.ledger = ledger
         self.wanted = wanted
-        self.found = Reach()
+        self.games_max = games_max
+        self.found: Reach | None = None
+        self._facts: Facts | None = None
+
+    def facts(self, connection: Connection) -> Facts:
+        """The facts up to the head of the log."""
+        if self._facts is None:
+            self._facts = decode(connection)
+        return self._facts
+
+    def known(self, connection: Connection) -> set[str]:
+        """The players whom the ledger knows."""
+        return known_players(self.facts(connection))
 
     def __call__(self, drafts: Iterator[Draft]) -> None:
         """Look at the drafts, as `import_items` offers them."""
-        if self.wanted:
-            with self.ledger.reading() as connection:
-                self.found = effects(connection, drafts)
+        if not self.wanted:
+            return
+        with self.ledger.reading() as connection:
+            facts = self.facts(connection)
+            if self.games_max is None or len(facts.start) < self.games_max:
+                self.found = effects(connection, facts, drafts)
 
 
 def note_failed(found: Reach) -> None:

@@ -21,6 +21,7 @@ from ledger.rejections import shown
 from ledger.sources import Item
 from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
+from projections.effects import Reach
 from projections.rulesets import (
     ELO,
     SHIPPED_AT,
@@ -267,16 +268,17 @@ def publish(
     if form == "json":
         refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
         counts = {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
-        render.print_json({"rulesets": names, **counts, "head": _position(result), **told(preview.found)})
+        render.print_json({"rulesets": names, **counts, "head": _position(result), **told(preview.found or Reach())})
         return int(bool(result.rejected))
     for rejection in result.rejected:
         render.note(rejection_line(rejection._replace(line=None)))
     if result.rejected:
         return 1
     click.echo(_told(", ".join(names), len(names), result, dry_run))
-    note_failed(preview.found)
+    found = preview.found or Reach()
+    note_failed(found)
     if result.would_append:
-        print_reach(preview.found, ledger)
+        print_reach(found, ledger)
     return 0
 
 

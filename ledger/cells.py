@@ -54,11 +54,16 @@ class TableOptions(NamedTuple):
     fixed: dict[str, str] = {}
 
 
-def read_header(line: str, options: TableOptions) -> tuple[str, Header]:
-    """The delimiter and the columns' names in this program's words, None for those dropped. Raises `Refused`."""
+def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Refused]]:
+    """The delimiter, the columns' names in this program's words, None for those dropped, and all that is wrong.
+
+    Raises `Refused` if the line cannot be split into names.
+    """
     delimiter = max(DELIMITERS, key=line.count)
     if not_utf8(line):
-        raise Refused("bad-utf8", f"the header {shown(line.strip())} is not UTF-8; save the file as UTF-8")
+        raise Refused("bad-utf8", f"the header {shown(legible(line.strip()))} is not UTF-8; save the file as UTF-8")
+    if "\0" in line:
+        raise Refused("bad-csv", "the file is no text: it begins with NUL bytes")
     try:
         names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
@@ -66,8 +71,10 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header]:
     folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
-    if missing := sorted(folded.keys() - {name.casefold() for name in names}):
-        raise Refused("missing-column", f"--map names the column {shown(missing[0])}, which the file does not have")
+    problems = [
+        Refused("missing-column", f"--map names the column {shown(missing)}, which the file does not have")
+        for missing in sorted(folded.keys() - {name.casefold() for name in names})
+    ]
     known = {*GAME_COLUMNS, *PLAYER_COLUMNS}
     unknown = [
         name
@@ -76,28 +83,29 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header]:
     ]
     if unknown:
         listed = ", ".join(map(shown, unknown))
-        raise Refused(
-            "unknown-column",
+        told = (
             f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with --map '{unknown[0]}=' "
-            f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)",
+            f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)"
         )
+        problems.append(Refused("unknown-column", told))
     given = [name for name in header if name]
-    ordinals = [match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))]
-    if twice := [name for name in (*given, *ordinals) if given.count(name) > 1 or ordinals.count(name) > 1]:
-        raise Refused("bad-csv", f"two columns are called {shown(twice[0])}")
-    wide = bool(ordinals)
+    # 1st and 1th would be one place
+    places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
+    kinds = [places.get(name, name) for name in given]
+    twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
+    problems += [Refused("bad-csv", f"two columns are called {shown(name)}") for name in list(twice)[:1]]
+    wide = bool(places)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
-        raise Refused(
-            "unknown-column",
-            f"the column {shown(odd[0])} belongs to a row per player, but there are columns 1st, 2nd ...",
-        )
-    for needed in ("game_id", "occurred_at", "game", *(() if wide else ("player",))):
-        if needed not in given and needed not in options.fixed:
-            raise Refused(
-                "missing-column", f"there is no column {needed!r}; rename yours with --map THEIRS={needed}"
-                + (f", or give all rows one value with --set {needed}=..." if needed == "game" else "")
-            )  # fmt: skip
-    return delimiter, header
+        listed = ", ".join(map(shown, odd))
+        told = f"the columns of a row per player do not go with 1st, 2nd ..., which stand in a row per game: {listed}"
+        problems.append(Refused("unknown-column", told))
+    needed = ("game_id", "occurred_at", "game", *(() if wide else ("player",)))
+    if absent := [name for name in needed if name not in given and name not in options.fixed]:
+        fixed = ", or give all rows one value with --set game=..." if "game" in absent else ""
+        listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
+        told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
+        problems.append(Refused("missing-column", told))
+    return delimiter, header, problems
 
 
 def columns_of(header: Header) -> Columns:
@@ -110,6 +118,11 @@ def columns_of(header: Header) -> Columns:
 def not_utf8(text: str) -> bool:
     """Whether a text was read with `surrogateescape` and is not UTF-8."""
     return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def legible(text: str) -> str:
+    """A text read with `surrogateescape`, with a question mark for each byte that is not UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def read_game(cells: Cells, columns: Columns, options: TableOptions) -> dict[str, Any]:

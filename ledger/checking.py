@@ -5,7 +5,7 @@ Of a long input another process says it, ahead of this one, which looks meanwhil
 
 import marshal
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from ledger.canonical import load
 from ledger.events import Draft, read_event
 from ledger.forking import ahead
 from ledger.lines import read_line
+from ledger.newcomers import names_of, tied, tied_parts
 from ledger.rejections import Refused, Rejection
 from ledger.sources import Far, Item
 
@@ -25,12 +26,15 @@ class Checked(NamedTuple):
     """An item, and what it is: a draft with its data, or refused.
 
     The source is what was read: the text of a line, or the rows of a table, which are only kept where they are wanted.
+    `names` are the players of a game of a table that is refused.
     """
 
     file: str
     line: int
     source: Any
     rows_of: str | None
+    table: bool
+    names: tuple[str, ...]
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
@@ -60,14 +64,19 @@ def _blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool) -> It
 
 
 def _checked(item: Item, source_wanted: bool) -> Checked:
-    file, line, event, source, rows_of = item
+    file, line, event, source, rows_of, table = item
     if not source_wanted:
         source = [] if isinstance(source, list) or callable(source) else None  # a list tells that there were rows
     elif callable(source):
         source = source()
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
-    return Checked(file, line, source, rows_of, event if isinstance(event, Refused) else _outcome(event))
+    outcome = event if isinstance(event, Refused) else _outcome(event)
+    names: tuple[str, ...] = ()
+    if table and isinstance(outcome, Refused) and isinstance(event, dict):
+        names = tuple(_names(event))
+        outcome = _of_two(outcome, names, rows_of is not None)
+    return Checked(file, line, source, rows_of, table, names, outcome)
 
 
 def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
@@ -75,6 +84,22 @@ def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Re
         return read_line(event) if isinstance(event, bytes) else read_event(event)
     except Refused as problem:
         return problem
+
+
+def _names(event: dict[str, Any]) -> Iterator[str]:
+    """The names in an event that is refused, as far as it has the form of one."""
+    with suppress(LookupError, TypeError, AttributeError):
+        yield from (name for name in names_of(event["type"], event["data"]) if isinstance(name, str))
+
+
+def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:
+    """A refusal that says so if a name cannot be an id because it is two, as in Anna/Ben."""
+    if problem.code == "bad-identifier":
+        for name in names:
+            if "/" in name and (parts := tied_parts(name)):
+                rejection = tied(name, parts, long)
+                return Refused(rejection.code, rejection.message)
+    return problem
 
 
 def _packed(block: Block) -> bytes:
@@ -86,9 +111,9 @@ def _plain(entry: Checked | Rejection | Far) -> tuple[Any, ...]:
     if isinstance(entry, Checked):
         outcome = entry.outcome
         if isinstance(outcome, Refused):
-            return "refused", entry[:4], (outcome.code, outcome.message, outcome.line)
+            return "refused", entry[:6], (outcome.code, outcome.message, outcome.line)
         # the data stand in the draft already, as text
-        return "draft", entry[:4], tuple(outcome[0])
+        return "draft", entry[:6], tuple(outcome[0])
     return "far" if isinstance(entry, Far) else "rejection", tuple(entry)
 
 

@@ -12,11 +12,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.appending import append, game_exists, lookup, next_recorded_at, same_content
+from ledger.canonical import parse_object
 from ledger.checking import Block, Checked, read_blocks
 from ledger.clock import Clock
 from ledger.collecting import rarely_collecting
 from ledger.events import Draft
 from ledger.judging import Judge, Ladders, NoLadders
+from ledger.newcomers import First, Newcomers, names_of
 from ledger.records import build, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import Far, Item
@@ -40,6 +42,9 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
+    # the players whom the ledger did not know, and to whom their names are close
+    new_players: list[str] = field(default_factory=list)
+    close: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -55,6 +60,7 @@ class _Intake:
     result: Imported
     position: int
     recorded_at: int
+    newcomers: Newcomers | None
     rejected_games: set[tuple[str, str | None]] = field(default_factory=set)
 
 
@@ -72,9 +78,11 @@ def import_items(
     reading: Callable[[Far], None] = lambda far: None,
     progress: Callable[[int], None] = lambda appended: None,
     checked: Callable[[Iterator[Draft]], None] = lambda drafts: None,
+    newcomers: Newcomers | None = None,
+    any_date: bool = False,
     cores: int = 1,
 ) -> Imported:
-    """Validate all items, then append those that are new; `checked` gets these before.
+    """Validate all items, then append those that are new; `checked` gets these before. `newcomers` says who is new.
 
     With more than one of `cores` a long input is read by a process that is forked. Raises `ClockBehind`,
     `StoreUnavailable`, `WorkerLost`.
@@ -84,15 +92,17 @@ def import_items(
         with ledger.reading() as connection:
             result.head = head(connection)
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)
-            judge = Judge(connection, spool, ladders)
+            judge = Judge(connection, spool, ladders, None if any_date else clock())
             intake = _Intake(
-                connection, spool, judge, reject, by, keep_going, result, result.head.position, recorded_at
+                connection, spool, judge, reject, by, keep_going, result, result.head.position, recorded_at, newcomers
             )
             with closing(read_blocks(items, keep_going, cores)) as blocks:
                 for block in blocks:
                     _validate(intake, block, reading)
                     if result.rejected_count >= REJECTIONS_MAX and not keep_going:
                         break
+            if newcomers is not None:
+                _introduce(intake, newcomers)
         if result.rejected_count and not keep_going:
             return result
         result.would_append = spool.count
@@ -143,6 +153,9 @@ def _validate(intake: _Intake, block: Block, reading: Callable[[Far], None]) -> 
             problem = _refuse_rows(intake, item, item.rows_of, problem)
         if problem is not None:
             _note(intake, problem, item.file, item.line, item.source)
+            if intake.newcomers is not None:
+                named = item.names if isinstance(outcome, Refused) else names_of(outcome[0].type, outcome[1])
+                intake.newcomers.mention(named)
 
 
 def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
@@ -169,8 +182,35 @@ def _take(
             _build(intake, draft)
     except Refused as problem:
         return problem.rejection()
-    intake.spool.add(draft, item.file, item.line, None if item.rows_of is None else item.source)
+    intake.spool.add(draft, item.file, item.line, item.source if item.table else None)
+    if intake.newcomers is not None:
+        place = First(item.file, item.line, item.table, item.rows_of is not None)
+        intake.newcomers.meet(draft.type, data, place)
     return None
+
+
+def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
+    """Say who is new. Names that are refused come once, or, to keep going, with each game of a table that has them."""
+    result, refused = intake.result, newcomers.refusals(intake.connection)
+    result.new_players = newcomers.names
+    if refused and intake.keep_going:
+        named: set[str] = set()
+        for waiting in [waiting for chunk in intake.spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
+            names = names_of(waiting.draft.type, parse_object(waiting.draft.data.encode()))
+            wrong = [name for name in names if name in refused and newcomers.refuses(waiting.file)]
+            if wrong:
+                intake.spool.remove(waiting.draft.event_id)
+                _note(intake, refused[wrong[0]], waiting.file, waiting.line, waiting.rows)
+            else:
+                named.update(names)
+        result.new_players = [name for name in result.new_players if name in named]
+    else:
+        for rejection in refused.values():
+            _note(intake, rejection, rejection.file, rejection.line, None)
+    result.close = {name: newcomers.close[name] for name in result.new_players if name in newcomers.close}
+    files = {rejection.file: None for rejection in result.rejected}
+    order = {file: number for number, file in enumerate(files)}
+    result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
 
 
 def _build(intake: _Intake, draft: Draft) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from ledger import leagues, published
-from ledger.canonical import parse_object
+from ledger.canonical import format_instant, parse_instant, parse_object
 from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Draft, corrected_game
 from ledger.identities import finished_games, identities, meeting, players_of
@@ -21,6 +21,10 @@ WATCHED = (
 )  # fmt: skip
 # what depends on more than that, so that it is judged again whatever others appended
 FAR_REACHING = frozenset({"player.renamed", "event.voided", "league.created", "league.joined", *CLOCK_TYPES})
+
+
+DAY = 86_400_000_000  # microseconds
+EARLIEST = parse_instant("1900-01-01T00:00:00Z")
 
 
 class Ladders(Protocol):
@@ -58,9 +62,15 @@ class Judge:
     """Judges one new event after the other, and asks again if others append meanwhile."""
 
     def __init__(
-        self, connection: Connection, waiting: Waiting, ladders: Callable[[Connection], Ladders] = lambda _: NoLadders()
+        self,
+        connection: Connection,
+        waiting: Waiting,
+        ladders: Callable[[Connection], Ladders] = lambda _: NoLadders(),
+        now: int | None = None,
     ) -> None:
+        """With the present time `now` games at unlikely dates are refused."""
         self._ladders_of = ladders
+        self._now = now
         self._outdated = False
         self._load(connection, waiting)
 
@@ -79,12 +89,16 @@ class Judge:
         supersedes, game = superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
             corrected, played_at = corrected_game(data, game.occurred_at)
+            if played_at != game.occurred_at:
+                self._refuse_unlikely(played_at)
             self._new("game.recorded", played_at, corrected)
         elif draft.type == "game.reinstated" and game is not None:
             self._refuse_game(game.data)
         elif draft.type == "event.voided":
             self._void(data["id"])
         elif draft.type != "game.voided":
+            if draft.type == "game.recorded":
+                self._refuse_unlikely(draft.occurred_at)
             self._new(draft.type, draft.occurred_at, data)
         return supersedes
 
@@ -106,6 +120,16 @@ class Judge:
             except Refused as problem:
                 refused.append((index, problem.rejection()))
         return refused
+
+    def _refuse_unlikely(self, played_at: int) -> None:
+        """Raises `Refused` (unlikely-date) for a game that nobody can have played, or hardly anybody remembers."""
+        if self._now is None or EARLIEST <= played_at <= self._now + DAY:
+            return
+        if played_at < EARLIEST:
+            why = "lies before 1900; is the century missing?"
+        else:
+            why = f"lies ahead: this machine's clock says {format_instant(self._now)[:19]}Z"
+        raise Refused("unlikely-date", f"{format_instant(played_at)[:19]}Z {why} (--any-date takes it)")
 
     def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """An event, or a game as it is corrected, comes into force."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 CODES = {
     # how a file is written
     "is-a-directory": "a folder was given where a file belongs",
+    "is-a-spreadsheet": "a spreadsheet was given where a table in CSV belongs",
     "empty-file": "the file holds no event",
     "bad-gzip": "the compressed file is cut off or damaged",
     "bad-utf8": "the text is not valid UTF-8",
@@ -66,6 +67,9 @@ CODES = {
     "years-not-gapless": "the centres are those of each year from 1901 on, without gaps",
     "too-many-centres": "the map has 34 centres",
     # against what the ledger holds
+    "unlikely-date": "a game is dated more than a day ahead of the clock, or before 1900; --any-date takes it",
+    "close-name": "a new name is close to another, so it may be a slip; --new-names accept takes it",
+    "tied-players": "one cell holds several players; who is tied is joined by =, or stands on a row of his own",
     "id-conflict": "an event with this id and another content exists",
     "game-exists": "this game is recorded already, under another event id",
     "uncounted": "a ladder's scope admits the game but its rule cannot score it; --allow-uncounted records it",

@@ -18,6 +18,8 @@ from ledger.rejections import Refused, Rejection
 from ledger.tables import table_events
 
 LINE_BYTES_MAX = 1 << 20
+# how files of Excel, LibreOffice and Numbers begin: archives, and what Excel wrote before
+SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 STDIN = "-"
 
 
@@ -39,6 +41,7 @@ class Item(NamedTuple):
     event: bytes | dict[str, Any] | Refused
     source: Any
     rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
+    table: bool = False
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | Far]:
@@ -128,10 +131,13 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
 
 def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection]:
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
+    if start.startswith(SPREADSHEETS):
+        yield Rejection("is-a-spreadsheet", f"{name} is a spreadsheet; save it as CSV UTF-8, and import that", name)
+        return
     looks_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     if looks_json or Path(name.removesuffix(".gz")).suffix in (".jsonl", ".ndjson", ".json"):
         for number, line in _lines(file):
             yield Item(name, number, line, None)
         return
     for line_number, event, rows, game_id in table_events(file, options, LINE_BYTES_MAX):
-        yield Item(name, line_number, event, rows, game_id)
+        yield Item(name, line_number, event, rows, game_id, table=True)

@@ -22,6 +22,7 @@ from ledger.cells import (
     Header,
     TableOptions,
     columns_of,
+    legible,
     not_utf8,
     read_game,
     read_header,
@@ -45,9 +46,11 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         number, header_line = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (1, ""))
         if not header_line:
             return
-        delimiter, header = read_header(header_line, options)
+        delimiter, header, problems = read_header(header_line, options)
     except Refused as problem:
-        yield number, problem, None, None
+        problems = [problem]
+    if problems:
+        yield from ((number, problem, None, None) for problem in problems)
         return
     columns = columns_of(header)
     if columns.places:
@@ -107,7 +110,7 @@ def _cells(row: list[str], header: Header) -> Cells | Refused:
         if not name:
             return Refused("unknown-column", f"{shown(text)} stands in a column without a name")
         if not_utf8(text):
-            return Refused("bad-utf8", f"{shown(text)} is not UTF-8; save the file as UTF-8")
+            return Refused("bad-utf8", f"{shown(legible(text))} is not UTF-8; save the file as UTF-8")
         if "\n" in text or "\r" in text:
             # a quote that is not closed swallows the rows behind it, and with them players of other games
             return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")

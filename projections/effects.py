@@ -12,7 +12,7 @@ from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
 from ledger.published import Published, latest, published_lists
 from projections.comparing import Effect, Had, Radius, compare, had, radius, under_present_ids
-from projections.decoding import apply, decode, settle
+from projections.decoding import apply, settle
 from projections.explaining import UnknownGame, row_of_game
 from projections.facts import NONE, Facts, RuleFailure
 from projections.ladders import Stream, parse_name
@@ -49,9 +49,8 @@ class Reach:
         return told | ({"reasons": self.reasons} if self.reasons else {})
 
 
-def effects(connection: Connection, drafts: Iterable[Draft]) -> Reach:
-    """What events that are checked, but not appended yet, would change now."""
-    facts = decode(connection)
+def effects(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Reach:
+    """What events that are checked, but not appended yet, would change; the facts are brought to what is then."""
     before = facts.snapshot()
     matters: set[str] = set()
     renames: list[tuple[str, str]] = []

@@ -70,7 +70,9 @@ def test_given_any_of_the_commands_when_it_prints_then_json_has_one_shape_and_th
     shown = ratings(*command, "--dry-run", db=db)
     raw = json.loads(ratings(*command, "--by", "secretary", "--format", "json", db=db).stdout)
 
-    members = "type event_id position appended existing dry_run rejected changes ladders published"
+    members = (
+        "type event_id position appended existing dry_run rejected new_players close_names changes ladders published"
+    )
     assert list(raw) == members.split()
     for reached in raw["ladders"]:
         assert list(reached) == ["ladder", "players", "ranks", "up", "down", "swapped", "entering", "leaving"]

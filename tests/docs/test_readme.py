@@ -34,7 +34,9 @@ def test_a_page_can_hold_files_for_its_commands(tmp_path: Path) -> None:
     )
     (tmp_path / "here").mkdir()
     shown = refreshed(page, tmp_path / "here", tmp_path / "root")
-    assert "$ ratings record --by me < folder/game.json\n1 appended; the head is 1.\n```\n" in shown
+    assert (
+        "< folder/game.json\nnote: 2 new players: ä, b\n1 appended; the head is 1.\nNo points change.\n```\n" in shown
+    )
 
 
 def test_other_output_is_seen_and_a_failing_command_is_refused(tmp_path: Path) -> None:

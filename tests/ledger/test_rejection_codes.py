@@ -179,6 +179,7 @@ CASES = {
     "bad-gzip": Case(gzip.compress(line(), mtime=0)[:-4]),
     "bad-utf8": Case(line().replace(b"anna", b"\xff\xfe")),
     "bad-json": Case(line()[:-1]),
+    "is-a-spreadsheet": Case(b"PK\x03\x04" + bytes(100)),
     "bad-csv": Case(table(ANNA, BEN, 'g-2,2024-01-01T12:00:00Z,catan,"cleo"x,3')),
     "line-too-long": Case(b'{"type":"' + b"x" * (1 << 20) + b'"}'),
     "duplicate-key": Case(line().replace(b'{"type"', b'{"type":"x","type"')),
@@ -233,6 +234,9 @@ CASES = {
     "power-missing": Case(diplomacy(*POWERS[:6], y1901={"Italy": 5})),
     "years-not-gapless": Case(diplomacy(*POWERS, y1901={"Italy": 5}, y1903={"Italy": 5})),
     "too-many-centres": Case(diplomacy(*POWERS, y1901={"Italy": 18, "France": 17})),
+    "close-name": Case(table("g-2,2024-01-01T12:00:00Z,catan,Anna,1", "g-2,2024-01-01T12:00:00Z,catan,cleo,2")),
+    "tied-players": Case(table("g-2,2024-01-01T12:00:00Z,catan,cleo & dora,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2")),
+    "unlikely-date": Case(game().replace(b"2024-", b"0024-")),
     "id-conflict": Case(game(game_id="g-1", rated=False)),
     "game-exists": Case(game(game_id="g-1").replace(b'{"type"', b'{"id":"other","type"')),
     "uncounted": Case(ruleset(rule="picky/1", effective_from="2000-01-01") + b"\n" + game(game="chess")),
@@ -345,6 +349,7 @@ def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_l
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
     **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip")),
+    "is-a-spreadsheet": None, "close-name": 2, "tied-players": 2,
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,

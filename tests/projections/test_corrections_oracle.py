@@ -308,7 +308,7 @@ def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
     def note_effects(drafts: Iterator[Draft]) -> None:
         for draft in drafts:
             with ledger.reading() as connection:
-                reach = effects(connection, [draft])
+                reach = effects(connection, decode(connection), [draft])
             assert not [told for told in reach.failed if told.partition("/")[0] in START]
             found.extend(reach.effects)
 

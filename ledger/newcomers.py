@@ -1,0 +1,186 @@
+"""Names that the ledger does not know yet: who is new, whose name may be a slip, and cells that hold two players.
+
+    Bne        is close to the known ben? No: two letters differ.      Jurgen   is close to Jürgen
+    Ana Maria  is close to Anamaria                                    mira2    is not close to mira1
+
+A name is a slip of the pen more often than a newcomer if it is close to another. In a table, and where one game is
+recorded by hand, it is refused then; in events that a program wrote it is taken, and told.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.rejections import Rejection, shown
+
+# names with so many letters may differ by one of them
+LETTERS_MIN = 5
+# combining characters of at least this class are accents; below are parts of letters, as in kana and Devanagari
+ACCENT_CLASS_MIN = 200
+ACCEPT = "if that is no slip, --new-names accept takes it"
+
+_TIE = re.compile(r"[&+/;]")
+_SEPARATOR = re.compile(r"\s*[&+/;,]\s*")
+_COMMA = re.compile(r"\s*,\s*")
+
+
+class First(NamedTuple):
+    """Where a name stands first: in which file and line, whether in a table, and whether that has a row per player."""
+
+    file: str
+    line: int
+    table: bool
+    long: bool
+
+
+class Newcomers:
+    """The names that the events of an import bring; `known` gives those that the ledger has."""
+
+    def __init__(self, known: Callable[[Connection], Collection[str]], refusing: Literal["tables", "all", ""]) -> None:
+        """`refusing`: where names are refused, in tables, in all events, or nowhere."""
+        self._known_of = known
+        self._refusing = refusing
+        self._first: dict[str, First] = {}
+        self._mentioned: set[str] = set()
+        self._tables: set[str] = set()
+        # who is new, in the order in which they stand in the input, and those that are close to others
+        self.names: list[str] = []
+        self.close: dict[str, list[str]] = {}
+
+    def meet(self, type_name: str, data: dict[str, Any], first: First) -> None:
+        """Note the names of an event that stands there."""
+        if first.table:
+            self._tables.add(first.file)
+        there = self._first
+        for name in names_of(type_name, data):
+            if name not in there or (first.table and not there[name].table):
+                there[name] = first
+
+    def mention(self, names: Iterable[str]) -> None:
+        """Note names of an event that is refused: they stand in the input, though nobody comes with them."""
+        self._mentioned.update(names)
+
+    def refusals(self, connection: Connection) -> dict[str, Rejection]:
+        """Work out who is new; the refusals by name, each at the name's first line."""
+        known = self._known_of(connection)
+        self.names = [name for name in self._first if name not in known]
+        if not self.names:
+            return {}
+        self.close = dict(close_names(self.names, sorted(known)))
+        refused = {name: self._refusal(name, known) for name in self.names if self.refuses(self._first[name].file)}
+        return {name: rejection for name, rejection in refused.items() if rejection is not None}
+
+    def refuses(self, file: str) -> bool:
+        """Whether names in this file are refused."""
+        return self._refusing == "all" or (self._refusing == "tables" and file in self._tables)
+
+    def _refusal(self, name: str, known: Collection[str]) -> Rejection | None:
+        first = self._first[name]
+        if parts := self._tied(name, known):
+            rejection = tied(name, parts, first.long)
+        elif others := self.close.get(name):
+            told = ", ".join(f"{shown(other)}{self._where(other)}" for other in others)
+            rejection = Rejection("close-name", f"{shown(name)} is new and close to {told}; {ACCEPT}")
+        else:
+            return None
+        return rejection._replace(file=first.file, line=first.line)
+
+    def _tied(self, name: str, known: Collection[str]) -> list[str]:
+        """The players whom a cell seems to hold, if there is more than one."""
+        if parts := tied_parts(name):
+            return parts
+        parts = _COMMA.split(name)
+        there = all(part in known or part in self._first or part in self._mentioned for part in parts)
+        return parts if len(parts) > 1 and there else []
+
+    def _where(self, name: str) -> str:
+        return f" (line {self._first[name].line})" if name in self._first else ""
+
+
+def names_of(type_name: str, data: dict[str, Any]) -> list[str]:
+    """The players whom an event of this type names; a rename names nobody who was not there before."""
+    if type_name in ("game.recorded", "game.corrected"):
+        game = data if type_name == "game.recorded" else data["game"]
+        return [participant["player"] for participant in game["participants"]]
+    if type_name in ("player.registered", "player.account_changed", "points.adjusted", "league.joined"):
+        return [data["player"]]
+    return []
+
+
+def tied_parts(name: str) -> list[str]:
+    """The names that stand in one cell, joined by &, +, / or ;; empty if it is one name.
+
+    >>> tied_parts("Anna & Ben"), tied_parts("Anna/Ben"), tied_parts("C++")
+    (['Anna', 'Ben'], ['Anna', 'Ben'], [])
+    """
+    parts = _SEPARATOR.split(name) if _TIE.search(name) else []
+    return parts if all(parts) else []
+
+
+def tied(name: str, parts: Iterable[str], long: bool) -> Rejection:
+    """The refusal of a cell that holds several players."""
+    how = "a row for each of them, with the same place" if long else "=".join(parts)
+    accept = "" if "/" in name else f"; {ACCEPT}"
+    return Rejection("tied-players", f"{shown(name)} is not one player: write {how}{accept}")
+
+
+def folded(name: str) -> str:
+    """A name without what people leave out: capitals, accents and blanks.
+
+    >>> folded("María José") == folded("mariajose"), folded("Jürgen")
+    (True, 'jurgen')
+    """
+    name = "".join(name.casefold().split())
+    if name.isascii():
+        return name
+    apart = unicodedata.normalize("NFKD", name)
+    kept = [character for character in apart if unicodedata.combining(character) < ACCENT_CLASS_MIN]
+    return unicodedata.normalize("NFC", "".join(kept)).casefold()
+
+
+def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """The new names that are close to known ones, or to new ones before them, each with those.
+
+    Close: equal once `folded`; or one letter apart where both have `LETTERS_MIN` letters and no digit differs. Takes
+    time by the sum of both, not by their product.
+    """
+    found: dict[str, list[str]] = {}
+    index: dict[str, list[str]] = {}
+    place = {name: number for number, name in enumerate(new)}
+    for name in new:
+        for key in _keys(folded(name)):
+            index.setdefault(key, []).append(name)
+    for name in (*known, *new):
+        bare = folded(name)
+        for other in {other for key in _keys(bare) if key in index for other in index[key]}:
+            # of two new ones the later is the one that is told
+            if place.get(name, -1) < place[other] and _close(bare, folded(other)):
+                found.setdefault(other, []).append(name)
+    for name in new:
+        if name in found:
+            yield name, found[name]
+
+
+def _keys(name: str) -> list[str]:
+    """Texts of which names one letter apart share one: the name, and it with each letter left out but for digits."""
+    if len(name) < LETTERS_MIN:
+        return [name]
+    return [name, *(name[:place] + name[place + 1 :] for place, letter in enumerate(name) if not letter.isdigit())]
+
+
+def _close(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    if min(sum(map(str.isalpha, one)), sum(map(str.isalpha, other))) < LETTERS_MIN or abs(len(one) - len(other)) > 1:
+        return False
+    pairs = enumerate(zip(one, other, strict=False))
+    start = next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+    if len(one) == len(other):
+        rest, differing = one[start + 1 :] == other[start + 1 :], one[start] + other[start]
+    else:
+        longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+        rest, differing = longer[start + 1 :] == shorter[start:], longer[start]
+    return rest and not any(map(str.isdigit, differing))

@@ -1,0 +1,274 @@
+"""New names, through the commands: told by all of them, refused in tables and where one game is typed in."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, head, placing, read
+
+HEADER = "game_id,occurred_at,game,1st,2nd,3rd\n"
+AT = "2024-03-{:02d}T12:00:00Z"
+WHY = ("--reason", "as agreed")
+
+
+def row(number: int, *cells: str) -> str:
+    """A game of chess as a row of the wide form."""
+    return ",".join([f"g-{number}", AT.format(number), "chess", *cells]) + "\n"
+
+
+def a_club(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess that knows Johanna, ben, María José and Tom & Jerry, a team."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    table = HEADER + row(1, "Johanna", "ben", "María José") + row(2, "Tom & Jerry", "ben")
+    done = ratings("import", "-", "--new-names", "accept", db=url, input=table)
+    assert done.exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `a_club`, in each kind of store."""
+    return copied(a_club)
+
+
+@pytest.fixture
+def one_db(copied_file: Callable[..., str]) -> str:
+    """The same in SQLite."""
+    return copied_file(a_club)
+
+
+def imported(ratings: Ratings, db: str, content: str, *options: str) -> dict[str, Any]:
+    """What an import of a table tells."""
+    done = ratings("import", "-", "--format", "json", *options, db=db, input=content)
+    told = json.loads(done.stdout)
+    assert done.exit_code == int(bool(told["rejected"]))
+    return dict(told)
+
+
+def codes(told: dict[str, Any]) -> list[tuple[int, str]]:
+    """The refusals as (line, code)."""
+    return [(one["line"], one["code"]) for one in told["rejected"]]
+
+
+def line(number: int, *players: str) -> str:
+    """A game of chess as a line of JSON."""
+    data = placing(f"g-{number}", *players, game="chess")
+    return json.dumps({"type": "game.recorded", "occurred_at": AT.format(number), "data": data}) + "\n"
+
+
+def test_an_import_says_who_is_new(db: str, ratings: Ratings) -> None:
+    told = imported(ratings, db, HEADER + row(3, "dora", "ben=emil") + row(4, "emil", "Johanna"))
+    assert (told["appended"], told["new_players"], told["close_names"]) == (2, ["dora", "emil"], [])
+    shown = ratings("import", "-", db=db, input=HEADER + row(5, "fritz", "gus"))
+    assert shown.stderr == "note: 2 new players: fritz, gus\n"
+    assert imported(ratings, db, HEADER + row(6, "fritz", "gus"))["new_players"] == []
+
+
+def test_a_dry_run_says_who_would_be_new(one_db: str, ratings: Ratings) -> None:
+    for _ in range(2):
+        assert imported(ratings, one_db, HEADER + row(3, "dora", "ben"), "--dry-run")["new_players"] == ["dora"]
+
+
+CLOSE = {
+    "capitals": ("BEN", "'ben'"),
+    "accents and blanks": ("Mariajose", "'María José'"),
+    "one letter more": ("Johannas", "'Johanna'"),
+    "one letter less": ("Johana", "'Johanna'"),
+    "another letter": ("Johamna", "'Johanna'"),
+}
+
+
+@pytest.mark.parametrize(("name", "known"), CLOSE.values(), ids=CLOSE)
+@pytest.mark.parametrize("how", ["wide", "long", "record", "record as JSON", "correct"])
+def test_a_close_name_is_refused_unless_it_is_accepted(
+    how: str, name: str, known: str, one_db: str, ratings: Ratings
+) -> None:
+    """Given a known player, when a new name is close to his, then it is refused, listed, and taken if one insists."""
+    before = head(ratings, one_db)
+    commands: dict[str, tuple[list[str], str | None]] = {
+        "wide": (["import", "-"], HEADER + row(3, name, "dora")),
+        "long": (["import", "-"], f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,{name},1\n"
+                                  f"g-3,{AT.format(3)},chess,dora,2\n"),
+        "record": (["record", "--game", "chess", "--game-id", "g-3", name, "dora"], None),
+        "record as JSON": (["record"], line(3, name, "dora")),
+        "correct": (["correct", "g-1", name, "dora", *WHY], None),
+    }  # fmt: skip
+    command, given = commands[how]
+    refused = ratings(*command, "--format", "json", db=one_db, input=given)
+    (rejection,) = json.loads(refused.stdout)["rejected"]
+    assert (refused.exit_code, rejection["code"]) == (1, "close-name")
+    assert f"{name!r} is new and close to {known}" in rejection["message"]
+    assert "--new-names accept" in rejection["message"]
+    assert head(ratings, one_db) == before
+
+    taken = json.loads(ratings(*command, "--new-names", "accept", "--format", "json", db=one_db, input=given).stdout)
+    assert (taken["appended"], sorted(taken["new_players"])) == (1, sorted([name, "dora"]))
+
+
+def test_all_close_names_of_a_file_are_listed(db: str, ratings: Ratings) -> None:
+    """Given two new names close to known ones and two close to each other, when imported, then each is named once."""
+    before = head(ratings, db)
+    table = HEADER + row(3, "Ben", "Johana") + row(4, "Ben", "Friedrich") + row(5, "friedrich", "Ben")
+    told = imported(ratings, db, table)
+    assert codes(told) == [(2, "close-name"), (2, "close-name"), (4, "close-name")]
+    assert "'friedrich' is new and close to 'Friedrich' (line 3)" in told["rejected"][2]["message"]
+    assert (told["appended"], head(ratings, db)) == (0, before)
+    shown = ratings("import", "-", db=db, input=table).stderr
+    assert [line.split(":")[2].strip() for line in shown.splitlines()] == ["close-name"] * 3
+
+
+def test_names_with_other_digits_are_other_people(one_db: str, ratings: Ratings) -> None:
+    table = HEADER + "".join(row(n, f"player{n}", f"player{n + 1}") for n in range(3, 9))
+    assert imported(ratings, one_db, table)["appended"] == 6
+
+
+def test_lines_of_json_are_taken_and_told(db: str, ratings: Ratings) -> None:
+    told = imported(ratings, db, line(3, "Ben", "Johana", "dora"))
+    assert (told["appended"], told["new_players"]) == (1, ["Ben", "Johana", "dora"])
+    assert told["close_names"] == [
+        {"player": "Ben", "close_to": ["ben"]}, {"player": "Johana", "close_to": ["Johanna"]},
+    ]  # fmt: skip
+    shown = ratings("import", "-", db=db, input=line(4, "BEN", "ben"))
+    assert "note: 'BEN' is close to 'Ben', 'ben'\n" in shown.stderr
+
+
+def test_a_restore_is_taken_and_told(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    ratings("import", "-", db=db, input=line(3, "Ben", "dora"))
+    (tmp_path / "log.jsonl").write_text(ratings("export", "events", db=db).stdout, encoding="utf-8")
+    copy = str(tmp_path / "copy.db")
+    ratings("init", "--no-rules", db=copy)
+    told = json.loads(ratings("import", "--restore", tmp_path / "log.jsonl", "--format", "json", db=copy).stdout)
+    assert told["rejected"] == []
+    assert told["new_players"] == ["Ben", "Johanna", "María José", "Tom & Jerry", "ben", "dora"]
+    assert told["close_names"] == [{"player": "ben", "close_to": ["Ben"]}]
+
+
+@pytest.mark.parametrize(
+    ("command", "players"),
+    [
+        (["record", "--game", "chess", "--game-id", "g-3", "dora", "ben"], ["dora"]),
+        (["correct", "g-1", "dora", "ben", *WHY], ["dora"]),
+        (["adjust", "elo-chess/all", "dora", "5", *WHY], ["dora"]),
+        (["adjust", "elo-chess/all", "Johana", "5", *WHY], ["Johana"]),
+        (["player", "account", "dora", "free"], ["dora"]),
+        (["player", "rename", "ben", "benjamin"], []),
+    ],
+    ids=["record", "correct", "adjust", "adjust a close name", "account", "rename"],
+)
+def test_a_command_says_who_is_new(command: list[str], players: list[str], one_db: str, ratings: Ratings) -> None:
+    dry = json.loads(ratings(*command, "--dry-run", "--format", "json", db=one_db).stdout)
+    shown = ratings(*command, db=one_db)
+    assert (shown.exit_code, dry["new_players"]) == (0, players)
+    assert ("note: 1 new player: " in shown.stderr) == bool(players)
+    assert ("is close to 'Johanna'" in shown.stderr) == (players == ["Johana"])
+
+
+def test_what_only_a_mistake_named_is_not_known(db: str, ratings: Ratings) -> None:
+    """Given a slip that was corrected, and one that was voided, when they are typed again, then they are refused."""
+    ratings("import", "-", db=db, input=line(3, "Johana", "ben") + line(4, "Johannas", "ben"))
+    assert ratings("correct", "g-3", "Johanna", "ben", *WHY, db=db).exit_code == 0
+    assert ratings("void", "g-4", *WHY, db=db).exit_code == 0
+    told = imported(ratings, db, HEADER + row(5, "Johana", "ben") + row(6, "Johannas", "ben"))
+    assert codes(told) == [(2, "close-name"), (3, "close-name")]
+    assert ratings("reinstate", "g-4", *WHY, db=db).exit_code == 0
+    assert imported(ratings, db, HEADER + row(6, "Johannas", "ben"))["appended"] == 1
+
+
+def test_an_old_id_is_known(one_db: str, ratings: Ratings) -> None:
+    ratings("player", "rename", "ben", "benjamin", db=one_db)
+    assert imported(ratings, one_db, HEADER + row(3, "ben", "Johanna"))["new_players"] == []
+
+
+# cells that hold two players
+
+TIES = {
+    "an ampersand": ("Anna & Ole", "Anna=Ole"),
+    "no blanks": ("Anna&Ole", "Anna=Ole"),
+    "a plus": ("Anna + Ole", "Anna=Ole"),
+    "a slash": ("Anna/Ole", "Anna=Ole"),
+    "a slash and blanks": ("Anna / Ole", "Anna=Ole"),
+    "a semicolon": ("Anna;Ole", "Anna=Ole"),
+    "three": ("Anna & Ole & Ida", "Anna=Ole=Ida"),
+    "tied with another": ("ben=Anna & Ole", "Anna=Ole"),
+}
+
+
+@pytest.mark.parametrize(("cell", "right"), TIES.values(), ids=TIES)
+def test_two_players_in_a_cell_are_refused(cell: str, right: str, db: str, ratings: Ratings) -> None:
+    before = head(ratings, db)
+    told = imported(ratings, db, HEADER + row(3, "Johanna", cell))
+    assert codes(told) == [(2, "tied-players")]
+    assert f"write {right}" in told["rejected"][0]["message"]
+    assert head(ratings, db) == before
+    assert imported(ratings, db, HEADER + row(3, "Johanna", right))["appended"] == 1
+
+
+def test_in_the_long_form_each_gets_a_row(one_db: str, ratings: Ratings) -> None:
+    table = f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,{{}},1\ng-3,{AT.format(3)},chess,ben,2\n"
+    for cell in ("Anna & Ole", "Anna/Ole"):
+        told = imported(ratings, one_db, table.format(cell))
+        assert codes(told) == [(2, "tied-players")]
+        assert "a row for each of them, with the same place" in told["rejected"][0]["message"]
+
+
+def test_a_team_that_is_known_or_accepted_is_one_player(db: str, ratings: Ratings) -> None:
+    assert imported(ratings, db, HEADER + row(3, "Tom & Jerry", "ben"))["new_players"] == []
+    assert codes(imported(ratings, db, HEADER + row(4, "Kit + Kat", "ben"))) == [(2, "tied-players")]
+    taken = imported(ratings, db, HEADER + row(4, "Kit + Kat", "ben"), "--new-names", "accept")
+    assert taken["new_players"] == ["Kit + Kat"]
+    refused = imported(ratings, db, HEADER + row(5, "Kit/Kat", "ben"), "--new-names", "accept")
+    assert codes(refused) == [(2, "tied-players")]
+
+
+def test_a_comma_separates_players_that_are_known_or_stand_elsewhere(db: str, ratings: Ratings) -> None:
+    """Given commas in cells, when imported, then only those between known names or names of the file are ties."""
+    table = HEADER + row(3, '"Johanna, ben"', "Ida") + row(4, '"Ida, ben"', "Ole") + row(5, '"Uwe, Ole"', "ben")
+    told = imported(ratings, db, table)
+    assert codes(told) == [(2, "tied-players"), (3, "tied-players")]
+    assert "write Ida=ben" in told["rejected"][1]["message"]
+    # who stands in a row that is refused stands in the file, too
+    table = HEADER + row(3, "Ida", "Uwe/Ole") + row(4, '"Ida, ben"', "Johanna")
+    assert codes(imported(ratings, db, table)) == [(2, "tied-players"), (3, "tied-players")]
+    assert imported(ratings, db, HEADER + row(6, '"Cash, Johnny"', "ben"))["new_players"] == ["Cash, Johnny"]
+
+
+@pytest.mark.parametrize("name", ["C++", "A+", "&", "Anna &"])
+def test_a_sign_alone_makes_no_tie(name: str, one_db: str, ratings: Ratings) -> None:
+    assert imported(ratings, one_db, HEADER + row(3, name, "ben"))["new_players"] == [name]
+
+
+def test_lines_of_json_may_name_players_so(one_db: str, ratings: Ratings) -> None:
+    assert imported(ratings, one_db, line(3, "Anna & Ole", "ben"))["new_players"] == ["Anna & Ole"]
+
+
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_to_keep_going_takes_the_games_without_such_names(form: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Given good games and games with slips, when one keeps going, then the good are recorded, the rest written out."""
+    games = [("dora", "ben"), ("Ben", "emil"), ("dora", "Ben"), ("Kit & Kat", "ben"), ("dora", "emil")]
+    path = tmp_path / "games.csv"
+    if form == "wide":
+        path.write_text(HEADER + "".join(row(n, *names) for n, names in enumerate(games, 3)), encoding="utf-8")
+        lines = [3, 4, 5]
+    else:
+        rows = [f"g-{n},{AT.format(n)},chess,{name},{place}\n"
+                for n, names in enumerate(games, 3) for place, name in enumerate(names, 1)]  # fmt: skip
+        path.write_text("game_id,occurred_at,game,player,place\n" + "".join(rows), encoding="utf-8")
+        lines = [4, 6, 8]
+    done = ratings("import", path, "--keep-going", "--format", "json", db=db)
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["appended"], told.get("rejected_count", 3)) == (1, 2, 3)
+    assert codes(told) == list(zip(lines, ["close-name", "close-name", "tied-players"], strict=True))
+    assert told["new_players"] == ["dora", "emil"]
+    written = [json.loads(line) for line in Path(f"{path}.rejects.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sorted((one["line"], one["code"]) for one in written) == codes(told)
+    assert all(one["input"] for one in written)
+    players = {p["player"] for game in read(ratings, db, "games")["rows"] for p in game["participants"]}
+    assert players == {"Johanna", "ben", "María José", "Tom & Jerry", "dora", "emil"}
+
+
+def test_many_new_players_are_counted(one_db: str, ratings: Ratings) -> None:
+    table = HEADER + "".join(row(n, f"a{n}", f"b{n}") for n in range(3, 28))
+    shown = ratings("import", "-", db=one_db, input=table).stderr
+    assert shown.startswith("note: 50 new players: a3, b3, a4, ")
+    assert shown.endswith("a12, b12 and 30 more\n")

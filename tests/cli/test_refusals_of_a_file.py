@@ -1,0 +1,160 @@
+"""What a file's refusals look like: all at once, one cause once on a terminal, unlikely dates, spreadsheets."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, head, placing, read
+
+from ledger import clock
+
+HEADER = "game_id,occurred_at,game,1st,2nd\n"
+ROW = "g-{0},2024-03-05T12:00:00Z,chess,anna{0},ben{0}\n"
+
+
+def for_chess(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """That ledger."""
+    return copied_file(for_chess)
+
+
+def rejected(ratings: Ratings, db: str, content: str | bytes, *options: str) -> list[dict[str, Any]]:
+    """The refusals of an import, as JSON tells them."""
+    done = ratings("import", "-", "--format", "json", *options, db=db, input=content)
+    assert done.exit_code == 1
+    return list(json.loads(done.stdout)["rejected"])
+
+
+def test_all_that_is_wrong_with_a_header_is_told_at_once(db: str, ratings: Ratings) -> None:
+    told = rejected(ratings, db, "Spiel,Datum,1st,1st,player\nx,y,a,b,c\n", "--map", "Ort=city")
+    assert [(one["line"], one["code"]) for one in told] == [
+        (1, "missing-column"), (1, "unknown-column"), (1, "bad-csv"), (1, "unknown-column"), (1, "missing-column"),
+    ]  # fmt: skip
+    assert "there are no columns 'game_id', 'occurred_at', 'game'; rename yours" in told[-1]["message"]
+    assert "--set game=..." in told[-1]["message"]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "code"),
+    [
+        (lambda text: text.replace("anna", "jürgen").encode("latin-1"), "bad-utf8"),
+        (lambda text: text.replace("12:00:00Z", "12:00"), "naive-time"),
+        (lambda text: text.replace("2024-03-05T12:00:00Z", "05.03.2024 12:00"), "bad-time"),
+        (lambda text: text.replace("chess", "Chess!"), "bad-slug"),
+    ],
+    ids=["encoding", "no zone", "dates", "the same value"],
+)
+def test_one_cause_is_told_once_on_a_terminal_and_wholly_in_json(
+    spoilt: Callable[[str], str | bytes], code: str, db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Given a file that is spoilt on 600 lines in one way, when imported, then a person reads one line of it."""
+    path, content = tmp_path / "games.csv", spoilt(HEADER + "".join(ROW.format(n) for n in range(600)))
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    shown = ratings("import", path, db=db)
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith(f"{path}:2: {code}: ")
+    assert line.endswith(" (599 more lines like this, the last 601)")
+    assert "600 refused; nothing was appended" in shown.stdout
+    assert [one["line"] for one in rejected(ratings, db, path.read_bytes())] == list(range(2, 602))
+    ratings("import", path, "--keep-going", db=db)
+    assert len(Path(f"{path}.rejects.jsonl").read_text(encoding="utf-8").splitlines()) == 600
+
+
+def test_a_terminal_shows_twenty_causes_and_how_many_more(db: str, ratings: Ratings) -> None:
+    content = HEADER + "".join(ROW.format(n).replace("anna", f"x{n}" + "y" * 65) for n in range(30))
+    lines = ratings("import", "-", db=db, input=content).stderr.splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "... and 10 more (--format json lists them)"
+    assert len(rejected(ratings, db, content)) == 30
+
+
+@pytest.mark.parametrize("name", ["games.xlsx", "games.csv", "games.xls", "games.ods"])
+def test_a_spreadsheet_is_named_as_such(name: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes((b"\xd0\xcf\x11\xe0" if name.endswith("xls") else b"PK\x03\x04") + bytes(range(256)))
+    refused = ratings("import", tmp_path / name, "--set", "game=chess", db=db)
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith(f"{tmp_path / name}: is-a-spreadsheet: ")
+    assert "save it as CSV UTF-8" in refused.stderr
+
+
+# dates
+
+NOW = 1_800_000_000_000_000  # 2027-01-15T08:00:00Z
+UNLIKELY = [
+    "0025-03-05T12:00:00Z",
+    "1899-12-31T23:59:59.999999Z",
+    "2027-01-16T08:00:00.000001Z",
+    "9999-12-31T00:00:00Z",
+]
+LIKELY = ["1900-01-01T00:00:00Z", "2024-03-05T12:00:00Z", "2027-01-16T08:00:00Z"]
+
+
+@pytest.fixture(autouse=True)
+def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: NOW)
+
+
+def game(at: str, name: str = "g-1") -> str:
+    """A game of chess at some time as a line of JSON."""
+    data = placing(name, "anna", "ben", game="chess")
+    return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data}) + "\n"
+
+
+COMMANDS: dict[str, Callable[[str], tuple[list[str], str | None]]] = {
+    "import of lines": lambda at: (["import", "-"], game(at)),
+    "import of a table": lambda at: (["import", "-"], f"{HEADER}g-1,{at},chess,anna,ben\n"),
+    "record": lambda at: (["record", "--game", "chess", "--game-id", "g-1", "--at", at, "anna", "ben"], None),
+    "correct": lambda at: (["correct", "g-0", "--at", at, "--reason", "wrong day"], None),
+}
+
+
+@pytest.mark.parametrize("at", UNLIKELY)
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_game_that_nobody_played_is_refused_unless_one_insists(
+    command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
+) -> None:
+    ratings("import", "-", db=db, input=game(LIKELY[1], "g-0"))
+    before, (arguments, given) = head(ratings, db), command(at)
+    refused = ratings(*arguments, "--format", "json", db=db, input=given)
+    (rejection,) = json.loads(refused.stdout)["rejected"]
+    assert (refused.exit_code, rejection["code"]) == (1, "unlikely-date")
+    assert "--any-date" in rejection["message"]
+    assert head(ratings, db) == before
+    assert ratings(*arguments, "--any-date", db=db, input=given).exit_code == 0
+
+
+@pytest.mark.parametrize("at", LIKELY)
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_day_ahead_and_1900_are_taken(
+    command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
+) -> None:
+    ratings("import", "-", db=db, input=game("2025-01-01T00:00:00Z", "g-0"))
+    arguments, given = command(at)
+    assert ratings(*arguments, db=db, input=given).exit_code == 0
+
+
+def test_other_events_and_a_kept_date_may_be_at_any_time(db: str, ratings: Ratings) -> None:
+    """Given a game of 1850 that was taken, when it is corrected otherwise, then its date is no matter."""
+    assert ratings("import", "-", "--any-date", db=db, input=game("1850-03-05T12:00:00Z")).exit_code == 0
+    assert ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", db=db).exit_code == 0
+    (shown,) = read(ratings, db, "games", "g-1")["rows"]
+    given = json.dumps({**shown, "participants": placing("", "anna", "ben")["participants"]})
+    assert ratings("correct", "g-1", "--reason", "not swapped", db=db, input=given).exit_code == 0
+    for at in ("2999-01-01T00:00:00Z", "1850-01-01T00:00:00Z"):
+        assert ratings("adjust", "elo-chess/all", "anna", "5", "--reason", "x", "--at", at, db=db).exit_code == 0
+
+
+def test_a_restore_takes_every_date(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    ratings("import", "-", "--any-date", db=db, input=game("0025-03-05T12:00:00Z"))
+    (tmp_path / "log.jsonl").write_text(ratings("export", "events", db=db).stdout, encoding="utf-8")
+    copy = str(tmp_path / "copy.db")
+    ratings("init", "--no-rules", db=copy)
+    assert ratings("import", "--restore", tmp_path / "log.jsonl", db=copy).exit_code == 0
+    assert head(ratings, copy) == head(ratings, db)

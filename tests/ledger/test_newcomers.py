@@ -1,0 +1,123 @@
+"""Which names are close: the definition, a naive oracle of it over drawn names, and cells that hold two players."""
+
+import unicodedata
+from collections import Counter
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from ledger.newcomers import close_names, folded, tied_parts
+
+CLOSE = [
+    ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),
+    ("Åke", "ake"), ("STRASSE", "straße"), ("Сергей", "сергеи"), ("Ολγα", "όλγα"),
+    ("Johanna", "Johana"), ("Johanna", "Johannas"), ("Johanna", "Johamna"), ("Łukasz", "Lukasz"), ("anna b", "annab"),
+    ("Jean-Luc", "JeanLuc"), ("Müller", "Muller"), ("yusuf", "yussuf"), ("team-alpha", "team-alphb"),
+]  # fmt: skip
+APART = [
+    ("ben", "bea"), ("anna", "anne"), ("anna", "annas"), ("player1", "player2"), ("player1", "player"),
+    ("player1", "player11"), ("player1", "playera"), ("Johanna", "Johan"), ("Jonathan", "Jonahtan"),
+    ("ガイド", "カイド"), ("कमल", "कामल"), ("anna1", "annai"), ("美咲", "美沙"),
+]  # fmt: skip
+
+
+def close(one: str, other: str) -> bool:
+    """Whether `other` is close to the known `one`."""
+    return dict(close_names([other], [one])) == {other: [one]}
+
+
+@pytest.mark.parametrize(("one", "other"), CLOSE)
+def test_names_are_close_in_either_direction(one: str, other: str) -> None:
+    assert close(one, other)
+    assert close(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_names_are_not_close(one: str, other: str) -> None:
+    assert not close(one, other)
+    assert not close(other, one)
+
+
+def test_of_two_new_names_the_later_is_told() -> None:
+    """Given new names in their order and known ones, when compared, then each is told with those before it."""
+    assert list(close_names(["Ben", "Johanna", "ben", "Johana"], ["BEN", "dora"])) == [
+        ("Ben", ["BEN"]), ("ben", ["BEN", "Ben"]), ("Johana", ["Johanna"]),
+    ]  # fmt: skip
+
+
+def bare(name: str) -> str:
+    """A name without capitals, accents and blanks, letter by letter."""
+    found = ""
+    for character in "".join(name.casefold().split()):
+        found += "".join(c for c in unicodedata.normalize("NFKD", character) if unicodedata.combining(c) < 200)
+    return unicodedata.normalize("NFC", found).casefold()
+
+
+def naively_close(one: str, other: str) -> bool:
+    """The definition, by trying every letter to be added, left out or replaced."""
+    one, other = bare(one), bare(other)
+    if one == other:
+        return True
+    if min(sum(c.isalpha() for c in one), sum(c.isalpha() for c in other)) < 5:
+        return False
+    longer, shorter = sorted((one, other), key=len, reverse=True)
+    for place, letter in enumerate(longer):
+        if not letter.isdigit():
+            if longer[:place] + longer[place + 1 :] == shorter:
+                return True
+            for replaced in set(shorter):
+                if not replaced.isdigit() and longer[:place] + replaced + longer[place + 1 :] == shorter:
+                    return True
+    return False
+
+
+LETTERS = "abAé1 ü"
+
+
+@st.composite
+def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """Known names, and new ones, most of which are another name with a letter added, left out or replaced."""
+    text = st.text(alphabet=LETTERS, min_size=3, max_size=8)
+    known = draw(st.lists(text, min_size=1, max_size=5, unique=True))
+    new: list[str] = []
+    for _ in range(draw(st.integers(1, 5))):
+        name = draw(st.sampled_from([*known, *new]))
+        place, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *LETTERS]))
+        new.append(name[:place] + letter + name[place + draw(st.integers(0, 1)) :])
+    return known, list(dict.fromkeys(name for name in new if name not in known))
+
+
+def test_drawn_names_are_close_as_the_naive_definition_has_it() -> None:
+    """Given drawn names, when compared, then all pairs that are close are found, and no others."""
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=400)
+    @given(names())
+    def compare(drawn: tuple[list[str], list[str]]) -> None:
+        known, new = drawn
+        expected = {}
+        for place, name in enumerate(new):
+            if others := [other for other in [*known, *new[:place]] if naively_close(name, other)]:
+                expected[name] = sorted(others)
+        assert {name: sorted(others) for name, others in close_names(new, known)} == expected
+        for name, others in expected.items():
+            kind = "equal" if folded(name) == folded(others[0]) else "one letter"
+            event(kind)
+            seen[kind] += 1
+        seen["apart"] += len(new) - len(expected)
+
+    compare()
+    assert min(seen[kind] for kind in ("equal", "one letter", "apart")) > 20, seen
+
+
+@pytest.mark.parametrize(
+    ("cell", "parts"),
+    [
+        ("Anna & Ben", ["Anna", "Ben"]), ("Anna+Ben", ["Anna", "Ben"]), ("Anna/Ben", ["Anna", "Ben"]),
+        ("Anna;Ben", ["Anna", "Ben"]), ("Anna, Ben & Cleo", ["Anna", "Ben", "Cleo"]), ("C++", []), ("A+", []),
+        ("& Co", []), ("Anna, Ben", []), ("Anna", []),
+    ],
+)  # fmt: skip
+def test_a_cell_holds_several_players(cell: str, parts: list[str]) -> None:
+    assert tied_parts(cell) == parts
