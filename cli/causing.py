@@ -12,12 +12,14 @@ from cli.asked import Asked
 from cli.differing import told
 from cli.times import Times, times_of
 from ledger.identities import identities
-from ledger.published import published_lists
+from ledger.published import Published, published_lists
 from ledger.rejections import shown
 from ledger.store import head, read_records_at
 from projections.causes import Attribution, Cause, attribute
+from projections.decoding import decode
 from projections.facts import RuleFailure
-from projections.publishing import as_published
+from projections.ladders import parse_name
+from projections.publishing import as_published, compared_at
 from projections.standings import Coordinates, UnknownLadder
 
 
@@ -58,7 +60,7 @@ def _places(connection: Connection, ladder: str, before: Asked, after: Asked) ->
         if not lists:
             raise click.ClickException(f"{ladder} was not published ({asked.text})")
         one = max(lists, key=lambda one: one.position)
-        places.append(Coordinates(one.as_of, one.known_at, None))
+        places.append(Coordinates(_compared_at(connection, one), one.known_at, None))
     if before.published and not after.published and after.as_of is None:
         places[1] = places[1]._replace(as_of=places[0].as_of)
     if after.published and not before.published and before.as_of is None:
@@ -66,10 +68,15 @@ def _places(connection: Connection, ladder: str, before: Asked, after: Asked) ->
     return places[0], places[1]
 
 
+def _compared_at(connection: Connection, one: Published) -> int | None:
+    versions = decode(connection, one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
+    return compared_at(one, versions[0].ruleset)
+
+
 def _note_other(connection: Connection, ladder: str, player: str, at: Coordinates, points: Fraction | None) -> None:
     """Tell if a list showed other points than a replay of its coordinates gives; `verify` reports the list."""
     for one in published_lists(connection, head(connection).position, ladder):
-        if (one.as_of, one.known_at) == (at.as_of, at.known_at):
+        if (_compared_at(connection, one), one.known_at) == (at.as_of, at.known_at):
             listed, ids = as_published(connection, one), identities(connection).ids(player)
             then = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
             if then != points:

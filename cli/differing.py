@@ -17,7 +17,7 @@ from projections.comparing import Effect, Had, Radius, compare, had, radius
 from projections.decoding import decode
 from projections.facts import Facts, RuleFailure
 from projections.ladders import Stream, parse_name
-from projections.publishing import as_published
+from projections.publishing import as_published, compared_at
 from projections.replay import Outcome, replay
 from projections.standings import Coordinates, Ladders, UnknownLadder, UnknownVersion, check_version, ruleset_ids
 
@@ -81,6 +81,11 @@ class Worlds:
         stream, outcome = self._replayed[whole, ladder]
         ruleset, rows = ladders.rows_at(stream, outcome, at.as_of)
         return Side({**at.stated(), "ruleset": ruleset}, had(rows, stream.rule.scale), facts)
+
+    def compared_at(self, one: Published) -> int | None:
+        """Up to when a published list is compared with what would come out today."""
+        rulesets = self.facts(one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
+        return compared_at(one, rulesets[0].ruleset)
 
     def published(self, one: Published) -> Side:
         """A list as it was published."""
@@ -178,7 +183,7 @@ def _published_pairs(
     """Published lists beside what is computed for the same time, or beside what was published for it later."""
     listed = {
         side: {
-            (one.ladder, one.as_of): one
+            one.of: one
             for name in ladders or [None]
             for one in asked.lists(worlds.connection, name)
         }
@@ -189,14 +194,17 @@ def _published_pairs(
         raise click.ClickException(f"{missing[0]} was not published; see: ratings publish --help")
     if not keys:
         raise click.ClickException("no list was published; see: ratings publish --help")
-    for ladder, as_of in keys:
+    for key in keys:
         sides: list[Meant] = []
         for side, asked in (("a", a), ("b", b)):
             if asked.published:
-                sides.append(listed[side].get((ladder, as_of)))
+                sides.append(listed[side].get(key))
             else:
-                at = (asked.resolve if ladders else asked.among)(worlds.connection, ladder)
-                sides.append(at._replace(as_of=as_of) if asked.as_of is None else at)
+                at = (asked.resolve if ladders else asked.among)(worlds.connection, key[0])
+                # then the other side is what was published
+                (one,) = (lists[key] for lists in listed.values())
+                sides.append(at._replace(as_of=worlds.compared_at(one)) if asked.as_of is None else at)
+        ladder = key[0]
         yield ladder, sides[0], sides[1]
 
 

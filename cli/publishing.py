@@ -16,6 +16,8 @@ from ledger.rejections import Refused
 from ledger.sources import STDIN, Item
 from ledger.store import open_ledger
 from projections.admission import Admission
+from projections.ladders import parse_name
+from projections.periods import period_of
 from projections.publishing import publication
 
 
@@ -30,27 +32,30 @@ from projections.publishing import publication
 def publish(db: str, ladder: str, as_of: str | None, dry_run: bool, ignore_clock: bool, by: str, form: str) -> int:
     """Publish LADDER as it stands: its rows are recorded, and stay what was published whatever comes later.
 
-    A list of a month or year is published when that is over; any other ladder as it stood at the end of a day by
-    --as-of. The same content is not published twice in a row.
+    A list of a month or year is published when that is over; any other ladder as it stands at this moment, or as it
+    stood at the end of a day by --as-of. The same content is not published twice in a row.
     """
-    ledger = open_ledger(db)
+    ledger, now = open_ledger(db), clock.now()
     with reading_of(ledger, ladder, as_of, None, None) as reading:
-        found = reading.ladders.standings(ladder)
-        stated = reading.coordinates.stated()
+        ladders, at = reading.ladders, reading.coordinates
+        ruleset = ladders.versions(ladder)[0].ruleset
+        if as_of is None and period_of(ruleset, parse_name(ladder).values) is None:
+            # what is played later is no change of what is published now
+            ladders, at = ladders.at(now), at._replace(as_of=now)
+        found = ladders.standings(ladder)
         try:
-            events = publication(reading.ladders, found, clock.now())
+            events = publication(ladders, found, now, asked=as_of is not None)
         except Refused as problem:
-            return _tell(
-                {"ladder": ladder, **stated}, Imported(rejected=[problem.rejection()]), form, dry_run, reading.times
-            )
-    now = format_instant(clock.now())
-    items = [Item(STDIN, 1, {"type": type_name, "occurred_at": now, "data": data}, None) for type_name, data in events]
+            refused = Imported(rejected=[problem.rejection()])
+            return _tell({"ladder": ladder, **at.stated()}, refused, form, dry_run, reading.times)
+    occurred_at = format_instant(now)
+    items = [Item(STDIN, 1, {"type": name, "occurred_at": occurred_at, "data": data}, None) for name, data in events]
     result = import_items(
         ledger, items, by=by, clock=clock.now, ladders=Admission, dry_run=dry_run, ignore_clock=ignore_clock
     )
     position = result.head.position if result.head and result.appended else None
     told = {
-        "ladder": ladder, "ruleset": found.ruleset, **stated, "games": found.games, "digest": found.digest,
+        "ladder": ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
         "row_count": len(found.rows), "position": position,
     }  # fmt: skip
     return _tell(told, result, form, dry_run, reading.times)

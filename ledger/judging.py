@@ -140,7 +140,7 @@ class Judge:
         elif type_name in leagues.TYPES:
             data = self._league_step(type_name, data)
         elif type_name == "list.published":
-            published.refuse_list(self._events, data, self.seen + self._waiting.count + 1)
+            published.refuse_list(self._events, data, occurred_at, self.seen + self._waiting.count + 1)
         self._ladders.admit(type_name, occurred_at, data)
 
     def _void(self, event_id: str) -> None:

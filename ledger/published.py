@@ -1,7 +1,7 @@
 """Published lists in the log: which there are, what they say, and what speaks against a new one.
 
 The rows of a list are found by its digest: of each part the last that was recorded before the list. A list is that of a
-ladder at an `as_of`; of several the last live one counts.
+ladder at an `as_of`, or as it stood when it was published; of several the last live one counts.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.canonical import parse_instant, parse_object
+from ledger.canonical import parse_instant, parse_object, record_instant
 from ledger.lineage import Events, Known, is_live
 from ledger.list_events import digest_of
 from ledger.rejections import Refused, shown
@@ -33,6 +33,12 @@ class Published(NamedTuple):
     row_count: int
     parts: int
     games: int
+    own: bool  # nobody asked for its as_of: it has none, or the instant at which it was published
+
+    @property
+    def of(self) -> tuple[str, int | None]:
+        """What it is a list of: its ladder, and the `as_of` that was asked for."""
+        return self.ladder, None if self.own else self.as_of
 
 
 def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[Published]:
@@ -47,6 +53,7 @@ def _published(position: int, record: str) -> Published:
     return Published(
         position, event["id"], event["recorded_at"], event["by"], data["ladder"], _as_of(data), data["known_at"],
         data["ruleset"], data["digest"], data["row_count"], data["parts"], data.get("games", 0),
+        _own(data, record_instant(event["occurred_at"])),
     )  # fmt: skip
 
 
@@ -54,9 +61,14 @@ def _as_of(data: dict[str, Any]) -> int | None:
     return parse_instant(data["as_of"]) if "as_of" in data else None
 
 
+def _own(data: dict[str, Any], occurred_at: int) -> bool:
+    """Whether nobody asked for a list's `as_of`."""
+    return _as_of(data) in (None, occurred_at)
+
+
 def latest(lists: Iterable[Published]) -> list[Published]:
     """Of lists in log order those that count: the last of each ladder and `as_of`, by ladder and time."""
-    last = {(one.ladder, one.as_of): one for one in lists}
+    last = {one.of: one for one in lists}
     return sorted(last.values(), key=lambda one: (one.ladder, one.as_of is None, one.as_of or 0))
 
 
@@ -72,8 +84,8 @@ def rows_of(events: Events, digest: str, parts: int, before: int = 2**62) -> lis
     return [{"rank": None, **row} for part in range(1, parts + 1) for row in by_part[part].data["rows"]]
 
 
-def refuse_list(events: Events, data: dict[str, Any], position: int) -> None:
-    """Raises `Refused` (bad-list, list-exists) if a list cannot be published at a position."""
+def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position: int) -> None:
+    """Raises `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
     name = shown(data["ladder"])
     if data["known_at"] >= position:
         raise Refused("bad-list", f"{name} is known at {data['known_at']:,}, which is not before its own {position:,}")
@@ -84,10 +96,11 @@ def refuse_list(events: Events, data: dict[str, Any], position: int) -> None:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
         raise Refused("bad-list", f"somebody stands twice on {name}")
-    last = None
+    last, own = None, _own(data, occurred_at)
     for event in events.about(f"ladder:{data['ladder']}"):
-        same = event.type == "list.published" and _as_of(event.data) == _as_of(data)
-        if same and is_live(events, event.event_id):
+        if event.type != "list.published" or _own(event.data, event.occurred_at) != own:
+            continue
+        if (own or _as_of(event.data) == _as_of(data)) and is_live(events, event.event_id):
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
         where = "" if last.position is None else f" at position {last.position:,}"

@@ -17,6 +17,7 @@ from projections.explaining import UnknownGame, row_of_game
 from projections.facts import NONE, Facts, RuleFailure
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
+from projections.publishing import compared_at
 from projections.replay import replay
 from projections.rulesets import Version
 from projections.standings import Ladders
@@ -145,7 +146,7 @@ def reach(
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
             old_rows, new_rows = was.had(), now.had()
             differing = compare(name, old_rows, new_rows, before.facts, after.facts)
-            found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(was, now, one.as_of)]
+            found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(was, now, one)]
         except RuleFailure as error:
             found.failed.append(_failure(after.facts, error))
             continue
@@ -176,9 +177,11 @@ class _Replayed:
         return {} if self.stream is None else had(self.rows(None), self.stream.rule.scale)
 
 
-def _comes_out_differently(was: _Replayed, now: _Replayed, as_of: int | None) -> bool:
+def _comes_out_differently(was: _Replayed, now: _Replayed, one: Published) -> bool:
     """Whether a list, as it would be today, differs between two worlds in more than ids."""
-    old, new = ({row.player: row._replace(player="") for row in one.rows(as_of)} for one in (was, now))
+    stream = was.stream or now.stream
+    as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
+    old, new = ({row.player: row._replace(player="") for row in side.rows(as_of)} for side in (was, now))
     return under_present_ids(old, new, was.ladders.facts, now.ladders.facts) != new
 
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.canonical import format_instant
+from ledger.canonical import format_instant, record_instant
 from ledger.errors import RulesetUnusable, StoreDamaged
+from ledger.events import Ruleset
 from ledger.integrity import Finding
 from ledger.list_events import parts_of
 from ledger.published import Published, published_lists, rows_of
@@ -21,8 +22,12 @@ from projections.periods import period_of, running
 from projections.standings import Ladders, Standings, UnknownLadder
 
 
-def publication(ladders: Ladders, found: Standings, now: int) -> list[tuple[str, dict[str, Any]]]:
+def publication(
+    ladders: Ladders, found: Standings, now: int, asked: bool = True
+) -> list[tuple[str, dict[str, Any]]]:  # fmt: skip
     """The events (type, data) that publish these standings: rows in parts, then the head that names them.
+
+    `asked`: somebody asked for their `as_of`, which is then to be over.
 
     Raises `Refused` (list-running, list-empty).
     """
@@ -33,7 +38,7 @@ def publication(ladders: Ladders, found: Standings, now: int) -> list[tuple[str,
         if now <= period.end:
             raise Refused("list-running", f"{ladder} runs until {end}; publish it after that")
         raise Refused("list-running", f"{ladder} ran until {end}; publish the whole of it, without --as-of")
-    if as_of is not None and now <= as_of:
+    if as_of is not None and asked and now <= as_of:
         raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is still to come; publish {ladder} after that")
     if not found.rows:
         raise Refused("list-empty", f"nobody is on {ladder}, so there is nothing to publish")
@@ -69,6 +74,16 @@ def _standing(row: dict[str, Any]) -> Standing:
     )  # fmt: skip
 
 
+def compared_at(one: Published, ruleset: Ruleset) -> int | None:
+    """Up to when a list is compared with what would come out today, or None for the whole of its month or year.
+
+    One of running points from before lists had an instant of their own is compared at the time when it was recorded.
+    """
+    if one.as_of is not None or period_of(ruleset, parse_name(one.ladder).values) is not None:
+        return one.as_of
+    return record_instant(one.recorded_at)
+
+
 class Point(NamedTuple):
     """Where somebody stood after a game or adjustment: when it was, the position of its first record, his points."""
 
@@ -82,17 +97,22 @@ def contradicted(
 ) -> dict[int, list[dict[str, Any]]]:
     """The published lists that showed a player otherwise than he would be today, by the index in his course.
 
-    A list stands at the last point that it covers: what was played up to its `as_of`, or else what was recorded when it
-    was computed. One that showed him before his first point of today stands at that.
+    A list stands at the last point that it covers: what was played up to the time at which it is compared, or of a
+    whole period what was recorded when it was computed. One that showed him before his first point of today stands at
+    that.
     """
     found: dict[int, list[dict[str, Any]]] = {}
-    facts = ladders.facts
+    facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
     for one in published_lists(connection, facts.position, ladder):
-        if ladders.as_of is not None and (one.as_of is None or one.as_of > ladders.as_of):
+        until = compared_at(one, ruleset)
+        if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue
-        covered = [index for index, point in enumerate(course) if _covers(one, point)]
+        covered = [
+            index for index, point in enumerate(course)
+            if (point.position <= one.known_at if until is None else point.instant <= until)
+        ]  # fmt: skip
         shown = _shown(as_published(connection, one), facts, player)
-        today = _today(ladders, ladder, player, one, course[covered[-1]]) if covered else None
+        today = _today(ladders, ladder, player, until, course[covered[-1]]) if covered else None
         if shown != today:
             as_of = None if one.as_of is None else format_instant(one.as_of)
             told = {"position": one.position, "as_of": as_of, "points": None if shown is None else str(shown)}
@@ -100,18 +120,11 @@ def contradicted(
     return found
 
 
-def _covers(one: Published, point: Point) -> bool:
-    return point.position <= one.known_at if one.as_of is None else point.instant <= one.as_of
-
-
-def _today(ladders: Ladders, ladder: str, player: str, one: Published, last: Point) -> Fraction | None:
-    """What a list would show of a player today, whose last game that it covers is given."""
-    ranking = ladders.versions(ladder)[0].rule.ranking
-    if ranking == "points":
+def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: Point) -> Fraction | None:
+    """What a list up to then would show of a player today, whose last game that it covers is given."""
+    if ladders.versions(ladder)[0].rule.ranking == "points":
         return last.points
-    if one.as_of is None and ranking != "period":
-        return _shown(ladders.at(last.instant).standings(ladder), ladders.facts, player)
-    return _shown(ladders.at(one.as_of).standings(ladder), ladders.facts, player)
+    return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
 
 
 def _shown(found: Standings, facts: Facts, player: str) -> Fraction | None:

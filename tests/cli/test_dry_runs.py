@@ -58,6 +58,13 @@ def changes(told: dict[str, Any]) -> dict[tuple[str, str], tuple[str, str, str]]
     return {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in told["changes"]}
 
 
+def own_instant(ratings: Ratings, db: str, place: int) -> str:
+    """The `as_of` of the list at a position, which nobody asked for."""
+    (event,) = read(ratings, db, "log", "--known-at", place, "--limit", 1)["rows"]
+    assert event["data"]["as_of"] == event["occurred_at"]
+    return str(event["data"]["as_of"])
+
+
 def dry_run(ratings: Ratings, db: str, lines: list[str], *options: object) -> dict[str, Any]:
     """What `import --dry-run` tells; it writes nothing."""
     before = hashlib.sha256(Path(db).read_bytes()).hexdigest(), head(ratings, db)
@@ -86,7 +93,9 @@ def test_given_a_version_since_1900_when_asked_what_if_then_publishing_diff_and_
     assert changes(tried)
     assert changes(asked) == changes(tried) == changes(done)
     assert radii == tried["ladders"] == done["ladders"]
-    assert variant["published"] == tried["published"] == [{"ladder": ALL, "as_of": None, "position": before - 2}]
+    assert variant["published"] == tried["published"] == [
+        {"ladder": ALL, "as_of": own_instant(ratings, db, before - 2), "position": before - 2}
+    ]  # fmt: skip
     rescored = [row | {"ladder": one["ladder"]} for one in found for row in one["rows"] if row["change"] != "0"]
     assert changes({"changes": rescored}) == changes(done)
     assert [{name: one[name] for name in radii[0]} for one in found] == radii
@@ -128,7 +137,8 @@ def test_given_a_late_game_when_tried_then_it_is_told_whose_points_change_and_wh
     # anna and cleo come to their games 4 lower and higher; a difference of 4 or 8 gives 4 again
     assert before == {"anna": "1004", "ben": "1000", "cleo": "996"}
     assert changes(told) == {(BASIC, "cleo"): ("996", "4", "1000"), (BASIC, "anna"): ("1004", "-4", "1000")}
-    lists = [("2010-03-05T22:59:59.999999Z", 18), (None, 14)]
+    own = own_instant(ratings, db, 14)
+    lists = [("2010-03-05T22:59:59.999999Z", 18), (own, 14)]
     assert told["published"] == [{"ladder": BASIC, "as_of": at, "position": place} for at, place in lists]
     assert (told["would_append"], told["existing"], told["rejected"], told["head"]) == (1, 0, [], 18)
     assert shown == (
@@ -138,7 +148,7 @@ def test_given_a_late_game_when_tried_then_it_is_told_whose_points_change_and_wh
         "anna      1004      -4   1000\n\n"
         "Published, and would come out differently today:\n"
         "  catan-elo/basic as of 2010-03-05 22:59 UTC, published at position 18\n"
-        "  catan-elo/basic, published at position 14\n"
+        f"  catan-elo/basic as of {own[:10]} {own[11:16]} UTC, published at position 14\n"
     )
     take_in(ratings, db, late)
     (found,) = read(ratings, db, "diff", 18, "now", BASIC)["ladders"]
@@ -152,7 +162,7 @@ def test_given_what_comes_after_a_list_of_a_day_when_tried_then_only_the_whole_l
 ) -> None:
     told = dry_run(ratings, db, [catan("next", "dora", "emil", at="2010-05-05T10:00:00Z")])
 
-    assert told["published"] == [{"ladder": BASIC, "as_of": None, "position": 14}]
+    assert told["published"] == [{"ladder": BASIC, "as_of": own_instant(ratings, db, 14), "position": 14}]
     assert changes(told) == {(BASIC, "dora"): (None, None, "1004"), (BASIC, "emil"): (None, None, "996")}
 
 

@@ -49,8 +49,10 @@ def test_given_a_ladder_when_published_then_its_rows_are_recorded_and_shown_as_p
     told = publish(ratings, ledger_url, ladder)
     rows, listed = records(ratings, ledger_url)[before:]
 
+    # running points are published as of the instant at which they are published, a month and a year as a whole
+    as_of = listed["occurred_at"] if ladder == BASIC else None
     assert told == {
-        "ladder": ladder, "ruleset": now["ruleset"], "as_of": None, "known_at": before, "rules": None,
+        "ladder": ladder, "ruleset": now["ruleset"], "as_of": as_of, "known_at": before, "rules": None,
         "games": now["games"], "digest": now["digest"], "row_count": len(now["rows"]), "position": before + 2,
         "appended": 2, "existing": 0, "dry_run": False, "rejected": [],
     }  # fmt: skip
@@ -64,9 +66,10 @@ def test_given_a_ladder_when_published_then_its_rows_are_recorded_and_shown_as_p
     assert listed["data"] == {
         "ladder": ladder, "digest": now["digest"], "known_at": before, "ruleset": now["ruleset"],
         "row_count": len(now["rows"]),        "parts": 1, "games": now["games"],
+        **({} if as_of is None else {"as_of": as_of}),
     }  # fmt: skip
     source = {"position": before + 2, "event_id": listed["id"], "recorded_at": listed["recorded_at"], "by": "editor"}
-    assert published(ratings, ledger_url, ladder) == {**now, "published": source}
+    assert published(ratings, ledger_url, ladder) == {**now, "as_of": as_of, "published": source}
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
 

@@ -119,7 +119,7 @@ def test_given_a_list_when_a_game_of_others_is_moved_behind_it_then_nobody_else_
     db: str, ratings: Ratings
 ) -> None:
     take_in(ratings, db, club("c-2", "dora", "emil", at="2010-01-02T12:00:00Z"))
-    published = publish(ratings, db)
+    published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
     take_in(ratings, db, club("c-3", "ben", "anna", at="2010-02-01T12:00:00Z"))
     told(ratings, db, "correct", "c-2", "--at", "2010-03-01T12:00:00Z", *WHY)
     assert marks(ratings, db, "anna") == [[], []]

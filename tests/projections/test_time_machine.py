@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from naive_ledger import Answer, Question, ask, refusals
 from oracle import Log, live
 from time_cases import cases
-from time_histories import LADDERS, WEIGHTS, World, already, base_log, over, proposed, question, taken
+from time_histories import LADDERS, WEIGHTS, World, already, base_log, over, period_of, proposed, question, taken
 from time_ledgers import PublishedList, agree_with_json, enter, found_at
 
 from ledger.migrate import upgrade
@@ -173,7 +173,7 @@ class TimeMachine(RuleBasedStateMachine):
             DONE[f"refused: {code or 'unknown ladder'}"] += 1
             return
         assert result.exit_code == 0, (ladder, as_of, result)
-        self._take_in_list(json.loads(result.stdout), PublishedList(ladder, as_of, known_at, wanted, 0, ""))
+        self._take_in_list(json.loads(result.stdout), PublishedList(ladder, as_of, known_at, wanted, 0, "", None))
         DONE["list published again after a change"] += bool(before)
         DONE["list published"] += 1
 
@@ -194,7 +194,11 @@ class TimeMachine(RuleBasedStateMachine):
         assert said.items() <= told.items()
         assert said.items() | {("parts", len(parts)), ("games", wanted.answer.games)} <= last["data"].items()
         assert (last["type"], last["position"], told["position"]) == ("list.published", len(self.log), len(self.log))
-        self.lists.append(wanted._replace(position=last["position"], event_id=last["id"]))
+        assert told["as_of"] == last["data"].get("as_of")
+        of_a_moment = wanted.as_of is None and not period_of(wanted.ladder)
+        assert (told["as_of"] == last["occurred_at"]) == of_a_moment
+        stated = {"position": last["position"], "event_id": last["id"], "stated": told["as_of"]}
+        self.lists.append(wanted._replace(**stated))
 
     def _show_as_published(self, chance: Random) -> None:
         """A list stays as it was computed when it was published, whatever came later; one taken back is gone."""
@@ -208,7 +212,10 @@ class TimeMachine(RuleBasedStateMachine):
         assert (result.exit_code == 0) == bool(there), (one, known_at, result)
         if there:
             asked = Question(one.ladder, there[-1].known_at, there[-1].as_of)
-            agree_with_json(json.loads(result.stdout), there[-1].answer, asked)
+            found = json.loads(result.stdout)
+            # of a moment where nobody asked for a time, and the list is not that of a whole period
+            assert found["as_of"] == there[-1].stated
+            agree_with_json(found if there[-1].as_of else {**found, "as_of": None}, there[-1].answer, asked)
         DONE["as published, shown" if there else "as published, nothing to show"] += 1
 
 

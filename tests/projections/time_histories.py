@@ -368,8 +368,13 @@ def question(world: World, known_at: int) -> Question:
 # -- what has occurred
 
 
+def period_of(ladder: str) -> str | None:
+    """The day that follows the month or year of a ladder, if it has one."""
+    until = {"2010": "2011-01-01", "2010-02": "2010-03-01", "2010-03": "2010-04-01", "2010-04": "2010-05-01"}
+    return until.get(ladder.rsplit("/", 1)[-1])
+
+
 def over(ladder: str, as_of: str | None) -> bool:
     """Whether the period of a ladder, all of which are in the past, was over then."""
-    until = {"2010": "2011-01-01", "2010-02": "2010-03-01", "2010-03": "2010-04-01", "2010-04": "2010-05-01"}
-    period = until.get(ladder.rsplit("/", 1)[-1])
+    period = period_of(ladder)
     return as_of is None or period is None or end_of(as_of) >= start_of(period)

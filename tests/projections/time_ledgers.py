@@ -26,6 +26,7 @@ class PublishedList(NamedTuple):
     answer: Answer
     position: int
     event_id: str
+    stated: str | None  # the `as_of` that it has itself
 
     def is_of(self, ladder: str, as_of: str | None) -> bool:
         """Whether a question is about it; without a time any list of the ladder is meant."""
