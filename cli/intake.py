@@ -11,13 +11,14 @@ from typing import Any
 import click
 
 from cli import render
-from cli.options import by_option, ignore_clock_option, instant_or_now, zone_option
+from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.cells import GAME_COLUMNS, TableOptions
 from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
+from ledger.leagues import scheduled_games
 from ledger.newcomers import Newcomers, close_names
 from ledger.rejections import Refused, Rejection, shown
 from ledger.restoring import restore
@@ -105,6 +106,7 @@ def import_(
     with ledger.reading() as connection:
         options = TableOptions(zone or home_zone(connection), renamed, fixed)
     homeless: dict[str, str] = {}
+    leagueless: dict[str, str] = {}
     preview = Preview(ledger, wanted=dry_run)
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
@@ -112,7 +114,7 @@ def import_(
             (item for name in files for item in read_items(name, options)),
             by=by,
             clock=clock.now,
-            ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless),
+            ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless, leagueless=leagueless),
             reject=reject,
             keep_going=keep_going,
             dry_run=dry_run,
@@ -125,6 +127,7 @@ def import_(
             cores=available_cores(),
         )
     _note_homeless(result, homeless)
+    _note_leagueless(result, leagueless)
     return report(ledger, result, form, dry_run, preview.found)
 
 
@@ -183,6 +186,7 @@ def record(
             event = {"type": "game.recorded", "data": event}
     if isinstance(event, dict) and (at is not None or "occurred_at" not in event):
         event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
+    league_of_schedule = _put_into_league(ledger, event) if isinstance(event, dict) else None
     item = Item(STDIN, 1, event, None)
     homeless: dict[str, str] = {}
     preview = Preview(ledger, wanted=dry_run or not quiet, games_max=None if dry_run else CHANGES_GAMES)
@@ -199,8 +203,22 @@ def record(
         any_date=any_date,
     )
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
+    if league_of_schedule is not None and not result.rejected_count:
+        render.note(f"note: it is a game of the league {render.plain(league_of_schedule)}, and is recorded for it")
     _note_homeless(result, homeless)
     return report(ledger, result, form, dry_run, preview.found, quiet)
+
+
+def _put_into_league(ledger: Ledger, event: dict[str, Any]) -> str | None:
+    """Let a game that a league has scheduled be the league's, although nobody said so; the league."""
+    data = event.get("data")
+    if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
+        return None
+    with ledger.reading() as connection:
+        league = scheduled_games(connection).get(composed(str(data.get("game_id"))))
+    if league is not None:
+        data["league"] = league
+    return league
 
 
 def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -216,6 +234,16 @@ def _note_homeless(result: Imported, homeless: dict[str, str]) -> None:
     """Tell of games on no ladder, one for each reason, unless something was refused."""
     for reason, game_id in homeless.items() if not result.rejected_count else ():
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
+
+
+def _note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
+    """Tell of games that a league has scheduled and that do not say so, one for each league."""
+    for league, game_id in leagueless.items() if not result.rejected_count else ():
+        league, game_id = render.plain(league), render.plain(game_id)
+        render.note(
+            f"note: {game_id} is scheduled in the league {league}, but does not say so; put it right with: "
+            f"ratings correct {game_id} --league {league} --reason TEXT"
+        )
 
 
 def _introduced(ledger: Ledger, result: Imported) -> Imported:

@@ -19,7 +19,7 @@ from ledger.identities import identities
 from ledger.importing import Imported, import_items
 from ledger.leagues import League, known_league, league_of
 from ledger.lineage import live_game
-from ledger.rejections import Refused
+from ledger.rejections import Refused, Rejection
 from ledger.scheduling import PLAYERS, draw
 from ledger.sources import STDIN, Item
 from ledger.store import Log, head, known_event, open_ledger, read_live
@@ -47,10 +47,32 @@ def league() -> None:
 @writing
 def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
+    if (problem := _why_no_table(how, game)) is not None:
+        return report(open_ledger(how.db), problem, how.form, how.dry_run)
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
     return report(
         open_ledger(how.db), _append(how, [("league.created", data)], _instant(how, at, zone)), how.form, how.dry_run
     )
+
+
+def _why_no_table(how: How, game: str) -> Imported | None:
+    """That no ruleset makes a table of leagues of a game, with the way out; None if one does."""
+    with open_ledger(how.db).reading() as connection:
+        newest, rulesets = head(connection), Admission(connection).versions
+    scored = {
+        slug: ruleset_id
+        for ruleset_id, versions in rulesets.items() if versions[0].ruleset.partition.by == ["league"]
+        for slug in versions[0].ruleset.scope.game
+    }  # fmt: skip
+    if game in scored:
+        return None
+    there = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items())) or "no game"
+    rejection = Rejection(
+        "league-unscored",
+        f"no ruleset scores leagues of {game}; there are leagues of {there}. Publish a ruleset partitioned by league "
+        "first: docs/leagues.md",
+    )
+    return Imported(head=newest, rejected=[rejection], rejected_count=1)
 
 
 @league.command()

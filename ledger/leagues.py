@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import Connection
+
 from ledger.lineage import Events, Known, is_live, live_game
 from ledger.rejections import Refused, shown
 from ledger.scheduling import PLAYERS, schedule
+from ledger.store import head, known_event, read_live
 
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
@@ -27,6 +30,13 @@ class League:
     joined: list[Known] = field(default_factory=list)
     scheduled: Known | None = None
     games: dict[str, list[str]] = field(default_factory=dict)
+
+
+def scheduled_games(connection: Connection) -> dict[str, str]:
+    """The league of each game that a live schedule names, by game_id."""
+    found = read_live(connection, until=head(connection).position, type_name="league.scheduled")
+    schedules = (known_event(*row).data for row in found)
+    return {game["game_id"]: data["league"] for data in schedules for game in data["games"]}
 
 
 def league_of(events: Events, name: str) -> League | None:

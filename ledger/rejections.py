@@ -80,6 +80,7 @@ CODES = {
     "version-exists": "this version of the ruleset is published with another content",
     "partition-changed": "the versions of a ruleset share partition, time zone, freeze and scale",
     "league-exists": "a league is created once, before games are recorded for it",
+    "league-unscored": "a league is created for a game whose leagues a ruleset scores",
     "league-unknown": "no league of this name is created",
     "league-joined": "somebody is in a league once",
     "league-full": "a league has eight players",

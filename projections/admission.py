@@ -17,6 +17,7 @@ from ledger.appending import version_exists
 from ledger.canonical import format_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Ruleset
+from ledger.leagues import scheduled_games
 from ledger.rejections import Refused, shown
 from ledger.store import head, read_live
 from ledger.zones import local_time
@@ -41,11 +42,16 @@ class Admission:
         connection: Connection,
         allow_uncounted: bool = False,
         homeless: dict[str, str] | None = None,
+        leagueless: dict[str, str] | None = None,
         until: int | None = None,
     ) -> None:
-        """`homeless` is filled with a game for each reason why games are on no ladder; `until` defaults to the head."""
+        """`homeless` is filled with a game for each reason why games are on no ladder, `leagueless` with one for each
+        league that has scheduled games which do not name it; `until` defaults to the head.
+        """
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
+        self._leagueless = leagueless
+        self._scheduled = {} if leagueless is None else scheduled_games(connection)
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
         self._clocks = Clocks(connection, self.versions)
@@ -73,6 +79,8 @@ class Admission:
                 self._game(occurred_at, data)
             if self._homeless is not None and (reason := self._why_homeless(data)):
                 self._homeless.setdefault(reason, data["game_id"])
+            if self._leagueless is not None and data["game_id"] in self._scheduled and "league" not in data:
+                self._leagueless.setdefault(self._scheduled[data["game_id"]], data["game_id"])
         elif type_name == "points.adjusted":
             self._adjustment(data)
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -251,3 +252,75 @@ def test_given_a_b5_season_when_asked_then_each_entrant_has_his_id_for_good_and_
     late = refused(ratings, db, "record", input=game("g4", "kim", "lee", "max", month=5))
     assert late[0] == "uncounted"
     assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in late[1]
+
+
+def test_a_league_of_a_game_that_no_ruleset_scores_is_refused_with_the_way_out(
+    copied: Callable[..., str], ratings: Ratings
+) -> None:
+    """Given Elo for go and the leagues that are shipped, when a league of go is created, then it is refused at once."""
+    db = copied(make_ledger)
+    assert ratings("init", "--for", "go", db=db).exit_code == 0
+    code, message = refused(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
+    assert code == "league-unscored"
+    assert "no ruleset scores leagues of go; there are leagues of " in message
+    assert "cartagena (youplay-league)" in message
+    assert "docs/leagues.md" in message
+    told = ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, "--format", "json", db=db)
+    assert [one["code"] for one in json.loads(told.stdout)["rejected"]] == ["league-unscored"]
+
+
+def test_a_league_is_scored_once_a_ruleset_of_leagues_is_published(ratings: Ratings, tmp_path: Path) -> None:
+    db, rules = str(tmp_path / "go.db"), tmp_path / "go-league.toml"
+    ratings("init", "--for", "go", db=db)
+    assert "there are leagues of no game" in refused(
+        ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2
+    )[1]  # fmt: skip
+    rules.write_text(GO_LEAGUE, encoding="utf-8")
+    assert ratings("rules", "publish", rules, db=db).exit_code == 0
+    assert ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, db=db).exit_code == 0
+
+
+GO_LEAGUE = """\
+id = "go-league"
+version = "1"
+rule = "placement-points/1"
+effective_from = 1900-01-01
+time_zone = "UTC"
+[scope]
+game = ["go"]
+[partition]
+by = ["league"]
+"""
+
+
+def test_a_scheduled_game_that_is_recorded_without_its_league_is_its_leagues(scheduled: str, ratings: Ratings) -> None:
+    """Given a schedule, when one of its games is recorded and nobody names the league, then it is recorded for it."""
+    game = show(ratings, scheduled)["games"][0]
+    done = ratings("record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled)
+    assert done.exit_code == 0, done.stderr
+    assert "note: it is a game of the league L1, and is recorded for it\n" in done.stderr
+    assert show(ratings, scheduled)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
+    other = show(ratings, scheduled)["games"][1]
+    given = json.loads(play(other))
+    del given["data"]["league"]
+    assert ratings("record", db=scheduled, input=json.dumps(given["data"])).exit_code == 0
+    assert show(ratings, scheduled)["games"][1]["played"] is not None
+    open_game = show(ratings, scheduled)["games"][2]["game_id"]
+    strangers = ["record", "--game", "cartagena", "--game-id", open_game, "x", "y"]
+    assert refused(ratings, scheduled, *strangers)[0] == "not-as-scheduled"
+
+
+def test_an_import_hints_at_scheduled_games_without_their_league(scheduled: str, ratings: Ratings) -> None:
+    games = show(ratings, scheduled)["games"][:2]
+    lines = [json.loads(play(game)) for game in games]
+    for line in lines:
+        del line["data"]["league"]
+    done = ratings("import", "-", db=scheduled, input="\n".join(map(json.dumps, lines)))
+    name = games[0]["game_id"]
+    assert done.exit_code == 0
+    assert f"note: {name} is scheduled in the league L1, but does not say so" in done.stderr
+    assert f"ratings correct {name} --league L1 --reason TEXT" in done.stderr
+    assert ratings("correct", name, "--league", "L1", "--reason", "forgotten", db=scheduled).exit_code == 0
+    assert show(ratings, scheduled)["games"][0]["played"] is not None
+    again = ratings("import", "-", db=scheduled, input=play(show(ratings, scheduled)["games"][2]))
+    assert (again.exit_code, again.stderr) == (0, "")

@@ -247,6 +247,9 @@ CASES = {
     "partition-changed": Case(ruleset() + b"\n" + ruleset(version="2", partition={"by": ["city"]})),
     "ladder-not-adjustable": Case(adjusted("catan-monthly/7/basic/2010-03", "5")),
     "league-exists": Case(lines(created(), created(players_per_game=4))),
+    "league-unscored": Case(
+        b"", command=("league", "create", "L9", "--game", "go", "--players-per-game", "2")
+    ),
     "league-unknown": Case(joined("anna")),
     "league-joined": Case(lines(created(), joined("anna"), joined("anna").replace(b"12:00", b"13:00"))),
     "league-full": Case(full(joined("i"))),
