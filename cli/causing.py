@@ -39,7 +39,7 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
         raise click.ClickException(f"{shown(player)} is on {ladder} neither before nor after")
     causes = _told(connection, found)
     if form == "json":
-        render.print_json(_as_json(ladder, player, places, found, causes))
+        render.print_json(render.with_decimals(_as_json(ladder, player, places, found, causes)))
     elif form == "csv":
         header = ("cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason")
         exact = {"own", "ripple", "amount"}

@@ -120,7 +120,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
         except (UnknownLadder, UnknownVersion) as problem:
             raise click.UsageError(str(problem)) from None
     if form == "json":
-        render.print_json({"ladders": [_as_json(one) for one in found]})
+        render.print_json(render.with_decimals({"ladders": [_as_json(one) for one in found]}))
     elif form == "csv":
         header = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
         render.print_csv(header, [row for one in found for row in _cells(one)])

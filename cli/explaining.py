@@ -77,7 +77,7 @@ def explain_(
         found = explain(reading.ladders, ladder, game, row)
         running_points = reading.ladders.versions(ladder)[0].rule.ranking == "points"
     if form == "json":
-        render.print_json({**found, **reading.coordinates.stated()})
+        render.print_json(render.with_decimals({**found, **reading.coordinates.stated()}))
     elif form == "csv":
         header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
         print_csv(header, list(_explained_rows(found)), reading.coordinates)
@@ -139,7 +139,7 @@ def _print_explained(found: dict[str, Any], at: Coordinates, times: Times, runni
 def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
     at = reading.coordinates
     if form == "json":
-        render.print_json({**found, **at.stated()})
+        render.print_json(render.with_decimals({**found, **at.stated()}))
         return
     header = ("term", "amount", "detail")
     lines = [

@@ -129,7 +129,12 @@ class Export:
             if form == "csv":
                 yield render.csv_text([*row, *at.stated().values()] for row in _rows(found))
             else:
-                yield json.dumps(as_json(found, at, why_unfinished(ladders, name)), ensure_ascii=False) + "\n"
+                yield (
+                    json.dumps(
+                        render.with_decimals(as_json(found, at, why_unfinished(ladders, name))), ensure_ascii=False
+                    )
+                    + "\n"
+                )
 
     def _every(self) -> Iterator[str]:
         for ruleset_id in self.seen.usable:

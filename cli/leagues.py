@@ -252,7 +252,7 @@ def show(db: str, name: str, form: str) -> None:
         seed = None if there.scheduled is None else there.scheduled.data["seed"]
         rows = [] if seen.table is None else seen.table.json_rows()
         told = {"state": seen.state, "winners": seen.winners, "seed": seed, "players": players, "games": games}
-        render.print_json({**about, **told, "table": rows})
+        render.print_json(render.with_decimals({**about, **told, "table": rows}))
         return
     if form == "csv":
         cells = [(game["game_id"], game["played"], "=".join(game["seats"])) for game in games]

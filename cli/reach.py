@@ -63,7 +63,8 @@ def note_failed(found: Reach) -> None:
 
 def told(found: Reach) -> dict[str, Any]:
     """What changes, ladder by ladder, and which published lists, as JSON tells it."""
-    return {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
+    told = {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
+    return dict(render.with_decimals(told))
 
 
 def print_reach(found: Reach, ledger: Ledger) -> None:

@@ -110,7 +110,7 @@ def standings_(
         found = reading.ladders.standings(ladder)
         unfinished = why_unfinished(reading.ladders, ladder)
     if form == "json":
-        render.print_json(as_json(found, reading.coordinates, unfinished))
+        render.print_json(render.with_decimals(as_json(found, reading.coordinates, unfinished)))
     elif form == "csv":
         _print_csv(found, reading.coordinates)
     else:
@@ -138,7 +138,7 @@ def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | No
         told = as_json(found, at, None)
         rows = told.pop("rows")
         source = {"position": one.position, "event_id": one.event_id, "recorded_at": one.recorded_at, "by": one.by}
-        render.print_json({**told, "published": source, "rows": rows})
+        render.print_json(render.with_decimals({**told, "published": source, "rows": rows}))
     elif form == "csv":
         _print_csv(found, at)
     else:
@@ -244,7 +244,9 @@ def history_(
         rows = history(reading.connection, reading.ladders, ladder, player)
         ranking = reading.ladders.versions(ladder)[0].rule.ranking
     if form == "json":
-        render.print_json({"player": player, "ladder": ladder, **reading.coordinates.stated(), "rows": rows})
+        render.print_json(
+            render.with_decimals({"player": player, "ladder": ladder, **reading.coordinates.stated(), "rows": rows})
+        )
         return
     if form == "csv":
         header = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
@@ -320,11 +322,12 @@ def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules:
     accounts = [(name, exact(amount, found.scale)) for name, amount in books(found)]
     total = sum(Fraction(amount) for _, amount in accounts)
     if form == "json":
-        render.print_json(
-            {"ladder": ladder, "ruleset": found.ruleset, **reading.coordinates.stated(), "games": found.games,
-             "players": len(found.rows),
-             "accounts": [{"account": name, "amount": amount} for name, amount in accounts], "sum": str(total)}
-        )  # fmt: skip
+        told = {
+            "ladder": ladder, "ruleset": found.ruleset, **reading.coordinates.stated(), "games": found.games,
+            "players": len(found.rows),
+            "accounts": [{"account": name, "amount": amount} for name, amount in accounts], "sum": str(total),
+        }  # fmt: skip
+        render.print_json(render.with_decimals(told))
     elif form == "csv":
         cells = [(name, render.spreadsheet(amount)) for name, amount in accounts]
         print_csv(("account", "amount"), cells, reading.coordinates)

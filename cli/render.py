@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+# the members of results that hold exact numbers
+EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripple", "start", "sum"})
 SPARKS = "▁▂▃▄▅▆▇█"
 
 Cell = str | int | bool | None
@@ -20,6 +22,24 @@ Cell = str | int | bool | None
 def print_json(value: Any) -> None:
     """One JSON document, not escaped, indented."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def with_decimals(value: Any) -> Any:
+    """A result as JSON states it: beside every exact number that `float()` may not read, the same as a decimal.
+
+    >>> with_decimals({"points": "20/3", "rows": [{"change": None}]})
+    {'points': '20/3', 'points_decimal': '6.666667', 'rows': [{'change': None, 'change_decimal': None}]}
+    """
+    if isinstance(value, list):
+        return [with_decimals(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, item in value.items():
+        found[name] = with_decimals(item)
+        if name in EXACT and (item is None or isinstance(item, str)):
+            found[f"{name}_decimal"] = None if item is None else human(item, 6)
+    return found
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
@@ -97,6 +117,8 @@ def human(points: str, places: int = 2, signed: bool = False) -> str:
     >>> human("20/3"), human("-3/2", signed=True), human("8", signed=True)
     ('6.67', '-1.5', '+8')
     """
+    if points.isascii() and points.isdigit():
+        return f"+{points}" if signed and points != "0" else points
     value = Fraction(points)
     power = 10**places
     digits = str((abs(value.numerator) * power * 2 + value.denominator) // (value.denominator * 2)).zfill(places + 1)

@@ -81,7 +81,7 @@ def whatif(
         _check_ladders(facts, rulesets[0][1], ladders)
         found = [_variant(connection, now, told, ruleset, ladders) for told, ruleset in rulesets]
     if form == "json":
-        render.print_json({**at.stated(), "variants": [_as_json(variant) for variant in found]})
+        render.print_json(render.with_decimals({**at.stated(), "variants": [_as_json(variant) for variant in found]}))
     elif form == "csv":
         _print_csv(found)
     else:

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from told import exact
+
 Ratings = Callable[..., Any]
 # (ladder, player): points before, change and after
 Changes = dict[tuple[str, str], tuple[str | None, str | None, str | None]]
@@ -55,7 +57,7 @@ def read(ratings: Ratings, db: str, *arguments: object) -> Any:
     """What a reading command prints as JSON."""
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    return json.loads(result.stdout)
+    return exact(json.loads(result.stdout))
 
 
 def head(ratings: Ratings, db: str) -> str:
@@ -84,7 +86,7 @@ def all_standings(ratings: Ratings, db: str) -> list[dict[str, Any]]:
     """The standings of all ladders that have any games or adjustments."""
     result = ratings("export", "standings", db=db)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    return [exact(json.loads(line)) for line in result.stdout.splitlines()]
 
 
 def all_points(ratings: Ratings, db: str) -> dict[tuple[str, str], str]:
@@ -167,7 +169,7 @@ def told(ratings: Ratings, db: str, *command: object, input: str | None = None) 
     """What a command that puts something right prints as JSON, its changes as `Changes`. It must succeed."""
     result = ratings(*command, "--format", "json", db=db, input=input)
     assert (result.exit_code, result.stderr) == (0, ""), result
-    found = json.loads(result.stdout)
+    found = exact(json.loads(result.stdout))
     changes: Changes = {
         (c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in found["changes"]
     }  # fmt: skip

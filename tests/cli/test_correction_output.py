@@ -17,6 +17,7 @@ from correction_helpers import (
     small_ledger,
     told,
 )
+from told import exact
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_given_any_of_the_commands_when_it_prints_then_json_has_one_shape_and_th
 ) -> None:
     command = COMMANDS[type_name]
     shown = ratings(*command, "--dry-run", db=db)
-    raw = json.loads(ratings(*command, "--by", "secretary", "--format", "json", db=db).stdout)
+    raw = exact(json.loads(ratings(*command, "--by", "secretary", "--format", "json", db=db).stdout))
 
     members = (
         "type event_id position appended existing dry_run rejected new_players close_names changes ladders published"

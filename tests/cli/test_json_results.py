@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import rfc8785
+from told import exact
 
 ALL = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def db(copied_file: Callable[..., str]) -> str:
 def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
-    return json.loads(result.stdout)
+    return exact(json.loads(result.stdout))
 
 
 def types(value: dict[str, Any]) -> dict[str, str]:
@@ -244,3 +245,30 @@ def test_given_games_when_ladders_are_listed_then_each_with_its_numbers(db: str,
     assert [(row["ladder"], row["ruleset"], row["players"], row["games"]) for row in rows] == [
         ("club-catan-elo/3-4", "club-catan-elo@1", 3, 1), (ALL, "club-catan-elo@1", 4, 3),
     ]  # fmt: skip
+
+
+def test_decimals_stand_beside_the_exact_numbers_and_nowhere_in_what_is_hashed_or_stored(
+    db: str, ratings: Callable[..., Any]
+) -> None:
+    """Given fractions of points, when printed as JSON, then a decimal that `float` reads stands behind each of them."""
+    rows = json.loads(ratings("standings", ALL, "--format", "json", db=db).stdout)["rows"]
+    dora = next(row for row in rows if row["player"] == "dora")
+    assert list(dora)[:4] == ["rank", "player", "points", "points_decimal"]
+    assert (dora["points"], dora["points_decimal"]) == ("1999/2", "999.5")
+    raw = json.loads(ratings("standings", ALL, "--format", "json", db=db).stdout)
+    named = [{name: row[name] for name in ("rank", "player", "points", "games", "qualified")} for row in raw["rows"]]
+    content = rfc8785.dumps({"ruleset": raw["ruleset"], "rows": named})
+    assert raw["digest"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    history = json.loads(ratings("history", "anna", ALL, "--format", "json", db=db).stdout)["rows"]
+    assert {"before_decimal", "change_decimal", "after_decimal"} <= history[0].keys()
+    explained = json.loads(ratings("explain", "g-1", ALL, "--format", "json", db=db).stdout)
+    assert explained["accounts"][0]["amount_decimal"] == "-0.736307"
+    assert "amount_decimal" in explained["players"][0]["terms"][0]
+    assert json.loads(ratings("books", ALL, "--format", "json", db=db).stdout)["sum_decimal"] == "0"
+    line = json.loads(ratings("export", "standings", ALL, db=db).stdout)
+    assert line["rows"] == raw["rows"]
+    tried = ratings("void", "g-1", "--reason", "x", "--dry-run", "--format", "json", db=db)
+    assert {"before_decimal", "change_decimal", "after_decimal"} <= json.loads(tried.stdout)["changes"][0].keys()
+    assert ratings("publish", ALL, db=db).exit_code == 0
+    assert "_decimal" not in ratings("export", "events", db=db).stdout
+    assert "_decimal" not in ratings("log", "--format", "json", db=db).stdout

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from list_games import KNIGHTS_MARCH, KNIGHTS_YEAR, MARCH, OPEN_MARCH, SHIPPED, YEAR, game, list_games
 from stores import with_shipped_rulesets
+from told import exact
 
 from cli.main import invoke
 from projections.registry import rule
@@ -31,7 +32,7 @@ def db(copied_file: Callable[..., str]) -> str:
 def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
     result = ratings(*arguments, "--format", "json", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
-    return dict(json.loads(result.stdout))
+    return dict(exact(json.loads(result.stdout)))
 
 
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH])

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 from histories import adjustment, facts_of, fill, game, random_games, ruleset, standings_of, stream_of
+from told import exact
 
 from ledger.migrate import upgrade
 
@@ -126,7 +127,7 @@ def test_known_at_shows_what_was_recorded_up_to_a_position(filled):
 def explained(ratings, db, game_id, ladder=ALL):
     result = ratings("explain", game_id, ladder, "--format", "json", db=db)
     assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    return exact(json.loads(result.stdout))
 
 
 def test_explain_gives_the_contracts_terms(ratings, ledger_url, filled):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from naive_ledger import Answer, Question, Row, end_of
 from oracle import Event
+from told import exact
 
 from ledger import clock
 from ledger.canonical import microseconds, parse_object
@@ -69,6 +70,7 @@ def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
 
 def agree_with_json(found: dict[str, Any], wanted: Answer, asked: Question) -> None:
     """Compare the contract's object of standings, its statement of the coordinates included."""
+    found = exact(found)
     as_of = None if asked.upto is None else asked.upto.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     stated = (found["ladder"], found["ruleset"], found["games"], found["digest"], found["known_at"], found["as_of"])
     assert found["rows"] == wanted.as_json(), asked
