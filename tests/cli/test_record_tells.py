@@ -1,0 +1,76 @@
+"""What `record` tells: whose points it changed, as corrections do, unless it is quiet or the ledger is long."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from correction_helpers import Ratings, all_points, catan, difference, game, head, read, small_ledger
+from told import exact
+
+from cli import intake
+
+COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """A ledger with a pool and a rating, in each kind of store."""
+    return copied(small_ledger)
+
+
+def test_a_late_game_tells_everybody_whose_points_follow(db: str, ratings: Ratings) -> None:
+    """Given games, when a late one is recorded, then `changes` is how the standings differ before and after."""
+    before = all_points(ratings, db)
+    told = exact(json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout))
+    changes = {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in told["changes"]}
+    assert changes == difference(before, all_points(ratings, db), str, str)
+    assert len(changes) == 3
+    assert (told["appended"], [one["ladder"] for one in told["ladders"]], told["published"]) == (
+        1, ["galactic-points"], [],
+    )  # fmt: skip
+
+
+def test_the_table_is_that_of_a_correction(db: str, ratings: Ratings) -> None:
+    dry = ratings(*COMMAND, "--dry-run", db=db)
+    done = ratings(*COMMAND, db=db)
+    assert done.stdout.splitlines()[0] == "1 appended; the head is 6."
+    assert dry.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
+    assert "player  before  change  after   rank" in done.stdout
+    assert "cleo " in done.stdout
+
+
+def test_what_is_there_already_changes_nothing(db: str, ratings: Ratings) -> None:
+    ratings(*COMMAND, db=db)
+    again = ratings(*COMMAND, db=db)
+    assert again.stdout == "0 appended, 1 already there; the head is 6.\n"
+    assert json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)["changes"] == []
+
+
+def test_quiet_says_nothing_but_what_is_wrong(db: str, ratings: Ratings) -> None:
+    assert ratings(*COMMAND, "--quiet", db=db) == (0, "", "")
+    new = ("record", "--game", "galactic-magnate", "--game-id", "g-10", "dora", "emil")
+    assert ratings(*new, "-q", db=db) == (0, "", "")
+    refused = ratings("record", "--game", "galactic-magnate", "--game-id", "g-11", "anna", "anna", "-q", db=db)
+    assert (refused.exit_code, refused.stderr.split(":")[0]) == (1, "player-twice")
+    assert refused.stdout.startswith("0 appended, 1 refused")
+
+
+def test_a_long_ledger_is_not_replayed_for_it(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "CHANGES_GAMES", 3)
+    before = head(ratings, db)
+    told = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
+    assert "changes" not in told
+    assert head(ratings, db) != before
+    shown = ratings("record", "--game", "galactic-magnate", "--game-id", "g-10", "anna", "ben", db=db).stdout
+    assert shown == "1 appended; the head is 7.\n"
+
+
+def test_json_on_standard_input_tells_the_same(db: str, ratings: Ratings) -> None:
+    line = game("g-9", "cleo", "anna", at="2010-03-05T10:00:00Z")
+    dry = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=line).stdout)
+    done = json.loads(ratings("record", "--format", "json", db=db, input=line).stdout)
+    assert dry["changes"] == done["changes"] != []
+    assert ratings("record", db=db, input=catan("c-9", "anna", "ben", group=None)).stdout.endswith(
+        "No points change.\n"
+    )
+    assert len(read(ratings, db, "games")["rows"]) == 5
