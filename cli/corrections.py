@@ -104,13 +104,13 @@ def correct(
         if game is None:
             raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games")
         if edit:
-            new = _edited(game)
+            new = _under_recorded_ids(_edited(game), game, people)
         elif players or given or moved:
             # an empty label takes it away
             new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
             new |= {"participants": _replaced(game, players, people)} if players else {}
         else:
-            new = _read_game()
+            new = _under_recorded_ids(_read_game(), game, people)
     except Refused as problem:
         return _refuse(how, "game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
@@ -157,6 +157,28 @@ def _read_game() -> dict[str, Any]:
     if isinstance(data := found.get("data"), dict):
         found = data | {"occurred_at": found.get("occurred_at")}
     return {name: value for name, value in found.items() if name not in ("position", "voided") and value is not None}
+
+
+def _under_recorded_ids(new: dict[str, Any], game: Game, people: Identities) -> dict[str, Any]:
+    """A game as it is to be, where those who took part before keep the ids under which they were recorded.
+
+    `ratings games` shows them under the ids that they have now.
+    """
+    recorded = {
+        people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
+    }
+
+    def under(name: Any) -> Any:
+        return recorded.get(people.current(composed(name)), name) if isinstance(name, str) else name
+
+    participants = new.get("participants")
+    if not people or not isinstance(participants, list) or not all(isinstance(one, dict) for one in participants):
+        return new
+    kept = [
+        {name: under(value) if name in ("player", "replaces") else value for name, value in one.items()}
+        for one in participants
+    ]
+    return {**new, "participants": kept}
 
 
 def _refuse_same(before: Game, draft: Draft) -> None:

@@ -11,11 +11,12 @@ from cli.asked import Asked, CoordinatesType, read_asked
 from cli.causing import explain_change
 from cli.coordinates import heading, print_csv
 from cli.options import axes, composed, format_option
-from cli.reading import Reading, reading_of
+from cli.reading import Reading, ladder_second, reading_of
 from cli.times import Times
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.store import open_ledger
 from projections.explaining import UnknownGame, explain, row_of_game
+from projections.people import known_players
 from projections.reasons import explain_player
 from projections.standings import Coordinates, Ladders
 
@@ -24,7 +25,7 @@ from projections.standings import Coordinates, Ladders
 @click.argument("game", metavar="GAME|PLAYER", type=composed)
 @click.argument("ladder", type=composed)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also that of a game.")
-@click.option("--change", is_flag=True, help="With LADDER PLAYER: what changed his points from --from to --to.")
+@click.option("--change", is_flag=True, help="With PLAYER LADDER: what changed his points from --from to --to.")
 @click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: from when on.")
 @click.option(
     "--to", "after", metavar="COORDS", type=CoordinatesType(), help="With --change: up to when.  [default: now]"
@@ -50,20 +51,22 @@ def explain_(
     With a player instead of a game: how his place on LADDER comes about, or why he has none.
 
     \b
-        ratings explain --change LADDER PLAYER --from published --to now
+        ratings explain --change PLAYER LADDER --from published --to now
 
     What changed a player's points: each late, corrected, voided or reinstated game, rename, adjustment and rule, with
     the ripple through his opponents; the parts sum exactly. Coordinates are written as for ratings diff.
     """
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules)):
-            raise click.UsageError("explain --change LADDER PLAYER needs --from and takes --to, and no other axes")
-        if "/" in ladder and "/" not in game:
-            raise click.UsageError(f"with --change the ladder comes first: --change {ladder} {render.plain(game)}")
-        with open_ledger(db).reading() as connection:
-            explain_change(connection, game, ladder, before, after or read_asked("now"), form)
+            raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
+        ledger = open_ledger(db)
+        game, ladder = ladder_second(ledger, game, ladder)
+        with ledger.reading() as connection:
+            explain_change(connection, ladder, game, before, after or read_asked("now"), form)
         return
-    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+    ledger = open_ledger(db)
+    game, ladder = ladder_second(ledger, game, ladder)
+    with reading_of(ledger, ladder, as_of, known_at, rules) as reading:
         try:
             if is_player:
                 raise UnknownGame
@@ -87,8 +90,9 @@ def explain_(
 
 def _unknown(ladders: Ladders, ladder: str, name: str) -> click.ClickException:
     """There is no such game, nor is this a player of the ladder."""
-    if name not in ladders.facts.player_numbers:
-        return click.ClickException(f"no game and no player is called {shown(name)}; see: ratings games")
+    if not ladders.facts.knows(name):
+        hint = did_you_mean(name, known_players(ladders.facts))
+        return click.ClickException(f"player-unknown: no game and no player is called {shown(name)}{hint}")
     return click.ClickException(f"{shown(name)} has no game or adjustment that counts on {ladder}")
 
 

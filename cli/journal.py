@@ -1,7 +1,7 @@
 """`games`, `log`: the facts as they were recorded."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -11,9 +11,10 @@ from cli import render
 from cli.options import composed, format_option, known_at_option, known_position, played_instant
 from cli.times import Times, times_of
 from ledger.canonical import format_instant, record_instant
-from ledger.identities import identities, players_of
+from ledger.identities import Identities, identities, players_of
 from ledger.kinds import places
 from ledger.lineage import GAME_TYPES, Known, live_game
+from ledger.rejections import did_you_mean
 from ledger.store import (
     Log,
     known_event,
@@ -24,6 +25,8 @@ from ledger.store import (
     read_where,
     taken_back_ids,
 )
+from projections.decoding import decode
+from projections.people import known_players
 
 
 @click.command()
@@ -53,7 +56,8 @@ def games(
         instant = played_instant(as_of, times.zone)
         until = known_position(connection, known_at)
         changed = _changed_games(connection, until)
-        ids = identities(connection, until).ids(player) if player is not None else None
+        people = identities(connection, until)
+        ids = people.ids(player) if player is not None else None
         for page in read_records(connection, until=until):
             for position, record in page:
                 event = json.loads(record)
@@ -67,8 +71,9 @@ def games(
                     found.append(listed)
             if limit and len(found) > 2 * limit + 10_000:
                 found = sorted(found, key=_replay_order)[-limit:]
+        known = known_players(decode(connection)) if player is not None and not found else ()
     found.sort(key=_replay_order)
-    found = found[-limit:] if limit else found
+    found = [game._replace(data=_under_present_ids(game.data, people)) for game in (found[-limit:] if limit else found)]
     if form == "json":
         rows = [
             {"position": game.position, "occurred_at": format_instant(game.played_at), **game.data}
@@ -88,10 +93,33 @@ def games(
     elif cells and game_id is not None:
         _print_game(found[0], times)
     elif cells:
-        readable = [(p, times.minute(at), *rest) for p, at, *rest in cells]
-        render.print_table(("position", times.column("played"), *header[2:]), readable, right=("position",))
+        _print_games(cells, times)
     else:
-        render.note("No such game is recorded.")
+        hint = "" if player is None else did_you_mean(player, known)
+        render.note(f"No such game is recorded{hint or '.'}")
+
+
+def _under_present_ids(data: dict[str, Any], people: Identities) -> dict[str, Any]:
+    """A game with its players under the ids that they have now."""
+    if not people:
+        return data
+    renamed = [
+        {name: people.current(value) if name in ("player", "replaces") else value for name, value in one.items()}
+        for one in data["participants"]
+    ]
+    return {**data, "participants": renamed}
+
+
+def _print_games(cells: Sequence[Sequence[Any]], times: Times) -> None:
+    """The games as a table, without columns that say nothing: one game's name, no groups."""
+    header = ["position", times.column("played"), "game_id", "game", "group", "result"]
+    rows = [[position, times.minute(at), *rest] for position, at, *rest in cells]
+    idle = {"game": 1, "group": 0}
+    kept = [
+        column for column, name in enumerate(header)
+        if name not in idle or len({row[column] for row in rows} - {None}) > idle[name]
+    ]  # fmt: skip
+    render.print_table([header[c] for c in kept], [[row[c] for c in kept] for row in rows], right=("position",))
 
 
 def _print_game(game: "_Listed", times: Times) -> None:

@@ -282,7 +282,10 @@ def table(context: click.Context, name: str, form: str) -> None:
         seen = _seen(connection, name)
     if seen.table is None:
         raise click.ClickException(f"no ruleset scores leagues of {seen.league.game}; see: ratings rules list")
-    context.invoke(standings_, ladder=seen.table.ladder, as_of=None, known_at=None, rules=None, form=form)
+    context.invoke(
+        standings_, ladder=seen.table.ladder, as_published=False, limit=None, players=(), as_of=None, known_at=None,
+        rules=None, form=form,
+    )  # fmt: skip
     if seen.winners and form == "table":
         click.echo(f"\nFinished: won by {render.plain(' and '.join(seen.winners))}.")
 

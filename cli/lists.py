@@ -13,8 +13,9 @@ from cli.reading import failures_noted, failures_told
 from cli.survey import survey
 from ledger import clock
 from ledger.canonical import format_instant
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from projections.ladders import Stream, parse_name
+from projections.people import known_players
 from projections.periods import period_of, running
 from projections.standings import Coordinates, Ladders, Standings
 from projections.statistics import Statistics, gold, statistics
@@ -139,7 +140,8 @@ def statistics_(
         paid = gold(((name, seen.ladders(name)) for name in seen.usable), player, clock.now(), game)
     if found is None:
         what = "" if game is None else f" {render.plain(game)}"
-        raise click.ClickException(f"{render.plain(player)} has not played{what}; see: ratings games")
+        hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
+        raise click.ClickException(f"{render.plain(player)} has not played{what}; see: ratings games{hint}")
     at = seen.coordinates
     of_lists = {name: seen.at(parse_name(name).ruleset_id) for name in paid}
     if form == "json":

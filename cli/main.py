@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ledger.errors import LedgerError
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, did_you_mean, shown
 
 COMMANDS = {
     "init": "cli.setup:init",
@@ -57,6 +57,14 @@ class Commands(click.Group):
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = arguments[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise click.UsageError(f"no command is called {shown(name)}{did_you_mean(name, COMMANDS)}", context)
+        return super().resolve_command(context, arguments)
 
     def invoke(self, context: click.Context) -> Any:
         try:

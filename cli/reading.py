@@ -1,7 +1,7 @@
 """`standings`, `history`, `books`: what the facts mean on one ladder."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -14,17 +14,29 @@ from cli.coordinates import heading, print_csv
 from cli.options import axes, composed, format_option, known_position, note_future, played_instant
 from cli.times import Times, times_of
 from ledger import clock
+from ledger.identities import identities
 from ledger.published import published_lists
+from ledger.rejections import did_you_mean, shown
 from ledger.store import Ledger, open_ledger
 from projections.contract import exact
 from projections.decoding import decode
 from projections.explaining import UnknownGame, history
-from projections.facts import Facts, RuleFailure
+from projections.facts import LABELS, Facts, RuleFailure
 from projections.ladders import parse_name
 from projections.lists.contract import Standing
+from projections.people import known_players
 from projections.periods import period_of, running
 from projections.publishing import as_published as as_published_
-from projections.standings import Coordinates, Ladders, Standings, UnknownLadder, books, date_zone, versions_of
+from projections.standings import (
+    Coordinates,
+    Ladders,
+    Standings,
+    UnknownLadder,
+    books,
+    date_zone,
+    ruleset_ids,
+    versions_of,
+)
 
 
 class Reading(NamedTuple):
@@ -82,6 +94,38 @@ def reading_of(
             raise click.ClickException(str(problem)) from None
 
 
+def refuse_unknown(facts: Facts, player: str) -> None:
+    """Raises `click.ClickException` (player-unknown) for somebody of whom the facts know nothing."""
+    if not facts.knows(player):
+        hint = did_you_mean(player, known_players(facts))
+        raise click.ClickException(f"player-unknown: nothing is recorded about {shown(player)}{hint}")
+
+
+def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
+    """A player or game and a ladder, in whichever order they were given."""
+    with ledger.reading() as connection:
+        known = ruleset_ids(connection)
+    if parse_name(other).ruleset_id in known:
+        return one, other
+    swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
+    return (other, one) if swapped else (one, other)
+
+
+def note_other_ladder(ladders: Ladders, ladder: str) -> None:
+    """Tell which ladder was probably meant instead of one that never had a game: one with a label close to its own."""
+    name = parse_name(ladder)
+    there = [parse_name(other).values for other in ladders.every(name.ruleset_id)]
+    for place, part in enumerate(ladders.versions(ladder)[0].ruleset.partition.by):
+        if part in LABELS:
+            others = [other[place] for other in there if _apart(other, place) == _apart(name.values, place)]
+            if hint := did_you_mean(name.values[place], others):
+                render.note(f"note: {ladder} never had a game; {part} {name.values[place]}{hint}")
+
+
+def _apart(values: tuple[str, ...], place: int) -> tuple[str, ...]:
+    return values[:place] + values[place + 1 :]
+
+
 def _note_early(ladders: Ladders, ladder: str, times: Times) -> None:
     """Tell when a ladder began if nothing had been played on it by then."""
     if ladders.as_of is None or ladders.first(ladder) is not None:
@@ -94,30 +138,50 @@ def _note_early(ladders: Ladders, ladder: str, times: Times) -> None:
 @click.command(name="standings")
 @click.argument("ladder", type=composed)
 @click.option("--as-published", is_flag=True, help="The last published list, of --as-of if that is given.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first so many rows.")
+@click.option("--player", "players", metavar="ID", multiple=True, type=composed, help="Only this player; repeatable.")
 @axes
 @format_option
 @click.pass_obj
 def standings_(
-    db: str, ladder: str, as_published: bool, as_of: str | None, known_at: str | None, rules: str | None, form: str
-) -> None:
-    """Who stands where on LADDER, such as club-catan-elo/all."""
+    db: str, ladder: str, as_published: bool, limit: int | None, players: tuple[str, ...], as_of: str | None,
+    known_at: str | None, rules: str | None, form: str,
+) -> None:  # fmt: skip
+    """Who stands where on LADDER, such as elo-chess/all.
+
+    The digest is that of all rows, however many are shown.
+    """
     if as_published:
         if rules is not None:
             raise click.UsageError("a published list has its own version: --as-published takes no --rules")
-        _print_published(db, ladder, as_of, known_at, form)
+        _print_published(db, ladder, as_of, known_at, form, limit, players)
         return
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        facts = reading.ladders.facts
+        for player in players:
+            refuse_unknown(facts, player)
         found = reading.ladders.standings(ladder)
         unfinished = why_unfinished(reading.ladders, ladder)
+        if not found.rows and as_of is None:
+            note_other_ladder(reading.ladders, ladder)
+    rows = _shown(found, limit, {facts.current(player) for player in players})
     if form == "json":
-        render.print_json(render.with_decimals(as_json(found, reading.coordinates, unfinished)))
+        render.print_json(render.with_decimals(as_json(found, reading.coordinates, unfinished, rows)))
     elif form == "csv":
-        _print_csv(found, reading.coordinates)
+        _print_csv(found._replace(rows=rows), reading.coordinates)
     else:
-        _print_standings(found, reading.coordinates, reading.times, unfinished)
+        _print_standings(found._replace(rows=rows), reading.coordinates, reading.times, unfinished)
 
 
-def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | None, form: str) -> None:
+def _shown(found: Standings, limit: int | None, players: Collection[str]) -> list[Standing]:
+    """The first so many rows, of those players if there are any."""
+    return [row for row in found.rows if not players or row.player in players][:limit]
+
+
+def _print_published(
+    db: str, ladder: str, as_of: str | None, known_at: str | None, form: str, limit: int | None,
+    players: tuple[str, ...],
+) -> None:  # fmt: skip
     """What was published last, from its events."""
     with open_ledger(db).reading() as connection:
         try:
@@ -133,17 +197,19 @@ def _print_published(db: str, ladder: str, as_of: str | None, known_at: str | No
             raise click.ClickException(f"no list of {ladder}{played} is published; see: ratings publish --help")
         one = lists[-1]
         found = as_published_(connection, one)
+        ids = identities(connection)
+        rows = _shown(found, limit, {name for player in players for name in ids.ids(player)})
     at = Coordinates(one.as_of, one.known_at, None)
     if form == "json":
-        told = as_json(found, at, None)
-        rows = told.pop("rows")
+        told = as_json(found, at, None, rows)
+        told_rows = told.pop("rows")
         source = {"position": one.position, "event_id": one.event_id, "recorded_at": one.recorded_at, "by": one.by}
-        render.print_json(render.with_decimals({**told, "published": source, "rows": rows}))
+        render.print_json(render.with_decimals({**told, "published": source, "rows": told_rows}))
     elif form == "csv":
-        _print_csv(found, at)
+        _print_csv(found._replace(rows=rows), at)
     else:
         published = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
-        _print_standings(found, at, times, render.plain(published))
+        _print_standings(found._replace(rows=rows), at, times, render.plain(published))
 
 
 def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
@@ -154,11 +220,14 @@ def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
         raise click.UsageError(str(problem)) from None
 
 
-def as_json(found: Standings, at: Coordinates, unfinished: str | None) -> dict[str, Any]:
-    """Standings as the contract writes them."""
+def as_json(
+    found: Standings, at: Coordinates, unfinished: str | None, rows: list[Standing] | None = None
+) -> dict[str, Any]:
+    """Standings as the contract writes them, with all rows or with some."""
+    shown = found if rows is None else found._replace(rows=rows)
     return {
         "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
-        **({"open": True} if unfinished else {}), "rows": found.json_rows(),
+        **({"open": True} if unfinished else {}), "rows": shown.json_rows(),
     }  # fmt: skip
 
 
@@ -239,7 +308,10 @@ def history_(
     db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
-    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+    ledger = open_ledger(db)
+    player, ladder = ladder_second(ledger, player, ladder)
+    with reading_of(ledger, ladder, as_of, known_at, rules) as reading:
+        refuse_unknown(reading.ladders.facts, player)
         player = reading.ladders.facts.current(player)
         rows = history(reading.connection, reading.ladders, ladder, player)
         ranking = reading.ladders.versions(ladder)[0].rule.ranking

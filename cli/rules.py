@@ -17,7 +17,7 @@ from ledger.canonical import format_instant
 from ledger.errors import NotALedger
 from ledger.events import Ruleset
 from ledger.importing import Imported, import_items
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.sources import Item
 from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
@@ -108,11 +108,14 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
     ruleset_id, _, version = name.partition("@")
     with open_ledger(db).reading() as connection:
         times, until = times_of(connection), known_position(connection, known_at)
-        known = [entry for entry in _published(connection, until) if entry.ruleset.id == ruleset_id]
+        published = _published(connection, until)
+        known = [entry for entry in published if entry.ruleset.id == ruleset_id]
         usable = Admission(connection, until=until).versions.get(ruleset_id)
     chosen = [entry for entry in known if not version or entry.ruleset.version == version]
     if not chosen:
-        raise click.UsageError(f"no ruleset {name} is published at position {until}; see: ratings rules list")
+        there = [entry.ruleset for entry in published]
+        hint = did_you_mean(name, [ruleset.name if version else ruleset.id for ruleset in there])
+        raise click.UsageError(f"no ruleset {name} is published at position {until}; see: ratings rules list{hint}")
     if not version:
         current = newest(usable).position if usable else known[-1].position
         chosen = [entry for entry in chosen if entry.position == current]

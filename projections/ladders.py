@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ledger.events import Ruleset
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.zones import local_time
 from projections.contract import Rule
 from projections.facts import NONE, Adjustment, Cell, Column, Facts
@@ -118,7 +118,7 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
         )
     for part, value in zip(by, name.values, strict=True):
         if part == "players" and bands and value not in bands:
-            return f"{shown(value)} is none of the bands {', '.join(bands)}"
+            return f"{shown(value)} is none of the bands {', '.join(bands)}{did_you_mean(value, bands)}"
         if not (part == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(part, ".+"), value, re.ASCII):
             return f"{shown(value)} is no {part}; the ladders are named {form}"
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from math import gcd
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from ledger.canonical import dump, format_instant
 from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.list_events import digest_of_text
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.store import head, home_zone, read_where
 from projections.contract import Params
 from projections.facts import Column, Facts, RuleFailure
@@ -361,9 +361,9 @@ def ruleset_ids(connection: Connection) -> set[str]:
     return {json.loads(record)["data"]["id"] for _, record in every}
 
 
-def _unknown_ruleset(ruleset_id: str, known: Iterable[str], when: str = "") -> UnknownLadder:
+def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
     there = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
-    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there})")
+    return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")
 
 
 def books(found: Standings) -> list[tuple[str, int]]:

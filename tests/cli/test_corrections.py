@@ -238,8 +238,10 @@ def test_given_a_renamed_player_when_corrected_by_players_then_any_of_his_ids_is
     carry_out(ratings, db, "correct", "g-3", "ben", "anne", *WHY)
 
     assert row(ratings, db, "g-3")["participants"] == [
-        {"player": "ben", "place": 1}, {"player": "anna", "place": 2, "seconds_played": 700},
+        {"player": "ben", "place": 1}, {"player": "anne", "place": 2, "seconds_played": 700},
     ]  # fmt: skip
+    (last,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    assert [one["player"] for one in last["data"]["game"]["participants"]] == ["ben", "anna"]
     assert refusal(ratings, db, "correct", "g-3", "ben", "anna", *WHY) == "nothing-to-correct"
     assert refusal(ratings, db, "correct", "g-3", "anne", "anna", *WHY) == "player-twice"
 

@@ -87,7 +87,7 @@ HOSTILE = {
     "an unknown version": (["standings", ALL, "--rules", "club-catan-elo@99"], 2),
     "rules of another ladder": (["standings", ALL, "--rules", "chess@1"], 2),
     "an unknown game": (["explain", "g-99", ALL], 1),
-    "an unknown player": (["history", "nobody", ALL], 0),
+    "an unknown player": (["history", "nobody", ALL], 1),
     "a negative limit": (["games", "--limit", "-1"], 2),
     "rules of no file": (["rules", "publish"], 2),
     "rules of a folder": (["rules", "publish", "folder"], 2),

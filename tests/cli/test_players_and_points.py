@@ -138,8 +138,9 @@ def test_given_a_player_when_renamed_then_all_his_games_are_his_under_both_ids(d
         assert [row["game_id"] for row in read(ratings, db, "games", "--player", name)["rows"]] == ["g-1", "c-1"]
         assert [row["position"] for row in read(ratings, db, "log", name)["rows"]] == [3, 4, 5]
     assert read(ratings, db, "explain", "g-1", GALACTIC)["players"][0]["player"] == "Änne"
-    # the facts stay as they were recorded
-    assert read(ratings, db, "games")["rows"][0]["participants"] == placing("g-1", "anna", "ben")["participants"]
+    # the facts stay as they were recorded, and games are shown under the ids of today
+    assert read(ratings, db, "log", "g-1")["rows"][0]["data"]["participants"][0]["player"] == "anna"
+    assert read(ratings, db, "games")["rows"][0]["participants"] == placing("g-1", "Änne", "ben")["participants"]
     assert read(ratings, db, "history", "anna", GALACTIC, "--known-at", "4")["player"] == "anna"
 
 

@@ -157,7 +157,6 @@ def test_given_games_of_one_time_on_a_list_when_it_passes_then_each_answers_for_
 @pytest.mark.parametrize(
     ("arguments", "told_"),
     [
-        (("explain", "--change", "anna", CLUB, "--from", "3"), f"--change {CLUB} anna"),
         (("explain", "anna", CLUB, "--to", "now"), "needs --from"),
         (("explain", "anna", CLUB, "--change"), "needs --from"),
         (("explain", "--change", CLUB, "anna", "--from", "3", "--as-of", "2010-01-01"), "no other axes"),

@@ -1,0 +1,145 @@
+"""The command line forgives: it says what was probably meant, takes arguments in either order, shows what is asked."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from correction_helpers import Ratings, event, placing, read, take_in
+
+ALL = "elo-chess/all"
+
+
+def a_club(ratings: Ratings, url: str) -> None:
+    """Make a ledger for chess and for lists of groups, with games of mira, Jürgen, anouk and dora."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    assert ratings("rules", "publish", "--shipped", "catan-elo", db=url).exit_code == 0
+    games = [("g-1", "mira", "Jürgen"), ("g-2", "Jürgen", "anouk", "mira"), ("g-3", "anouk", "dora")]
+    lines = [event("game.recorded", f"2024-03-0{n}T12:00:00Z", **placing(*names, game="chess"))
+             for n, names in enumerate(games, 1)]  # fmt: skip
+    catan = placing("c-1", "mira", "anouk", game="catan", group="basic")
+    take_in(ratings, url, *lines, event("game.recorded", "2024-03-04T12:00:00Z", **catan))
+    assert ratings("player", "account", "emil", "free", db=url).exit_code == 0
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """The ledger of `a_club`."""
+    return copied_file(a_club)
+
+
+MEANT = {
+    "a command": (["standing"], 2, "did you mean standings?"),
+    "another command": (["histroy"], 2, "did you mean history?"),
+    "a command of a group": (["rules", "lst"], 2, "Did you mean 'list'?"),
+    "an option": (["standings", ALL, "--as-off", "2024"], 2, "Did you mean '--as-of'?"),
+    "a ruleset": (["standings", "elo-ches/all"], 2, "did you mean elo-chess?"),
+    "a ruleset shown": (["rules", "show", "elo-ches"], 2, "did you mean elo-chess?"),
+    "a version": (["rules", "show", "elo-chess@2"], 2, "did you mean elo-chess@1?"),
+    "a band": (["standings", "elo-chess/3-5"], 2, "did you mean 3-4?"),
+    "a ladder without games": (["standings", "catan-elo/bassic"], 0, "group bassic; did you mean basic?"),
+    "a player's history": (["history", "mria", ALL], 1, "did you mean mira?"),
+    "a player's row": (["standings", ALL, "--player", "jurgen"], 1, "did you mean Jürgen?"),
+    "a player explained": (["explain", "Mira", ALL], 1, "did you mean mira?"),
+    "a player's games": (["games", "--player", "anuok"], 0, "did you mean anouk?"),
+    "a zone": (["zone", "Europe/Berln"], 2, "did you mean Europe/Berlin?"),
+}
+
+
+@pytest.mark.parametrize(("command", "code", "hint"), MEANT.values(), ids=MEANT)
+def test_a_slip_is_answered_with_what_was_probably_meant(
+    command: list[str], code: int, hint: str, db: str, ratings: Ratings
+) -> None:
+    done = ratings(*command, db=db)
+    assert (done.exit_code, hint in done.stderr) == (code, True), done
+    assert "Traceback" not in done.stderr
+
+
+def test_what_resembles_nothing_is_refused_without_a_guess(db: str, ratings: Ratings) -> None:
+    for command in (["xyzzy"], ["standings", "xyzzy/all"], ["history", "xyzzy", ALL]):
+        assert "did you mean" not in ratings(*command, db=db).stderr
+
+
+ORDERS = {
+    "history": ("history", "mira", ALL),
+    "explain a game": ("explain", "g-2", ALL),
+    "explain a player": ("explain", "mira", ALL),
+    "explain a change": ("explain", "--change", "--from", "as-of=2024-03-01", "mira", ALL),
+}
+
+
+@pytest.mark.parametrize("command", ORDERS.values(), ids=ORDERS)
+def test_arguments_are_taken_in_either_order(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
+    *words, one, other = command
+    assert read(ratings, db, *words, one, other) == read(ratings, db, *words, other, one)
+
+
+def test_an_unknown_ladder_is_named_in_either_order(db: str, ratings: Ratings) -> None:
+    for arguments in (("mira", "elo-go/all"), ("elo-go/all", "mira")):
+        refused = ratings("history", *arguments, db=db)
+        assert (refused.exit_code, "no ruleset is called 'elo-go'" in refused.stderr) == (2, True)
+
+
+def test_a_player_who_is_unknown_is_refused_and_one_without_a_game_there_has_no_rows(db: str, ratings: Ratings) -> None:
+    for command in (["history", "nobody", ALL], ["explain", "nobody", ALL], ["standings", ALL, "--player", "nobody"]):
+        refused = ratings(*command, "--format", "json", db=db)
+        assert (refused.exit_code, refused.stdout, "player-unknown: " in refused.stderr) == (1, "", True)
+    for player in ("emil", "dora"):
+        assert read(ratings, db, "history", player, "catan-elo/basic")["rows"] == []
+    assert read(ratings, db, "standings", ALL, "--player", "emil")["rows"] == []
+    # who came later was not known then
+    assert ratings("history", "dora", ALL, "--known-at", "4", db=db).exit_code == 1
+    assert len(read(ratings, db, "history", "dora", ALL, "--known-at", "5")["rows"]) == 1
+
+
+def test_standings_show_the_first_rows_or_those_of_some_players(db: str, ratings: Ratings) -> None:
+    whole = read(ratings, db, "standings", ALL)
+    assert len(whole["rows"]) == 4
+    first = read(ratings, db, "standings", ALL, "--limit", "2")
+    assert first == {**whole, "rows": whole["rows"][:2]}
+    some = read(ratings, db, "standings", ALL, "--player", "dora", "--player", "mira")
+    assert some == {**whole, "rows": [row for row in whole["rows"] if row["player"] in ("dora", "mira")]}
+    assert len(ratings("standings", ALL, "--limit", "1", "--format", "csv", db=db).stdout.splitlines()) == 2
+    assert ratings("standings", ALL, "--limit", "0", db=db).exit_code == 2
+    ratings("publish", ALL, db=db)
+    ratings("player", "rename", "mira", "mirabel", db=db)
+    listed = read(ratings, db, "standings", ALL, "--as-published", "--player", "mirabel")
+    assert ([row["player"] for row in listed["rows"]], listed["digest"]) == (["mira"], whole["digest"])
+    assert [row["player"] for row in read(ratings, db, "standings", ALL, "--player", "mira")["rows"]] == ["mirabel"]
+
+
+def test_games_fit_a_terminal_and_leave_out_what_says_nothing(db: str, ratings: Ratings) -> None:
+    """Given games of one name and no groups, when listed, then those columns are left out."""
+    lines = ratings("games", "--game", "chess", db=db).stdout.splitlines()
+    assert lines[0].split() == ["position", "played", "(UTC)", "game_id", "result"]
+    assert max(map(len, lines)) <= 80
+    assert ratings("games", db=db).stdout.split("\n")[0].split()[3:] == ["game_id", "game", "group", "result"] or (
+        "group" in ratings("games", db=db).stdout.split("\n")[0]
+    )
+    header = ratings("games", "--format", "csv", db=db).stdout.splitlines()[0]
+    assert header == "position,occurred_at,game_id,game,group,result"
+
+
+def test_games_show_players_under_their_present_names(db: str, ratings: Ratings) -> None:
+    """Given a rename and a chain of them, when games are shown in any form, then present ids stand there."""
+    ratings("player", "rename", "mira", "miranda", db=db)
+    ratings("player", "rename", "miranda", "mirabel", db=db)
+    for options in ([], ["g-2"], ["--format", "csv"], ["--format", "json"], ["g-2", "--format", "json"]):
+        shown = ratings("games", *options, db=db).stdout
+        assert ("mirabel" in shown, '"mira"' in shown, "miranda" in shown) == (True, False, False), options
+    assert len(read(ratings, db, "games", "--player", "mira")["rows"]) == 3
+
+
+def test_a_game_shown_under_present_names_is_corrected_from_what_was_shown(db: str, ratings: Ratings) -> None:
+    """Given a renamed player, when what `games` prints is given back, then nothing differs; a change is a change."""
+    ratings("player", "rename", "mira", "mirabel", db=db)
+    shown = ratings("games", "g-2", "--format", "json", db=db).stdout
+    same = ratings("correct", "g-2", "--reason", "x", "--format", "json", db=db, input=shown)
+    assert [one["code"] for one in json.loads(same.stdout)["rejected"]] == ["nothing-to-correct"]
+    game = json.loads(shown)["rows"][0]
+    for place, participant in zip((2, 1, 3), game["participants"], strict=True):
+        participant["place"] = place
+    assert ratings("correct", "g-2", "--reason", "x", db=db, input=json.dumps(game)).exit_code == 0
+    (last,) = read(ratings, db, "log", "--limit", "1")["rows"]
+    assert {one["player"]: one["place"] for one in last["data"]["game"]["participants"]} == {
+        "Jürgen": 2, "anouk": 1, "mira": 3,
+    }  # fmt: skip
