@@ -41,7 +41,10 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
     if form == "json":
         render.print_json(render.with_decimals(_as_json(ladder, player, places, found, causes)))
     elif form == "csv":
-        header = ("cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason")
+        header = (
+            "cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason",
+            "recorded_at", "by",
+        )  # fmt: skip
         exact = {"own", "ripple", "amount"}
         rows = [[render.spreadsheet(row[n]) if n in exact else row[n] for n in header] for row in causes]
         render.print_csv(header, rows)
@@ -99,6 +102,8 @@ def _cause(cause: Cause, event: dict[str, Any] | None) -> dict[str, Any]:
         "event_id": event and event["id"],
         "game_id": data.get("game_id"),
         "occurred_at": event and event["occurred_at"],
+        "recorded_at": event and event["recorded_at"],
+        "by": event and event["by"],
         "reason": data.get("reason"),
         "own": str(cause.own),
         "ripple": str(cause.ripple),
@@ -156,18 +161,20 @@ def _print(
     if not causes:
         click.echo("Nothing changed his points.")
         return
-    total = {"cause": "sum", "position": None, "what": "", "reason": None,
+    total = {"cause": "sum", "position": None, "what": "",
              "own": str(sum(c.own for c in found.causes)), "ripple": str(sum(c.ripple for c in found.causes)),
              "amount": str(_change(found))}  # fmt: skip
     rows = [*causes, total]
     columns = [render.column([row[name] for row in rows], 6, signed=True) for name in ("own", "ripple", "amount")]
     header = ("position", "cause", "what", "own", "ripple", "together")
     cells: list[list[render.Cell]] = [
-        [row["position"] or "", row["cause"], _reason(row), *(column[i] for column in columns)]
+        [row["position"] or "", row["cause"], row["what"], *(column[i] for column in columns)]
         for i, row in enumerate(rows)
     ]
     render.print_table(header, cells, right=("position", "own", "ripple", "together"))
-
-
-def _reason(row: dict[str, Any]) -> str:
-    return f"{row['what']}: {row['reason']}" if row["reason"] and row["what"] else str(row["reason"] or row["what"])
+    click.echo()
+    for row in causes:
+        if row["position"] is not None:
+            why = f": {row['reason']}" if row["reason"] else ""
+            when = times.stated(row["recorded_at"])
+            render.hanging(render.plain(f"{row['position']:8}  recorded {when} by {row['by']}{why}"), 10)

@@ -213,25 +213,17 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
     if form == "json":
         render.print_json({"rows": events})
         return
+    told = [_what(event, targets, times) + (" (taken back)" if event["id"] in gone else "") for event in events]
     rows = [
-        (e["position"], e["type"], e["id"], e["occurred_at"], e["recorded_at"], e["by"], e["data"].get("reason"))
-        for e in events
+        (e["position"], e["type"], e["id"], e["occurred_at"], e["recorded_at"], e["by"], e["data"].get("reason"), what)
+        for e, what in zip(events, told, strict=True)
     ]
     if form == "csv":
-        render.print_csv(("position", "type", "id", "occurred_at", "recorded_at", "by", "reason"), rows)
+        render.print_csv(("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what"), rows)
     elif rows:
         render.print_table(
             ("position", times.column("recorded"), "by", "type", "what"),
-            [
-                (
-                    row[0],
-                    times.minute(row[4]),
-                    row[5],
-                    row[1],
-                    _what(event, targets, times) + (" (taken back)" if event["id"] in gone else ""),
-                )
-                for row, event in zip(rows, events, strict=True)
-            ],
+            [(row[0], times.minute(row[4]), row[5], row[1], row[7]) for row in rows],
             right=("position",),
         )
     else:

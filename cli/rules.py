@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import click
@@ -14,14 +15,15 @@ from cli.reach import Preview, note_failed, print_reach, told
 from cli.times import Times, times_of
 from ledger import clock
 from ledger.canonical import format_instant
-from ledger.errors import NotALedger
-from ledger.events import Ruleset
+from ledger.errors import LedgerError, NotALedger
+from ledger.events import Ruleset, read_slug
 from ledger.importing import Imported, import_items
-from ledger.rejections import did_you_mean, shown
+from ledger.rejections import Refused, did_you_mean, shown
 from ledger.sources import Item
 from ledger.store import Ledger, Log, head, open_ledger, read_live
 from projections.admission import Admission
 from projections.effects import Reach
+from projections.registry import rule, rule_names
 from projections.rulesets import (
     ELO,
     SHIPPED_AT,
@@ -49,6 +51,13 @@ RANKED = {
 @click.group()
 def rules() -> None:
     """List, show, check and publish rulesets."""
+
+
+def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return read_slug(value)
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
 
 
 class Published(NamedTuple):
@@ -96,9 +105,44 @@ def list_(db: str, known_at: str | None, form: str) -> None:
 
 
 @rules.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False))
+@click.option("--rule", "rule_id", metavar="RULE", default="pairwise-elo/1", show_default=True,
+              help="The rule that it uses, with its number.")  # fmt: skip
+@click.option("--game", metavar="NAME", default="chess", show_default=True, callback=_slug, help="The game it scores.")
+@click.pass_obj
+def new(db: str, file: str | None, rule_id: str, game: str) -> None:
+    """Write a commented ruleset to begin with. To FILE, which must not exist yet, or to standard output."""
+    from projections.templates import template
+
+    try:
+        found = rule(rule_id)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if found is None:
+        hint = did_you_mean(rule_id, rule_names())
+        raise click.UsageError(f"no rule is called {shown(rule_id)}; there are {', '.join(rule_names())}{hint}")
+    zone = "UTC"
+    with suppress(LedgerError), open_ledger(db).reading() as connection:
+        zone = times_of(connection).zone
+    text = template(found, game, zone)
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with open(file, "x", encoding="utf-8") as written:
+            written.write(text)
+    except FileExistsError:
+        raise click.UsageError(f"{file} exists; nothing was written") from None
+    click.echo(f"{file} is written; next: ratings rules check {file}")
+
+
+@rules.command()
 @click.argument("name", metavar="ID[@VERSION]")
 @known_at_option
-@format_option
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "toml"]), default="table", show_default=True,
+    help="Output format; toml is a file that says the same.",
+)  # fmt: skip
 @click.pass_obj
 def show(db: str, name: str, known_at: str | None, form: str) -> None:
     """What a version says, and from when until when each version of its ruleset scores.
@@ -120,6 +164,11 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
         current = newest(usable).position if usable else known[-1].position
         chosen = [entry for entry in chosen if entry.position == current]
     position, ruleset, event = chosen[0]
+    if form == "toml":
+        from projections.templates import as_toml
+
+        click.echo(as_toml(event["data"]), nl=False)
+        return
     stretches, never = _timeline(known), _never(known)
     if form == "json":
         told = {"versions": [entry.ruleset.version for entry in known], "known_at": until, "timeline": stretches}

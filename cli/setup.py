@@ -3,7 +3,7 @@
 import platform
 import textwrap
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from sqlalchemy import Connection
@@ -23,8 +23,19 @@ from projections.decoding import CACHED_EVENTS
 from projections.generations import Generation, kept
 from projections.rulesets import shipped, shipped_elo
 
+REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
 # what a long history gains by the extra `fast`, as docs/performance.md has it
 FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
+
+
+class Row(NamedTuple):
+    """What the doctor found: `ok`, WRONG or - (absent, and not needed), with what is wrong and what mends it."""
+
+    state: str
+    what: str
+    value: str
+    note: str = ""
+    remedy: str = ""
 
 
 @click.command()
@@ -157,50 +168,54 @@ def _told(one: Generation, times: Times) -> str:
 @click.pass_obj
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
-    rows: list[tuple[str, str, str, str]] = [
-        ("ok", "ratings-ledger", version("ratings-ledger"), ""),
-        ("ok", "python", platform.python_version(), ""),
-        *(("ok", name, version(name), "") for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")),
-        _optional("psycopg", "needed for a ledger in PostgreSQL: pip install 'ratings-ledger[postgres]'"),
-        *(_optional(name, f"{gain}: pip install 'ratings-ledger[fast]'") for name, gain in FAST.items()),
-        ("ok", "schema", SCHEMA_REVISION, ""),
+    rows: list[Row] = [
+        Row("ok", "ratings-ledger", version("ratings-ledger")),
+        Row("ok", "python", platform.python_version()),
+        *(Row("ok", name, version(name)) for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")),
+        _optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
+        *(_optional(name, gain, "fast") for name, gain in FAST.items()),
+        Row("ok", "schema", SCHEMA_REVISION),
     ]
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         latest = head(connection)
         rows += [
-            ("ok" if s.fine else "WRONG", s.name, s.value, "" if s.fine else f"should be {s.wanted}")
+            Row("ok", s.name, s.value) if s.fine else Row("WRONG", s.name, s.value, f"should be {s.wanted}", s.remedy)
             for s in ledger.dialect.settings(connection)
         ]
         guards = ledger.dialect.guards_missing(connection)
-        rows.append(("WRONG" if guards else "ok", "guards", "missing" if guards else "in place", ", ".join(guards)))
+        rows.append(Row("WRONG", "guards", "missing", ", ".join(guards), REGUARD) if guards
+                    else Row("ok", "guards", "in place"))  # fmt: skip
         rows.append(_cache(connection, latest.position))
     ahead = (latest.recorded_at - clock.now()) / 1_000_000
     rows.append(
-        ("WRONG", "clock", f"{ahead:.0f} s behind the last event", "set this machine's clock")
+        Row("WRONG", "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
+            "set this machine's clock; if the last event's time is wrong: --ignore-clock")
         if ahead > 5 * 60
-        else ("ok", "clock", format_instant(clock.now()), "")
-    )
-    header = ("state", "what", "value", "note")
+        else Row("ok", "clock", format_instant(clock.now()))
+    )  # fmt: skip
     if form == "json":
-        render.print_json([dict(zip(header, row, strict=True)) for row in rows])
+        render.print_json([row._asdict() for row in rows])
+    elif form == "csv":
+        render.print_csv(Row._fields, rows)
     else:
-        (render.print_csv if form == "csv" else render.print_table)(header, rows)
-    return int(any(row[0] == "WRONG" for row in rows))
+        told = [(*row[:3], "; ".join(filter(None, row[3:]))) for row in rows]
+        render.print_table(Row._fields[:4], told)
+    return int(any(row.state == "WRONG" for row in rows))
 
 
-def _cache(connection: Connection, newest: int) -> tuple[str, str, str, str]:
+def _cache(connection: Connection, newest: int) -> Row:
     """Where the columns of long histories are kept, and how far they are."""
     cache = columns.found(connection, newest)
     if cache is None:
-        return "-", "cache", "none", "this account has no home folder; XDG_CACHE_HOME may name another place"
+        return Row("-", "cache", "none", "this account has no home folder", "name another place by XDG_CACHE_HOME")
     until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
-    return "ok", "cache", note, f"{cache.root} may be deleted at any time"
+    return Row("ok", "cache", note, f"{cache.root} may be deleted at any time")
 
 
-def _optional(package: str, use: str) -> tuple[str, str, str, str]:
+def _optional(package: str, use: str, extra: str) -> Row:
     try:
-        return "ok", package, version(package), ""
+        return Row("ok", package, version(package))
     except PackageNotFoundError:
-        return "-", package, "not installed", use
+        return Row("-", package, "not installed", use, f"pip install 'ratings-ledger[{extra}]'")

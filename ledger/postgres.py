@@ -25,6 +25,13 @@ _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS 
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
 WANTED = {"server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
+REMEDIES = {
+    "server_encoding": "restore an export into a database that is made with ENCODING 'UTF8'",
+    "fsync": "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()",
+    "full_page_writes": "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()",
+    "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
+}
+
 # the records of some positions as one value; the newline is no character of a record
 JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') FROM events
 WHERE position > {after} AND position <= {until}"""
@@ -129,7 +136,9 @@ def _settings(locking: bool = False) -> str:
 
 def _read_settings(row: Sequence[Any]) -> list[Setting]:
     wanted = [("server_version", None), *WANTED.items()]
-    return [Setting(name, value, right) for (name, right), value in zip(wanted, row, strict=False)]
+    return [
+        Setting(name, value, right, REMEDIES.get(name, "")) for (name, right), value in zip(wanted, row, strict=False)
+    ]
 
 
 def guards_missing(connection: Connection) -> list[str]:

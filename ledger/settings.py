@@ -11,11 +11,12 @@ BUSY_SECONDS = 30
 
 
 class Setting(NamedTuple):
-    """A setting's name, what it is, and what it should be (None: any value is fine)."""
+    """A setting's name, what it is, what it should be (None: any value is fine), and what makes it so."""
 
     name: str
     value: str
     wanted: str | None
+    remedy: str = ""
 
     @property
     def fine(self) -> bool:

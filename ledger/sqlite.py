@@ -41,6 +41,8 @@ PRAGMAS = {
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
+REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
+
 _COLUMNS = Row._fields
 
 # the records of some positions as one blob; the newline is no character of a record
@@ -173,7 +175,7 @@ def settings(connection: Connection) -> list[Setting]:
     return [
         Setting("sqlite library", sqlite3.sqlite_version, None),
         *(
-            Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value))
+            Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value), REMEDY)
             for name, value in wanted.items()
         ),
     ]

@@ -23,6 +23,7 @@ from ledger import integrity, rejections
 from projections.contract import Rule
 from projections.registry import BUILT_IN
 from projections.rulesets import shipped, shipped_elo
+from projections.templates import values_of
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
@@ -148,28 +149,13 @@ def _row(rule: Rule) -> Callable[[str], str]:
     properties, needed = model["properties"], model.get("required", ())
 
     def row(name: str) -> str:
-        schema = properties[name]
-        choices = schema.get("anyOf", [schema])
-        values = [_values(choice, len(choices) > 1) for choice in choices if choice.get("type") != "null"]
-        default = schema.get("default")
+        default = properties[name].get("default")
         default = "the usual ones" if isinstance(default, dict) else default
         text = str(default).lower() if isinstance(default, bool) else default
         shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
-        return f"| `{name}` | {' or '.join(values)} | {shown} |"
+        return f"| `{name}` | {' or '.join(values_of(rule, name))} | {shown} |"
 
     return row
-
-
-def _values(schema: dict[str, Any], among_others: bool) -> str:
-    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
-        return ", ".join(f"`{value}`" for value in values)
-    if schema.get("type") == "integer":
-        low, high = schema.get("minimum"), schema.get("maximum")
-        return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
-    text = 'a fraction in quotes (`"64/3"`)' if among_others else "a text"
-    others = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
-    # a table of its own is a reference to its model
-    return others[schema.get("type", "object")]
 
 
 PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}

@@ -1,0 +1,141 @@
+"""Rulesets as files: what is published written out, and commented templates to begin with."""
+
+import json
+import re
+import sqlite3
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from correction_helpers import Ratings, read
+from stores import with_shipped_rulesets
+
+from ledger import clock, sqlite
+from projections.registry import BUILT_IN
+from projections.rulesets import read_toml, shipped
+
+VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped())]
+
+
+@pytest.fixture
+def db(copied_file: Callable[..., str]) -> str:
+    """A ledger with the shipped rulesets."""
+    return copied_file(with_shipped_rulesets)
+
+
+@pytest.mark.parametrize(("ruleset_id", "version"), VERSIONS)
+def test_a_version_written_as_toml_says_what_is_published(
+    ruleset_id: str, version: str, db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Given a published version, when it is written out and published again, then it is there already."""
+    name = f"{ruleset_id}@{version}"
+    file = tmp_path / "again.toml"
+    written = ratings("rules", "show", name, "--format", "toml", db=db)
+    assert (written.exit_code, written.stderr) == (0, "")
+    file.write_text(written.stdout, encoding="utf-8")
+    assert ratings("rules", "check", file, db=db).exit_code == 0
+    assert (
+        ratings("rules", "publish", file, db=db).stdout == f"{name}: 0 published, 1 published already; the head is 16\n"
+    )
+
+
+@pytest.mark.parametrize("rule", sorted(BUILT_IN))
+def test_a_template_can_be_published_as_it_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Given any rule, when its template is written and published, then nothing in it is wrong."""
+    file = tmp_path / "new.toml"
+    done = ratings("rules", "new", file, "--rule", rule, "--game", "go")
+    assert (done.exit_code, done.stdout) == (0, f"{file} is written; next: ratings rules check {file}\n")
+    ruleset, problems = read_toml(file.read_text(encoding="utf-8"))
+    assert problems == []
+    assert ruleset is not None
+    assert (ruleset.name, ruleset.rule, ruleset.scope.game) == ("house-go@1", rule, ["go"])
+    checked = ratings("rules", "check", file)
+    assert (checked.exit_code, checked.stdout) == (0, f"{file}: house-go@1 can be published\n")
+
+
+@pytest.mark.parametrize("rule", sorted(BUILT_IN))
+def test_every_key_of_a_template_is_told(rule: str, ratings: Ratings) -> None:
+    """Given a template, when its commented keys are put in force, then it is still TOML; each line has its comment."""
+    text = ratings("rules", "new", "--rule", rule).stdout
+    keys = [line for line in text.splitlines() if re.match(r"#? ?\w+ = ", line)]
+    assert [
+        line for line in keys if "  # " not in line and not re.match(r'\w+ = [\[\d"]|# start = "a conv', line)
+    ] == []
+    optional = [line for line in keys if line.startswith("# ") and "= ..." not in line and "convention" not in line]
+    assert len(optional) > 5
+    tomllib.loads("\n".join(line.removeprefix("# ") for line in optional))
+    assert "ratings rules check FILE" in text
+
+
+def test_a_template_has_the_home_zone_and_overwrites_nothing(ratings: Ratings, tmp_path: Path) -> None:
+    db, file = str(tmp_path / "ratings.db"), tmp_path / "new.toml"
+    ratings("init", "--no-rules", "--zone", "Asia/Tokyo", db=db)
+    assert 'time_zone = "Asia/Tokyo"' in ratings("rules", "new", db=db).stdout
+    assert 'time_zone = "UTC"' in ratings("rules", "new", db=str(tmp_path / "absent.db")).stdout
+    file.write_text("mine", encoding="utf-8")
+    refused = ratings("rules", "new", file, db=db)
+    assert (refused.exit_code, file.read_text(encoding="utf-8")) == (2, "mine")
+    assert f"{file} exists" in refused.stderr
+
+
+def test_a_rule_or_game_that_there_is_not_is_refused(ratings: Ratings) -> None:
+    refused = ratings("rules", "new", "--rule", "pairwise-el/1")
+    assert (refused.exit_code, "did you mean pairwise-elo/1?" in refused.stderr) == (2, True)
+    assert ratings("rules", "new", "--game", "Chess").exit_code == 2
+
+
+def test_the_log_as_csv_says_what_happened(db: str, ratings: Ratings) -> None:
+    ratings("record", "--game", "catan", "--group", "basic", "--game-id", "g-1", "anna", "ben=cleo", db=db)
+    ratings("correct", "g-1", "ben", "anna", "cleo", "--reason", "swapped", db=db)
+    lines = ratings("log", "--format", "csv", "--limit", "2", db=db).stdout.splitlines()
+    assert lines[0] == "position,type,id,occurred_at,recorded_at,by,reason,what"
+    assert lines[1].endswith(',,"g-1: 1 anna, 2 ben, 2 cleo"')
+    assert lines[2].endswith(',swapped,"g-1: 1 ben, 2 anna, 3 cleo: swapped"')
+
+
+def test_causes_name_who_recorded_them_when_and_why(db: str, ratings: Ratings) -> None:
+    """Given a game and a correction by two people, when a change is explained, then both are named, with the reason."""
+    ladder = "catan-elo/basic"
+    at = ("--at", "2010-03-05T12:00Z")
+    ratings(
+        "record", "--game", "catan", "--group", "basic", "--game-id", "g-1", *at, "anna", "ben", "--by", "mira", db=db
+    )
+    ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", "--by", "the board", db=db)
+    told = read(ratings, db, "explain", "--change", "anna", ladder, "--from", "16")["causes"]
+    events = {event["position"]: event for event in read(ratings, db, "log", "--limit", "2")["rows"]}
+    assert [(one["position"], one["by"], one["recorded_at"], one["reason"]) for one in told] == [
+        (position, events[position]["by"], events[position]["recorded_at"], reason)
+        for position, reason in ((17, None), (18, "swapped"))
+    ]
+    shown = ratings("explain", "--change", "anna", ladder, "--from", "16", db=db).stdout
+    assert re.search(r"^      17  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by mira$", shown, re.MULTILINE)
+    assert re.search(r"^      18  recorded \d{4}-\d\d-\d\d \d\d:\d\d UTC by the board: swapped$", shown, re.MULTILINE)
+    assert max(map(len, shown.splitlines())) <= 80
+    csv = ratings("explain", "--change", "anna", ladder, "--from", "16", "--format", "csv", db=db).stdout
+    header, first, *_ = csv.splitlines()
+    assert header.endswith(",reason,recorded_at,by")
+    assert first.endswith(",mira")
+
+
+def test_the_doctor_has_a_remedy_for_each_finding(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given a clock that is behind, a guard that is gone and a wrong setting, when examined, then each has a remedy."""
+    with sqlite3.connect(db) as connection:
+        connection.execute("DROP TRIGGER events_refuse_delete")
+    monkeypatch.setattr(clock, "now", lambda: 0)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 31)
+    rows = {row["what"]: row for row in read_failing(ratings, db)}
+    wrong = {what: row for what, row in rows.items() if row["state"] == "WRONG"}
+    assert wrong.keys() == {"busy_timeout", "guards", "clock"}
+    assert all(row["note"] and row["remedy"] for row in wrong.values())
+    assert all(row["remedy"] for row in rows.values() if row["state"] == "-")
+    shown = ratings("doctor", db=db).stdout
+    assert "events_refuse_delete; somebody removed them: " in shown
+    assert "set this machine's clock" in shown
+
+
+def read_failing(ratings: Ratings, db: str) -> list[dict[str, str]]:
+    """What the doctor prints as JSON when something is wrong."""
+    done = ratings("doctor", "--format", "json", db=db)
+    assert done.exit_code == 1
+    return list(json.loads(done.stdout))
