@@ -11,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from ledger.events import Partition, Scope
+from ledger.events import Partition, Ruleset, Scope
 from ledger.kinds import KINDS
 from projections.contract import Rule
 from projections.rulesets import parse_toml, shipped, shipped_elo
@@ -20,9 +20,21 @@ WIDTH = 34  # where comments begin
 
 
 def as_toml(data: dict[str, Any]) -> str:
-    """A ruleset's data as the text of a file that says the same."""
-    day = data.get("effective_from")
-    return tomli_w.dumps(data if day is None else {**data, "effective_from": date.fromisoformat(day)})
+    """A ruleset's data as the text of a file that says the same, in the order of the documentation."""
+    given = {name: data[name] for name in Ruleset.model_fields if name in data}
+    if "effective_from" in given:
+        given["effective_from"] = date.fromisoformat(given["effective_from"])
+    return "\n".join(_section("", given)).lstrip() + "\n"
+
+
+def _section(name: str, table: dict[str, Any]) -> Iterator[str]:
+    """A table with the tables in it, each under its heading."""
+    if name:
+        yield f"\n[{name}]"
+    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+    yield from (f"{_key(key)} = {_written(value)}" for key, value in table.items() if key not in inner)
+    for key, value in inner.items():
+        yield from _section(f"{name}.{_key(key)}".lstrip("."), value)
 
 
 def template(rule: Rule, game: str, time_zone: str) -> str:
@@ -105,8 +117,7 @@ def _params(rule: Rule, example: dict[str, Any]) -> Iterator[str]:
             default = "..." if field.default is None else _written(field.default)
             yield _commented(f"# {name} = {default}", values)
     for name, table in tables.items():
-        yield f"\n[params.{name}]"
-        yield from (f"{key} = {_written(value)}" for key, value in table.items())
+        yield from _section(f"params.{name}", table)
 
 
 def _line(name: str, value: Any, comment: str, *, needed: bool = True) -> str:
@@ -117,10 +128,16 @@ def _commented(text: str, comment: str) -> str:
     return f"{text.ljust(WIDTH)}  # {comment}"
 
 
+def _key(name: str) -> str:
+    return tomli_w.dumps({name: 0}).partition(" = ")[0]
+
+
 def _written(value: Any) -> str:
     """A value as TOML writes it, a list on one line."""
     if isinstance(value, list):
         return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_key(name)} = {_written(part)}' for name, part in value.items())} }}"
     return tomli_w.dumps({"value": value}).partition("=")[2].strip()
 
 

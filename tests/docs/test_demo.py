@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from make_docs import pages_with_commands
 from told import without_newcomers
 
 from cli import demo
@@ -32,6 +33,7 @@ def test_every_example_is_played_or_told_of() -> None:
     examples = [path.name for path in demo._CHECKOUT.iterdir() if path.name != "README.md"]
     assert [name for name in examples if f"]({name})" not in told] == []
     played = " ".join(command for _, commands in demo.STEPS for command in commands)
+    played += " ".join(page.read_text(encoding="utf-8") for page in pages_with_commands())
     assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
 
 

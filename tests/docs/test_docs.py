@@ -158,7 +158,11 @@ def test_files_shown_on_the_pages_are_accepted(ratings: Callable[..., Any], tmp_
 def test_queries_shown_for_other_programs_find_rows(ratings: Callable[..., Any], tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'ratings.db'}"
     season = ROOT / "examples" / "winter-league.csv"
-    for arguments in (["init"], ["import", season, "--set", "game=club-catan", "--zone", "UTC"], ["rebuild"]):
+    for arguments in (
+        ["init", "--for", "catan"],
+        ["import", season, "--set", "game=catan", "--zone", "UTC"],
+        ["rebuild"],
+    ):
         assert ratings(*arguments, db=database).exit_code == 0
     queries = [query for block in blocks("nightly.md", "sql") for query in block.split(";") if query.strip()]
     with closing(sqlite3.connect(f"file:{tmp_path / 'ratings.db'}?mode=ro", uri=True)) as connection:

@@ -1,0 +1,52 @@
+"""The season that the first pages tell of is the one that its script draws, and skill shows in it."""
+
+import csv
+import json
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from make_docs import ROOT
+
+SEASON = ROOT / "examples" / "winter-league.csv"
+LEAGUE = runpy.run_path(str(ROOT / "examples" / "draw_league.py"))
+
+
+def test_the_season_is_the_one_that_the_script_draws() -> None:
+    with SEASON.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file))[1:] == list(LEAGUE["season"]())
+
+
+@pytest.fixture
+def db(ratings: Callable[..., Any], tmp_path: Path) -> str:
+    """The ledger of the README after the import."""
+    path = str(tmp_path / "ratings.db")
+    assert ratings("init", "--for", "catan", "--zone", "Europe/Berlin", db=path).exit_code == 0
+    assert ratings("import", SEASON, "--set", "game=catan", db=path).exit_code == 0
+    return path
+
+
+def test_the_ratings_of_the_season_follow_the_skill(db: str, ratings: Callable[..., Any]) -> None:
+    rows = json.loads(ratings("standings", "elo-catan/all", "--format", "json", db=db).stdout)["rows"]
+    skill = LEAGUE["SKILL"]
+    apart = [abs(float(row["points_decimal"]) - skill[row["player"]]) for row in rows]
+    assert max(apart) < 75
+    by_skill = sorted(skill, key=lambda name: -skill[name])
+    assert [row["player"] for row in rows[:4]] == by_skill[:4]
+
+
+def test_predictions_from_the_season_are_better_than_a_guess(db: str, ratings: Callable[..., Any]) -> None:
+    told = ratings("whatif", ROOT / "examples" / "elo-catan-2.toml", "--format", "json", db=db)
+    (whole,) = [one for one in json.loads(told.stdout)["variants"][0]["ladders"] if one["ladder"] == "elo-catan/all"]
+    assert float(whole["quality"]["before"]["log_loss"]) < 0.6
+    assert float(whole["quality"]["after"]["log_loss"]) < 0.6
+
+
+def test_a_game_after_midnight_on_new_years_day_belongs_to_the_new_year(db: str, ratings: Callable[..., Any]) -> None:
+    told = json.loads(ratings("games", "--as-of", "2024-12-31", "--limit", "1", "--format", "json", db=db).stdout)
+    assert told["rows"][0]["game_id"] == "wl-41"
+    assert json.loads(ratings("games", "wl-42", "--format", "json", db=db).stdout)["rows"][0]["occurred_at"].startswith(
+        "2024-12-31T23:13"
+    )
