@@ -12,14 +12,16 @@ import click
 
 from cli import render
 from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
-from cli.reach import Preview, note_failed, print_reach, told
+from cli.reach import Preview, note_failed, print_lists, print_reach, told
+from cli.times import times_of
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.cells import GAME_COLUMNS, TableOptions
 from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
 from ledger.leagues import scheduled_games
-from ledger.newcomers import Newcomers, close_names
+from ledger.newcomers import TOLD_MAX, Newcomers, close_names
+from ledger.published import Published
 from ledger.rejections import Refused, Rejection, shown
 from ledger.restoring import restore
 from ledger.sources import STDIN, Far, Item, read_items, size
@@ -31,7 +33,6 @@ from projections.effects import Reach
 from projections.people import known_players
 
 SHOWN_REJECTIONS = 20
-SHOWN_NEW = 20
 # how a whole file is written: one cause, whatever the cells hold
 WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
 
@@ -107,7 +108,7 @@ def import_(
         options = TableOptions(zone or home_zone(connection), renamed, fixed)
     homeless: dict[str, str] = {}
     leagueless: dict[str, str] = {}
-    preview = Preview(ledger, wanted=dry_run)
+    preview = Preview(ledger, games_max=None if dry_run else CHANGES_GAMES, if_published=not dry_run)
     with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
@@ -128,7 +129,9 @@ def import_(
         )
     _note_homeless(result, homeless)
     _note_leagueless(result, leagueless)
-    return report(ledger, result, form, dry_run, preview.found)
+    if dry_run or preview.found is None:
+        return report(ledger, result, form, dry_run, preview.found)
+    return report(ledger, result, form, dry_run, lists=preview.found.lists)
 
 
 @click.command()
@@ -167,7 +170,8 @@ def record(
     labels = {"group": group, "city": city, "league": league, "season": season}
     if players:
         if game is None or game_id is None:
-            raise click.UsageError(f"a game needs {'--game' if game is None else '--game-id'}, too")
+            own = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
+            raise click.UsageError(f"a game needs {own}, too")
         data = {
             "game_id": game_id,
             "game": game,
@@ -256,10 +260,11 @@ def _introduced(ledger: Ledger, result: Imported) -> Imported:
 
 
 def report(
-    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None, quiet: bool = False
-) -> int:
-    """Tell what was appended and what was refused, who is new, and as far as it is known what that changes; the exit
-    code.
+    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None, quiet: bool = False,
+    lists: list[Published] | None = None,
+) -> int:  # fmt: skip
+    """Tell what was appended and what was refused, who is new, and as far as it is known what that changes, or which
+    published lists; the exit code.
     """
     if found is None and dry_run:
         found = Reach()
@@ -278,6 +283,7 @@ def report(
                 **new_told(result),
                 **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
                 **({} if found is None else told(found)),
+                **({} if lists is None else {"published": Reach(lists=lists).as_json()["published"]}),
             }
         )
         return int(result.rejected_count > 0)
@@ -297,6 +303,9 @@ def report(
         click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
     if found is not None and result.would_append and not quiet:
         print_reach(found, ledger)
+    if lists:
+        with ledger.reading() as connection:
+            print_lists(lists, times_of(connection))
     return int(result.rejected_count > 0)
 
 
@@ -325,10 +334,11 @@ def note_new(result: Imported) -> None:
     """Tell who is new, unless nothing was taken, and whose name is close to another."""
     if not result.new_players or (result.rejected_count and not result.would_append):
         return
-    names = ", ".join(result.new_players[:SHOWN_NEW])
-    more = f" and {len(result.new_players) - SHOWN_NEW:,} more" if len(result.new_players) > SHOWN_NEW else ""
+    like = {name: f" (like {others[0]}?)" for name, others in result.alike.items()}
+    names = ", ".join(name + like.get(name, "") for name in result.new_players[:TOLD_MAX])
+    more = f" and {len(result.new_players) - TOLD_MAX:,} more" if len(result.new_players) > TOLD_MAX else ""
     render.note(render.plain(f"note: {render.count(len(result.new_players), 'new player')}: {names}{more}"))
-    for name, others in list(result.close.items())[:SHOWN_NEW]:
+    for name, others in list(result.close.items())[:TOLD_MAX]:
         render.note(f"note: {shown(name)} is close to {', '.join(map(shown, others))}")
 
 

@@ -5,16 +5,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 from sqlalchemy import Connection
 
 from cli import render
 from cli.options import composed, format_option, known_at_option, known_position, played_instant
 from cli.times import Times, times_of
 from ledger.canonical import format_instant, record_instant
-from ledger.identities import Identities, identities, players_of
-from ledger.kinds import places
+from ledger.identities import identities, players_of
 from ledger.lineage import GAME_TYPES, Known, live_game
 from ledger.rejections import did_you_mean
+from ledger.resent import result_of
 from ledger.store import (
     Log,
     known_event,
@@ -51,6 +52,7 @@ def games(
     """The recorded games as they stand, by the time they were played; or the one that is named."""
     ledger = open_ledger(db)
     found: list[_Listed] = []
+    count = 0
     with ledger.reading() as connection:
         times = times_of(connection)
         instant = played_instant(as_of, times.zone)
@@ -69,11 +71,12 @@ def games(
                 late = instant is not None and listed.played_at > instant
                 if not late and game_id in (None, listed.data["game_id"]) and _wanted(listed.data, slug, ids):
                     found.append(listed)
+                    count += 1
             if limit and len(found) > 2 * limit + 10_000:
                 found = sorted(found, key=_replay_order)[-limit:]
         known = known_players(decode(connection)) if player is not None and not found else ()
     found.sort(key=_replay_order)
-    found = [game._replace(data=_under_present_ids(game.data, people)) for game in (found[-limit:] if limit else found)]
+    found = [game._replace(data=people.present(game.data)) for game in (found[-limit:] if limit else found)]
     if form == "json":
         rows = [
             {"position": game.position, "occurred_at": format_instant(game.played_at), **game.data}
@@ -94,20 +97,17 @@ def games(
         _print_game(found[0], times)
     elif cells:
         _print_games(cells, times)
+        _note_hidden(count - len(cells))
     else:
         hint = "" if player is None else did_you_mean(player, known)
         render.note(f"No such game is recorded{hint or '.'}")
 
 
-def _under_present_ids(data: dict[str, Any], people: Identities) -> dict[str, Any]:
-    """A game with its players under the ids that they have now."""
-    if not people:
-        return data
-    renamed = [
-        {name: people.current(value) if name in ("player", "replaces") else value for name, value in one.items()}
-        for one in data["participants"]
-    ]
-    return {**data, "participants": renamed}
+def _note_hidden(count: int) -> None:
+    """Tell that a list is not the whole, unless that was asked for."""
+    asked = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
+    if count > 0 and not asked:
+        render.note(f"{count:,} older ones are not shown; all: --limit 0")
 
 
 def _print_games(cells: Sequence[Sequence[Any]], times: Times) -> None:
@@ -176,13 +176,9 @@ def _wanted(data: dict[str, Any], slug: str | None, ids: set[str] | None) -> boo
 
 
 def _result(data: dict[str, Any]) -> str:
-    """The participants by place: `1 anna, 2 ben, 2 cleo`; without places by side: `anna (red), ben (blue)`."""
-    placed = sorted(zip(places(data), (p["player"] for p in data["participants"]), strict=True))
+    """The participants by place or side, and whether the game counts."""
     uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
-    if placed[0][0] == 0:
-        told = sorted((p.get("side", ""), p["player"]) for p in data["participants"])
-        return ", ".join(f"{name} ({side})" if side else name for side, name in told) + uncounted
-    return ", ".join(f"{place} {name}" for place, name in placed) + uncounted
+    return result_of(data) + uncounted
 
 
 @click.command()
@@ -199,14 +195,16 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
         if subject is None:
             after = max(0, until - limit) if limit else 0
             records = [row for page in read_records(connection, after, until) for row in page]
+            hidden = after
         else:
             of_subject = [*read_where(connection, until=until, subject=f"game:{subject}"),
                           *read_where(connection, until=until, subject=f"event:{subject}")]  # fmt: skip
             ids = identities(connection, until).ids(subject)
             of_player = list(_about_player(Log(connection, until), ids))
             records = sorted({*of_subject, *read_records_at(connection, of_player).items()})
+            hidden = max(0, len(records) - limit) if limit else 0
+            records = records[hidden:]
         events = [json.loads(record) for _, record in records]
-        events = events[-limit:] if limit else events
         gone = taken_back_ids(connection, until)
         targets = {event["data"]["id"]: Log(connection).event(event["data"]["id"])
                    for event in events if event["type"] == "event.voided"}  # fmt: skip
@@ -226,6 +224,7 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
             [(row[0], times.minute(row[4]), row[5], row[1], row[7]) for row in rows],
             right=("position",),
         )
+        _note_hidden(hidden)
     else:
         render.note(f"Nothing is recorded about {subject!r}." if subject else "The log is empty.")
 

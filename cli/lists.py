@@ -54,7 +54,10 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
             ("ladder", "players", "games", seen.times.column("last game")), readable, right=("players", "games")
         )
     else:
-        render.note("No ladder has a game yet. Results go in with: ratings import FILE")
+        scored = "Results go in with: ratings import FILE"
+        if facts.start:
+            scored = "No ruleset scores what is recorded; add one with: ratings rules publish --shipped elo --game NAME"
+        render.note(f"No ladder has a game yet. {scored}")
 
 
 def _json_rows(header: Sequence[str], rows: list[tuple[Any, ...]], places: list[Coordinates]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """How it is told what something does to the ladders: to whose points, how far, and to which published lists."""
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import click
@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 from cli import render
 from cli.times import Times, times_of
 from ledger.events import Draft
-from ledger.published import Published
-from ledger.store import Ledger
+from ledger.published import Published, published_lists
+from ledger.store import Ledger, head
 from projections.comparing import Radius
 from projections.decoding import decode
 from projections.effects import Reach, effects
@@ -25,13 +25,16 @@ class Preview:
     """Works out what checked drafts would change, before they are appended; `found` holds it.
 
     It looks at the facts once, for this and for who is known. With `games_max` nothing is worked out for a ledger of
-    more games.
+    more games, or for so many drafts; with `if_published` only if a list is published.
     """
 
-    def __init__(self, ledger: Ledger, wanted: bool = True, games_max: int | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, wanted: bool = True, games_max: int | None = None, if_published: bool = False
+    ) -> None:
         self.ledger = ledger
         self.wanted = wanted
         self.games_max = games_max
+        self.if_published = if_published
         self.found: Reach | None = None
         self._facts: Facts | None = None
 
@@ -50,9 +53,15 @@ class Preview:
         if not self.wanted:
             return
         with self.ledger.reading() as connection:
+            if self.if_published and not published_lists(connection, head(connection).position):
+                return
             facts = self.facts(connection)
-            if self.games_max is None or len(facts.start) < self.games_max:
+            if self.games_max is None:
                 self.found = effects(connection, facts, drafts)
+            elif len(facts.start) < self.games_max:
+                few = list(islice(drafts, self.games_max))
+                if len(few) < self.games_max:
+                    self.found = effects(connection, facts, few)
 
 
 def note_failed(found: Reach) -> None:

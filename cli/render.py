@@ -14,6 +14,8 @@ import click
 
 # the members of results that hold exact numbers
 EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripple", "start", "sum"})
+# what a folded column gets at least
+FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
 
 Cell = str | int | bool | None
@@ -81,18 +83,29 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
 
     console = Console(highlight=False)
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
-    # the first column is what one copies, unless numbers would be cut off for it
-    fits = sum(widths) + 2 * (len(widths) - 1) <= console.width
+    whole = _whole(widths, [name in right for name in header], console.width)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, width in zip(header, widths, strict=True):
-        whole = name in right or (fits and name == header[0])
+    for name, width, keep in zip(header, widths, whole, strict=True):
         table.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=whole,
-            min_width=width if whole else None,
+            name, justify="right" if name in right else "left", overflow="fold", no_wrap=keep,
+            min_width=width if keep else None,
         )  # fmt: skip
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _whole(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
+    """Which columns are not folded: numbers never, then the narrowest as long as the rest keeps room for words."""
+    kept = list(numbers)
+    room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
+    folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
+    for count, (own, index) in enumerate(folded, 1):
+        others = folded[count:]
+        if room - own < sum(min(w, FOLDED_MIN) for w, _ in others):
+            break
+        kept[index], room = True, room - own
+    return kept
 
 
 def plain(cell: Cell) -> str:

@@ -101,7 +101,8 @@ def list_(db: str, known_at: str | None, form: str) -> None:
     elif form == "csv":
         render.print_csv(header, rows)
     else:
-        render.print_table(header, rows, right=("assumed", "position"))
+        # who published it, and where, is told by: ratings log
+        render.print_table(header[:5], [row[:5] for row in rows], right=("assumed",))
 
 
 @rules.command()

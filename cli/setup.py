@@ -143,16 +143,24 @@ def status(db: str, form: str) -> None:
     if form == "json":
         render.print_json(found)
         return
+    recorded = found["recorded_at"]
+    if recorded is not None and form != "csv":
+        recorded = times.second(recorded)
     rows: list[tuple[str, str | int]] = [
-        ("ledger", found["ledger"]), ("id", found["ledger_id"]), ("head", found["head"]),
+        ("ledger", found["ledger"]), ("id", found["ledger_id"]),
+        ("head", found["head"] if form == "csv" else f"{latest.position:,}"),
         *([("home zone", times.home)] if times.home else []),
-        ("last recorded", found["recorded_at"] or "nothing yet"),
+        ("last recorded", recorded or "nothing yet"),
         *((name, count) for name, count in sorted(found["events"].items())),
         ("stored standings", "none yet: ratings rebuild" if generation is None else
          f"generation {generation.generation}, {render.count(latest.position - generation.position, 'event')} behind"),
         *((f"generation {one.generation}", _told(one, times)) for one in stored),
     ]  # fmt: skip
-    (render.print_csv if form == "csv" else render.print_table)(("what", "value"), rows)
+    if form == "csv":
+        render.print_csv(("what", "value"), rows)
+        return
+    render.print_table(("what", "value"), rows)
+    click.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{latest}")
 
 
 def _told(one: Generation, times: Times) -> str:

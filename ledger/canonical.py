@@ -119,7 +119,9 @@ def parse_local(text: str) -> tuple[datetime, bool]:
     """A date and time as written: (value, whether it carries an offset). Raises `Refused` (bad-time)."""
     match = _INSTANT.fullmatch(text)
     if match is None:
-        raise Refused("bad-time", f"{shown(text)} is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30")
+        raise Refused(
+            "bad-time", f"{shown(text)} is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
+        )
     year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()
     if fraction is not None and len(fraction) > 6:
         raise Refused("bad-time", f"{shown(text)} is finer than a microsecond")

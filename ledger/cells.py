@@ -104,6 +104,10 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
         fixed = ", or give all rows one value with --set game=..." if "game" in absent else ""
         listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
         told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
+        if "game_id" in absent:
+            told += "; game_id is the game's own number or name, which tells it from all others: number the rows"
+        if "player" in absent:
+            told += "; a row per game has the columns 1st, 2nd ... in place of player"
         problems.append(Refused("missing-column", told))
     return delimiter, header, problems
 

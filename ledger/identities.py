@@ -29,6 +29,16 @@ class Identities:
         person = self.current(player)
         return {person} | {old for old in self._next if self.current(old) == person}
 
+    def present(self, game: dict[str, Any]) -> dict[str, Any]:
+        """A game's data with its players under the ids that they have now."""
+        if not self._next:
+            return game
+        renamed = [
+            {name: self.current(value) if name in ("player", "replaces") else value for name, value in one.items()}
+            for one in game["participants"]
+        ]
+        return {**game, "participants": renamed}
+
     def __bool__(self) -> bool:
         return bool(self._next)
 

@@ -7,6 +7,7 @@ completes the rest, because what is there already is recognised.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection
@@ -17,13 +18,15 @@ from ledger.checking import Block, Checked, read_blocks
 from ledger.clock import Clock
 from ledger.collecting import rarely_collecting
 from ledger.events import Draft
+from ledger.identities import Identities, identities
 from ledger.judging import Judge, Ladders, NoLadders
 from ledger.newcomers import First, Newcomers, names_of
 from ledger.records import build, surely_fits
 from ledger.rejections import Refused, Rejection, shown
+from ledger.resent import resent
 from ledger.sources import Far, Item
 from ledger.spool import Spool, Waiting
-from ledger.store import Head, Ledger, head
+from ledger.store import Head, Ledger, Log, head
 
 CHUNK_EVENTS = 50_000
 REJECTIONS_MAX = 10_000
@@ -45,6 +48,7 @@ class Imported:
     # the players whom the ledger did not know, and to whom their names are close
     new_players: list[str] = field(default_factory=list)
     close: dict[str, list[str]] = field(default_factory=dict)
+    alike: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -61,6 +65,7 @@ class _Intake:
     position: int
     recorded_at: int
     newcomers: Newcomers | None
+    people: Callable[[], Identities]
     rejected_games: set[tuple[str, str | None]] = field(default_factory=set)
 
 
@@ -94,7 +99,17 @@ def import_items(
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)
             judge = Judge(connection, spool, ladders, None if any_date else clock())
             intake = _Intake(
-                connection, spool, judge, reject, by, keep_going, result, result.head.position, recorded_at, newcomers
+                connection,
+                spool,
+                judge,
+                reject,
+                by,
+                keep_going,
+                result,
+                result.head.position,
+                recorded_at,
+                newcomers,
+                cache(lambda: identities(connection)),
             )
             with closing(read_blocks(items, keep_going, cores)) as blocks:
                 for block in blocks:
@@ -170,8 +185,11 @@ def _take(
     if (item.file, item.rows_of) in intake.rejected_games:
         return _rows_apart(draft.subject)
     if known[0]:
-        intake.result.existing += known[1] is None
-        return known[1]
+        problem = known[1]
+        if problem is not None and item.table:
+            problem = resent(Log(intake.connection), intake.people(), draft, problem)
+        intake.result.existing += problem is None
+        return problem
     if (waiting := intake.spool.find(draft)) is not None:
         return _against_waiting(intake, item, draft, waiting)
     try:
@@ -192,7 +210,7 @@ def _take(
 def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
     """Say who is new. Names that are refused come once, or, to keep going, with each game of a table that has them."""
     result, refused = intake.result, newcomers.refusals(intake.connection)
-    result.new_players = newcomers.names
+    result.new_players, result.alike = newcomers.names, newcomers.alike
     if refused and intake.keep_going:
         named: set[str] = set()
         for waiting in [waiting for chunk in intake.spool.chunks(CHUNK_EVENTS) for waiting in chunk]:

@@ -18,13 +18,18 @@ from ledger.rejections import Rejection, shown
 
 # names with so many letters may differ by one of them
 LETTERS_MIN = 5
+# shorter names differ by a letter too often to be told
+ALIKE_MIN = 3
 # combining characters of at least this class are accents; below are parts of letters, as in kana and Devanagari
 ACCENT_CLASS_MIN = 200
+# who is new is told of so many
+TOLD_MAX = 20
 ACCEPT = "if that is no slip, --new-names accept takes it"
 
 _TIE = re.compile(r"[&+/;]")
 _SEPARATOR = re.compile(r"\s*[&+/;,]\s*")
-_COMMA = re.compile(r"\s*,\s*")
+# what joins two names only if both are somebody's
+_AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
 
 class First(NamedTuple):
@@ -49,6 +54,8 @@ class Newcomers:
         # who is new, in the order in which they stand in the input, and those that are close to others
         self.names: list[str] = []
         self.close: dict[str, list[str]] = {}
+        # of the first `TOLD_MAX` who are new and not close: others of whom a slip may have made them
+        self.alike: dict[str, list[str]] = {}
 
     def meet(self, type_name: str, data: dict[str, Any], first: First) -> None:
         """Note the names of an event that stands there."""
@@ -70,6 +77,8 @@ class Newcomers:
         if not self.names:
             return {}
         self.close = dict(close_names(self.names, sorted(known)))
+        doubtful = [name for name in self.names if name not in self.close][:TOLD_MAX]
+        self.alike = alike(doubtful, [*sorted(known), *self.names])
         refused = {name: self._refusal(name, known) for name in self.names if self.refuses(self._first[name].file)}
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 
@@ -92,7 +101,7 @@ class Newcomers:
         """The players whom a cell seems to hold, if there is more than one."""
         if parts := tied_parts(name):
             return parts
-        parts = _COMMA.split(name)
+        parts = _AND.split(name)
         there = all(part in known or part in self._first or part in self._mentioned for part in parts)
         return parts if len(parts) > 1 and there else []
 
@@ -162,6 +171,43 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
     for name in new:
         if name in found:
             yield name, found[name]
+
+
+def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
+    """The new names that a slip of the typist may have made of others, though they are not close enough to be refused.
+
+    Two letters changed places, or there is one more or one less; in names of at least `ALIKE_MIN` letters.
+    """
+    texts = {folded(name): name for name in new}
+    place = {name: number for number, name in enumerate(new)}
+    slips: dict[str, set[str]] = {}
+    for text, name in texts.items():
+        for slip in (*_swapped(text), *_shortened(text)):
+            slips.setdefault(slip, set()).add(name)
+    found: dict[str, list[str]] = {}
+    for other in others:
+        text = folded(other)
+        hits = slips.get(text, set()) | {texts[shorter] for shorter in _shortened(text) if shorter in texts}
+        for name in hits:
+            # of two new ones the later is the one that is told
+            if place.get(other, -1) < place[name]:
+                found.setdefault(name, []).append(other)
+    return found
+
+
+def _swapped(name: str) -> Iterator[str]:
+    """A name with two neighbouring letters changed round."""
+    for place in range(len(name) - 1) if len(name) >= ALIKE_MIN else ():
+        pair = name[place : place + 2]
+        if pair[0] != pair[1] and not any(map(str.isdigit, pair)):
+            yield name[:place] + pair[::-1] + name[place + 2 :]
+
+
+def _shortened(name: str) -> Iterator[str]:
+    """A name with one letter left out."""
+    for place, letter in enumerate(name) if len(name) > ALIKE_MIN else ():
+        if not letter.isdigit():
+            yield name[:place] + name[place + 1 :]
 
 
 def _keys(name: str) -> list[str]:

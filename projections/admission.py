@@ -18,7 +18,7 @@ from ledger.canonical import format_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Ruleset
 from ledger.leagues import scheduled_games
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store import head, read_live
 from ledger.zones import local_time
 from projections.decoding import apply
@@ -264,7 +264,9 @@ def _why_homeless(
     if not versions:
         return None
     if not scoring:
-        return f"no ruleset scores games of {game}"
+        scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
+        remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped elo --game {game} adds one"
+        return f"no ruleset scores games of {game}{remedy}"
     if not (of_kind := [ruleset for ruleset in scoring if kind in ruleset.scope.kind]):
         kinds = sorted({known for ruleset in scoring for known in ruleset.scope.kind})
         return f"{scoring[0].id} scores games of kind {', '.join(kinds)}, not {kind}"

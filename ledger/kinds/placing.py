@@ -91,5 +91,7 @@ def _check_gaps(places: list[int]) -> None:
             competition, dense = competition and place == count, dense and place == different
     if not (competition or dense):
         raise Refused(
-            "place-gap", f"the places {', '.join(map(str, places))} have a gap; ties are 1, 2, 2, 4 or 1, 2, 2, 3"
+            "place-gap",
+            f"the places {', '.join(map(str, places))} have a gap: is somebody missing? Ties are 1, 2, 2, 4 "
+            "or 1, 2, 2, 3",
         )

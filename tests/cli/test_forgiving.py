@@ -143,3 +143,25 @@ def test_a_game_shown_under_present_names_is_corrected_from_what_was_shown(db: s
     assert {one["player"]: one["place"] for one in last["data"]["game"]["participants"]} == {
         "Jürgen": 2, "anouk": 1, "mira": 3,
     }  # fmt: skip
+
+
+def test_a_list_that_is_not_the_whole_says_so(db: str, ratings: Ratings) -> None:
+    lines = "".join(f"x-{n},2024-03-{n:02d}T12:00:00Z,chess,anna,ben\n" for n in range(1, 26))
+    ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines)
+    games = len(json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"])
+
+    assert ratings("games", db=db).stderr == f"{games - 20:,} older ones are not shown; all: --limit 0\n"
+    assert ratings("games", "--limit", 3, db=db).stderr == ""
+    assert ratings("log", db=db).stderr == ""
+    ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines.replace("x-", "y-"))
+    head = json.loads(ratings("status", "--format", "json", db=db).stdout)["position"]
+    assert ratings("log", db=db).stderr == f"{head - 50:,} older ones are not shown; all: --limit 0\n"
+
+
+def test_a_ledger_whose_games_nobody_scores_says_how_they_are_scored(db: str, ratings: Ratings) -> None:
+    assert ratings("init", "--no-rules", db=db + "2").exit_code == 0
+    empty = ratings("ladders", db=db + "2").stderr
+    assert empty == "No ladder has a game yet. Results go in with: ratings import FILE\n"
+    noted = ratings("record", "--game", "azul", "--game-id", "a", "anna", "ben", db=db + "2").stderr
+    assert "no ladder" not in noted
+    assert "rules publish --shipped elo --game NAME" in ratings("ladders", db=db + "2").stderr

@@ -13,7 +13,10 @@ Ratings = Callable[..., Any]
 AT = "2010-05-01T20:00:00Z"
 SIDES = [{"player": "anna", "side": "red"}, {"player": "ben", "side": "blue"}]
 CASES = {
-    "a misspelled game": (game("g", AT, "anna ben", game="blue-maxx"), "no ruleset scores games of blue-maxx"),
+    "a misspelled game": (
+        game("g", AT, "anna ben", game="blue-maxx"),
+        "no ruleset scores games of blue-maxx; did you mean blue-max?",
+    ),
     "without its league": (
         game("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
         "youplay-bluemax needs its league",
@@ -69,7 +72,8 @@ def test_given_many_games_when_imported_then_each_reason_is_told_once_and_not_wh
 
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
     assert without_newcomers(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
-        "note: on no ladder, such as g0: no ruleset scores games of go\n"
+        "note: on no ladder, such as g0: no ruleset scores games of go; "
+        "ratings rules publish --shipped elo --game go adds one\n"
     )
     assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == ""
 

@@ -145,3 +145,19 @@ def test_only_the_newest_list_of_a_moment_counts(ratings: Ratings, time: Time, t
     assert [one["a"]["as_of"] for one in told] == ["2024-03-31T23:59:59.999999Z", shown("2024-04-20T12:00:00Z")]
     pairs: list[dict[str, Any]] = read(ratings, url, "diff", "published,known-at=5", "published", ALL)["ladders"]
     assert [(one["a"].get("published"), one["b"].get("published")) for one in pairs if one["a"]] == [(4, 7)]
+
+
+def test_an_import_tells_which_published_lists_it_changes(db: str, time: Time, ratings: Ratings) -> None:
+    time.set("2024-06-01T12:00:00Z")
+    ratings("publish", ALL, "--as-of", "2024-04-30", db=db)
+    later = chess("new", "2024-05-20T12:00:00Z", "ben", "anna")
+    late = chess("late", "2024-04-20T12:00:00Z", "ben", "anna")
+
+    assert "Published" not in ratings("import", "-", db=db, input=later).stdout
+    told = ratings("import", "-", db=db, input=late).stdout
+    assert "Published, and would come out differently today:\n  elo-chess/all as of 2024-04-30" in told
+    assert "change" not in told
+    even_later = chess("late2", "2024-04-21T12:00:00Z", "ben", "anna")
+    told = json.loads(ratings("import", "-", "--format", "json", db=db, input=even_later).stdout)
+    assert [one["ladder"] for one in told["published"]] == [ALL, ALL]
+    assert "changes" not in told

@@ -272,3 +272,23 @@ def test_many_new_players_are_counted(one_db: str, ratings: Ratings) -> None:
     shown = ratings("import", "-", db=one_db, input=table).stderr
     assert shown.startswith("note: 50 new players: a3, b3, a4, ")
     assert shown.endswith("a12, b12 and 30 more\n")
+
+
+def test_a_new_name_that_a_slip_may_have_made_is_told_with_the_other(one_db: str, ratings: Ratings) -> None:
+    done = ratings("import", "-", db=one_db, input=HEADER + row(5, "Jhoanna", "benn", "zoe"))
+
+    assert done.exit_code == 0
+    assert done.stderr == "note: 3 new players: Jhoanna (like Johanna?), benn (like ben?), zoe\n"
+
+
+@pytest.mark.parametrize("cell", ["ben and Johanna", "ben und Johanna", "ben u. Johanna", "ben et zoe"])
+def test_two_players_joined_by_a_word_are_refused_where_both_are_somebody(
+    cell: str, one_db: str, ratings: Ratings
+) -> None:
+    told = imported(ratings, one_db, HEADER + row(5, cell, "carl") + row(6, "zoe", "carl"))
+
+    assert codes(told) == [(2, "tied-players")]
+
+
+def test_a_name_with_and_is_one_player_where_its_halves_are_nobody(one_db: str, ratings: Ratings) -> None:
+    assert imported(ratings, one_db, HEADER + row(5, "Sons and Daughters", "ben"))["appended"] == 1

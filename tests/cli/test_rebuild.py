@@ -84,8 +84,8 @@ def test_given_generations_when_the_status_is_read_then_all_that_are_kept_are_to
     assert found["generation"] == {"generation": 3, "position": found["position"] - 1, "behind": 1,
                                    "finished_at": found["generations"][0]["finished_at"]}  # fmt: skip
     lines = ratings("status", db=db).stdout.splitlines()
-    assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-3])
-    assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-2])
+    assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-6])
+    assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-5])
 
 
 def test_given_generations_when_rolled_back_then_the_one_before_is_live_until_there_is_none(

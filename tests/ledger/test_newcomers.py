@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ledger.newcomers import close_names, folded, tied_parts
+from ledger.newcomers import alike, close_names, folded, tied_parts
 
 CLOSE = [
     ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),
@@ -121,3 +121,22 @@ def test_drawn_names_are_close_as_the_naive_definition_has_it() -> None:
 )  # fmt: skip
 def test_a_cell_holds_several_players(cell: str, parts: list[str]) -> None:
     assert tied_parts(cell) == parts
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Calra", "Clara"), ("Benn", "Ben"), ("Anna", "Hanna"), ("Jonahtan", "Jonathan"), ("Bne", "Ben")]
+)
+def test_names_that_a_slip_may_have_made_are_alike(one: str, other: str) -> None:
+    assert alike([one], [other]) == {one: [other]}
+    assert alike([other], [one]) == {other: [one]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Ben", "Len"), ("Jo", "oJ"), ("team12", "team21"), ("ben", "BEN"), ("Al", "Ali")]
+)
+def test_other_names_are_not_alike(one: str, other: str) -> None:
+    assert alike([one], [other]) == {}
+
+
+def test_of_two_new_names_that_are_alike_the_later_is_told() -> None:
+    assert alike(["Clara", "Calra"], ["Clara", "Calra"]) == {"Calra": ["Clara"]}
