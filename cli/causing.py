@@ -16,8 +16,8 @@ from ledger.published import Published, published_lists
 from ledger.rejections import shown
 from ledger.store import head, read_records_at
 from projections.causes import Attribution, Cause, attribute
+from projections.containment import RuleFailure
 from projections.decoding import decode
-from projections.facts import RuleFailure
 from projections.ladders import parse_name
 from projections.publishing import as_published, compared_at
 from projections.standings import Coordinates, UnknownLadder

@@ -14,8 +14,9 @@ from cli.times import Times, times_of
 from ledger.published import Published
 from ledger.store import open_ledger
 from projections.comparing import Effect, Had, Radius, compare, had, radius
+from projections.containment import RuleFailure
 from projections.decoding import decode
-from projections.facts import Facts, RuleFailure
+from projections.facts import Facts
 from projections.ladders import Stream, parse_name
 from projections.publishing import as_published, compared_at
 from projections.replay import Outcome, replay
@@ -57,6 +58,11 @@ class Worlds:
         if position not in self._facts:
             self._facts[position] = decode(self.connection, position)
         return self._facts[position]
+
+    @property
+    def latest(self) -> Facts:
+        """Those facts that were asked for which know most."""
+        return self._facts[max(self._facts)]
 
     def ladders(self, at: Coordinates) -> Ladders:
         """The ladders at coordinates."""
@@ -111,14 +117,18 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
 
     Coordinates are now, published, a position or time of the log, or parts between commas such as
     as-of=2024-12-31,known-at=217,rules=club-catan-elo@2. What is published is compared with the same list, played up
-    to the same time. Without LADDERS: all that differ.
+    to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is told; then the exit code
+    is 1.
     """
     with open_ledger(db).reading() as connection:
         worlds, times = Worlds(connection), times_of(connection)
+        failures: list[RuleFailure] = []
         try:
-            found = [*_differences(worlds, a, b, ladders)]
+            found = [*_differences(worlds, a, b, ladders, failures)]
         except (UnknownLadder, UnknownVersion) as problem:
             raise click.UsageError(str(problem)) from None
+        for failure in failures:
+            render.note(f"ratings: {failure.told(worlds.latest)}")
     if form == "json":
         render.print_json(render.with_decimals({"ladders": [_as_json(one) for one in found]}))
     elif form == "csv":
@@ -126,16 +136,19 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
         render.print_csv(header, [row for one in found for row in _cells(one)])
     else:
         _print(found, a, b, times)
-    return 0
+    return int(bool(failures))
 
 
-def _differences(worlds: Worlds, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Iterator[Difference]:
-    """All ladders that are named, or all that differ."""
+def _differences(
+    worlds: Worlds, a: Asked, b: Asked, ladders: tuple[str, ...], failures: list[RuleFailure]
+) -> Iterator[Difference]:
+    """All ladders that are named, or all that differ; those that cannot be replayed are among the `failures`."""
     for name, one, other in _pairs(worlds, a, b, ladders):
         try:
             left, right = _side(worlds, name, one), _side(worlds, name, other)
         except RuleFailure as problem:
-            raise click.ClickException(str(problem)) from None
+            failures.append(problem)
+            continue
         effects = compare(name, left.had, right.had, left.facts, right.facts)
         if effects or ladders or a.published or b.published:
             yield Difference(name, left, right, effects, radius(name, left.had, right.had, effects))

@@ -13,7 +13,7 @@ from cli.options import axes, composed, known_at_option, known_position
 from cli.reading import as_json, places_told, why_unfinished
 from cli.survey import Survey, survey
 from ledger.store import open_ledger, read_records
-from projections.facts import RuleFailure
+from projections.containment import RuleFailure
 from projections.ladders import parse_name
 from projections.standings import Coordinates, Ladders, Standings, UnknownLadder
 
@@ -123,7 +123,8 @@ class Export:
             try:
                 found = ladders.standings(name)
             except RuleFailure as problem:
-                self._note(problem)
+                self.complete = False
+                render.note(f"ratings: {problem.told(self.seen.facts)}")
                 continue
             self.written += 1
             if form == "csv":
@@ -138,14 +139,7 @@ class Export:
 
     def _every(self) -> Iterator[str]:
         for ruleset_id in self.seen.usable:
-            try:
-                yield from sorted(self.seen.ladders(ruleset_id).every(ruleset_id))
-            except RuleFailure as problem:
-                self._note(problem)
-
-    def _note(self, problem: RuleFailure) -> None:
-        self.complete = False
-        render.note(f"ratings: {problem.told(self.seen.facts)}")
+            yield from sorted(self.seen.ladders(ruleset_id).every(ruleset_id))
 
 
 def _rows(found: Standings) -> Iterator[list[render.Cell]]:

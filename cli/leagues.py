@@ -11,7 +11,7 @@ from cli import render
 from cli.corrections import How, writing
 from cli.intake import report
 from cli.options import composed, format_option, instant_or_now, zone_option
-from cli.reading import failures_told, print_rows, reading_of, standings_
+from cli.reading import failures_noted, print_rows, reading_of, standings_
 from cli.times import times_of
 from ledger import clock
 from ledger.canonical import format_instant
@@ -190,14 +190,14 @@ def _see(connection: Connection, ladders: Ladders, there: League) -> Seen:
         ruleset = versions[0].ruleset
         usable = ruleset_id not in ladders.facts.unusable
         if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
-            found = ladders.standings(f"{ruleset_id}/{there.name}")
+            with failures_noted(ladders.facts):
+                found = ladders.standings(f"{ruleset_id}/{there.name}")
     return Seen(there, played, found)
 
 
 def _seen(connection: Connection, name: str) -> Seen:
     facts = decode(connection)
-    with failures_told(facts):
-        return _see(connection, Ladders(facts), known_league(Log(connection), name))
+    return _see(connection, Ladders(facts), known_league(Log(connection), name))
 
 
 def _all(connection: Connection, ladders: Ladders) -> list[Seen]:
@@ -213,8 +213,7 @@ def list_(db: str, form: str) -> None:
     """The leagues, what they wait for, and who won."""
     with open_ledger(db).reading() as connection:
         facts = decode(connection)
-        with failures_told(facts):
-            found = _all(connection, Ladders(facts))
+        found = _all(connection, Ladders(facts))
     header = ("league", "game", "players_per_game", "players", "games", "played", "state", "winners")
     rows = [
         (seen.league.name, seen.league.game, seen.league.size, len(seen.league.players), len(seen.league.games),

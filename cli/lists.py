@@ -9,7 +9,7 @@ import click
 from cli import render
 from cli.coordinates import print_csv
 from cli.options import axes, composed, format_option
-from cli.reading import failures_noted, failures_told
+from cli.reading import failures_noted
 from cli.survey import survey
 from ledger import clock
 from ledger.canonical import format_instant
@@ -33,8 +33,10 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
     places: list[Coordinates] = []
     for ruleset_id in sorted(facts.rulesets):
         ladders = seen.ladders(ruleset_id)
-        with failures_noted(facts):
-            for name, stream in sorted(ladders.every(ruleset_id).items()):
+        for name, stream in sorted(ladders.every(ruleset_id).items()):
+            with failures_noted(facts):
+                if stream.broken is not None:
+                    raise stream.broken
                 annual = stream.rule.ranking == "annual"
                 players = len(ladders.of_stream(stream).rows if annual else stream.names)
                 ruleset = stream.versions[stream.version[-1]].ruleset.name if stream.version else ""
@@ -92,10 +94,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
         by = facts.rulesets[ruleset_id][0].ruleset.partition.by
         if "month" not in by and "year" not in by:
             continue
-        streams: dict[str, Stream] = {}
-        with failures_noted(facts):
-            streams = ladders.every(ruleset_id)
-        for name, stream in sorted(streams.items()):
+        for name, stream in sorted(ladders.every(ruleset_id).items()):
             value = dict(zip(by, parse_name(name).values, strict=True)).get("month" if "month" in by else "year")
             if period is None or str(value).startswith(period):
                 with failures_noted(facts):
@@ -133,14 +132,19 @@ def _row(found: Standings, period: str, state: str) -> tuple[Any, ...]:
 @click.pass_obj
 def statistics_(
     db: str, player: str, game: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
-) -> None:
-    """What PLAYER started and finished, his stars, and his gold over all lists."""
+) -> int:
+    """What PLAYER started and finished, his stars, and his gold over all lists.
+
+    A list that cannot be replayed is left out and told; the exit code is then 1.
+    """
     seen = survey(db, as_of, known_at, rules)
     facts = seen.facts
     player = facts.current(player)
-    with failures_told(facts):
-        found = statistics(facts, player, game, seen.coordinates.as_of)
-        paid = gold(((name, seen.ladders(name)) for name in seen.usable), player, clock.now(), game)
+    found = statistics(facts, player, game, seen.coordinates.as_of)
+    lists = ((name, seen.ladders(name)) for name in seen.usable)
+    paid, failures = gold(lists, player, clock.now(), game)
+    for failure in failures:
+        render.note(f"ratings: {failure.told(facts)}")
     if found is None:
         what = "" if game is None else f" {render.plain(game)}"
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
@@ -151,7 +155,7 @@ def statistics_(
         gold_as_of = {name: place.stated()["as_of"] for name, place in of_lists.items()}
         asked = {"player": player, "game": game, **at.stated()}
         render.print_json({**asked, **_as_json(found, paid), "gold_as_of": gold_as_of})
-        return
+        return int(bool(failures))
     percent = "-" if found.ratio is None else f"{render.human(str(found.ratio * 100))} %"
     rows: list[tuple[str, str | int]] = [
         ("games started", found.started), ("games finished", found.finished),
@@ -161,10 +165,11 @@ def statistics_(
     ]  # fmt: skip
     if form == "csv":
         print_csv(("what", "value"), rows, [*[at] * (len(rows) - len(paid)), *of_lists.values()])
-        return
+        return int(bool(failures))
     seen.heading(render.plain(player) + (f": games of {render.plain(game)}" if game else ""), [at, *of_lists.values()])
     click.echo()
     render.print_table(("what", "value"), rows)
+    return int(bool(failures))
 
 
 def _stars(found: Statistics) -> str:

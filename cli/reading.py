@@ -18,10 +18,11 @@ from ledger.identities import identities
 from ledger.published import published_lists
 from ledger.rejections import did_you_mean, shown
 from ledger.store import Ledger, open_ledger
+from projections.containment import RuleFailure
 from projections.contract import exact
 from projections.decoding import decode
 from projections.explaining import UnknownGame, history
-from projections.facts import LABELS, Facts, RuleFailure
+from projections.facts import LABELS, Facts
 from projections.ladders import parse_name
 from projections.lists.contract import Standing
 from projections.people import known_players

@@ -9,16 +9,17 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.options import composed, format_option, known_position, played_instant
-from cli.reach import note_failed, print_effects, print_lists, print_radii
+from cli.reach import print_effects, print_lists, print_radii
 from cli.rules import problem_line, read_file, read_tables
 from cli.times import Times, times_of
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import open_ledger
 from projections.comparing import TOP, Effect, Radius
+from projections.containment import RuleFailure
 from projections.decoding import decode
 from projections.effects import Reach, reach
-from projections.facts import Facts, RuleFailure
+from projections.facts import Facts
 from projections.ladders import Stream, parse_name, refuse_name
 from projections.rulesets import read_ruleset
 from projections.standings import Coordinates, Ladders, UnknownLadder, versions_of
@@ -80,6 +81,8 @@ def whatif(
         now = Ladders(facts, at.as_of)
         _check_ladders(facts, rulesets[0][1], ladders)
         found = [_variant(connection, now, told, ruleset, ladders) for told, ruleset in rulesets]
+    for problem in dict.fromkeys(problem for variant in found for problem in variant.reach.failed):
+        render.note(f"ratings: {problem}")
     if form == "json":
         render.print_json(render.with_decimals({**at.stated(), "variants": [_as_json(variant) for variant in found]}))
     elif form == "csv":
@@ -141,11 +144,12 @@ def _variant(
         changes = reach(connection, now, then, {f"ruleset:{ruleset.id}"}, ladders)
         before = now.every(ruleset.id) if ruleset.id in now.facts.rulesets else {}
         names = sorted(name for name in mine if name in (ladders or mine))
-        foretold = {name: (_quality(before.get(name)), _quality(mine[name])) for name in names}
+        foretold = {
+            name: (_quality(now.facts, before.get(name), changes), _quality(then.facts, mine[name], changes))
+            for name in names
+        }
     except Refused as problem:
         raise click.ClickException(f"{ruleset.name}: {problem.message}") from None
-    except RuleFailure as failure:
-        raise click.ClickException(failure.told(now.facts)) from None
     return Variant(told, ruleset, changes, foretold)
 
 
@@ -153,8 +157,13 @@ def _some(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
 
 
-def _quality(stream: Stream | None) -> Quality | None:
-    return None if stream is None else quality(stream)
+def _quality(facts: Facts, stream: Stream | None, changes: Reach) -> Quality | None:
+    """How well a ladder foretells; one that cannot be replayed is told of among what changes."""
+    try:
+        return None if stream is None else quality(facts, stream)
+    except RuleFailure as failure:
+        changes.failed.append(failure.told(facts))
+        return None
 
 
 def _moves(variant: Variant, ladder: str) -> list[Effect]:
@@ -191,8 +200,6 @@ def _print_csv(found: list[Variant]) -> None:
 
 
 def _print(found: list[Variant], at: Coordinates, times: Times) -> None:
-    for variant in found:
-        note_failed(variant.reach)
     name = found[0].ruleset.name
     render.title(f"All games under {name}, as if in force from the start", f", known at position {at.known_at:,}")
     if at.as_of is not None:
@@ -236,6 +243,10 @@ def _print_quality(variant: Variant) -> None:
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
         render.print_table(header, rows, right=header[2:])
         click.echo("Less is better, but for the accuracy.")
+    for name, (_, after) in [*variant.quality.items()][:DETAILED]:
+        if after is not None and after.unplaced:
+            games = render.count(after.unplaced, "game")
+            click.echo(f"\n{name}: {games} without places, about which nothing can be foretold.")
 
 
 def _measures(foretold: Quality | None) -> list[str]:

@@ -21,8 +21,9 @@ from ledger.leagues import scheduled_games
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store import head, read_live
 from ledger.zones import local_time
+from projections.containment import RuleFailure
 from projections.decoding import apply
-from projections.facts import LABELS, Facts, RuleFailure
+from projections.facts import LABELS, Facts
 from projections.game_clock.logs import Clocks
 from projections.ladders import parse_name, partition_values, refuse_name
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
@@ -253,8 +254,8 @@ def _why_uncountable(facts: Facts, version: Version) -> str | None:
         return None  # too few counted players is no fault of the game
     try:
         return why_not_scored(facts, 0, version, participants)
-    except RuleFailure as problem:
-        return f"its rule {version.rule.id} fails: {problem}"
+    except RuleFailure:
+        return None  # nor is a rule that fails, of which its ladder tells
 
 
 def _why_homeless(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from projections.facts import RuleFailure
+from projections.containment import RuleFailure
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
 from projections.replay import replay_together
@@ -79,11 +79,7 @@ def plan(ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] 
         if unusable := facts.unusable.get(ruleset_id):
             failures.append(Failure(ruleset_id, unusable.position, unusable.reason))
         elif ruleset_id in facts.rulesets:
-            try:
-                every = ladders.every(ruleset_id)
-            except RuleFailure as error:
-                failures.append(failure(ruleset_id, ladders, error))
-                continue
+            every = ladders.every(ruleset_id)
             streams |= {name: stream for name, stream in every.items() if not asked or is_named(name, asked)}
             for version in facts.rulesets[ruleset_id]:
                 _look_at_months(ladders, version)
@@ -103,8 +99,7 @@ def _look_at_months(ladders: Ladders, version: Version) -> None:
     """Make the streams that an annual list looks into, so that they are there when processes share the work."""
     of = getattr(version.params, "of", None)
     if of in ladders.facts.rulesets and of not in ladders.facts.unusable:
-        with suppress(RuleFailure):
-            ladders.every(of)
+        ladders.every(of)
 
 
 def built(ladders: Ladders, stream: Stream) -> Built | Failure:

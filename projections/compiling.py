@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,12 +20,15 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
-from projections.contract import Score
+from projections import contract
+from projections.containment import FAULTS, compiles, is_ours, quiet
+from projections.contract import Rule, Score
 
 # a shorter history is done before numba is loaded
 COMPILED_GAMES = 20_000
 
 logger = logging.getLogger(__name__)
+Options = dict[str, Any]  # of numba's
 _interpreting = ContextVar("_interpreting", default=False)
 
 
@@ -59,27 +63,55 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A loop over arrays, compiled for the types that it is called with."""
 
     def run(*arguments: Any) -> Any:
-        return _for_types(function, None, _types(arguments))(*arguments)
+        return _for_types(function, None, _types(arguments), True)(*arguments)
 
     return run
 
 
 @cache
-def scoring(loop: Callable[..., Any], score: Score) -> Callable[..., Any]:
-    """`loops.run` or `loops.run_ladders` compiled around a scoring function; None comes out where that cannot be done,
-    or where the rule fails."""
+def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
+    """`loops.run` or `loops.run_ladders` compiled around the scoring function of a rule; None comes out where that
+    cannot be done, or where the rule fails."""
     from numba.core.errors import NumbaError
 
     def run(*arguments: Any) -> Any:
+        if not compiles(rule):
+            return None
         try:
-            return _for_types(loop, score, _types(arguments))(*arguments)
+            with quiet(rule):
+                return _for_types(loop, rule.score, _types(arguments), is_ours(rule))(*arguments)
         except NumbaError as problem:
-            _say_why(score, str(problem).strip().splitlines()[0])
-        except Exception:  # of the rule, which is interpreted again to say where
+            _say_why(rule.score, why_not_compiled(str(problem)))
+        except FAULTS:  # of the rule, which is interpreted again to say where
             return None
         return None
 
     return run
+
+
+_NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in|During:|This error|- |\s*$).*", re.MULTILINE)
+
+
+def why_not_compiled(problem: str) -> str:
+    """The reason in what numba says, without the names of its own steps; with the line of the source, if it tells one.
+
+    >>> why_not_compiled("Failed in nopython mode pipeline (step: nopython frontend)\\nUntyped global name 'x'")
+    "Untyped global name 'x'"
+    """
+    lines = [line.strip() for line in _NOISE.sub("", problem).splitlines() if line.strip()]
+    reason = next((line for line in lines if not line.startswith(("File ", ">>>"))), "it does not say why")
+    where = re.findall(r'File "([^"]+)", line (\d+)', problem)
+    own = next(((Path(file).name, line) for file, line in where if "numba" not in file), None)
+    return f"{reason} ({own[0]}, line {own[1]})" if own else reason
+
+
+def kept(numbers: Any, rule: Rule) -> Any:
+    """What a rule reads, so that one of a package cannot write to it."""
+    if is_ours(rule):
+        return numbers
+    seen = numbers.view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -91,18 +123,23 @@ def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @cache
-def _for_types(loop: Callable[..., Any], score: Score | None, types: tuple[Any, ...]) -> Callable[..., Any]:
-    """A loop compiled for these types, around a scoring function if there is one.
+def _for_types(
+    loop: Callable[..., Any], score: Score | None, types: tuple[Any, ...], trusted: bool
+) -> Callable[..., Any]:
+    """A loop compiled for these types, around a scoring function if there is one; unless that is `trusted`, an index
+    beyond the end of an array raises as it does in Python.
 
     numba's cache looks at the file of the loop alone, so the name tells the rule's own source, too. It tells the types,
     so that no two processes that compile at once write code for different types into one file.
     """
-    stamp = sha256(repr((types, score and (score.__module__, score.__qualname__))).encode())
+    stamp = sha256(repr((types, trusted, score and (score.__module__, score.__qualname__))).encode())
     if score is not None:
         source = Path(score.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else score.__code__.co_code)
+        stamp.update(Path(contract.__file__).read_bytes())
     given = {} if score is None else {"score": score}
-    return _jit(_standing_alone(loop, {}, given, f"_{stamp.hexdigest()[:16]}"))  # type: ignore[no-any-return]
+    options: Options = {"nogil": True, "boundscheck": not trusted}
+    return _jit(_standing_alone(loop, {}, options, given, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
 
 
 @cache
@@ -110,17 +147,21 @@ def _say_why(score: Score, reason: str) -> None:
     logger.warning("ratings: %s.score is interpreted, numba cannot compile it: %s", score.__module__, reason)
 
 
-def _jit(function: Any) -> Any:
+def _jit(function: Any, options: Options) -> Any:
     from numba import njit
 
     try:
-        return njit(nogil=True, cache=True)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # no place for the compiled code: it is compiled anew in every process
-        return njit(nogil=True)(function)
+        return njit(**options)(function)
 
 
 def _standing_alone(
-    function: Any, done: dict[Any, Any], given: Mapping[str, Any] = MappingProxyType({}), suffix: str = ""
+    function: Any,
+    done: dict[Any, Any],
+    options: Options,
+    given: Mapping[str, Any] = MappingProxyType({}),
+    suffix: str = "",
 ) -> Any:
     """A copy of a function that calls compiled copies of its module's own functions, and of what is `given` instead."""
     from numba import njit
@@ -128,12 +169,13 @@ def _standing_alone(
     space = dict(function.__globals__)
     for name in function.__code__.co_names:
         helper = given.get(name, space.get(name))
-        if isinstance(helper, FunctionType) and (name in given or helper.__module__ == function.__module__):
+        own_module = (function.__module__, "projections.contract")
+        if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:
                 own = {} if name in given else given
                 # the name of a helper tells what it was compiled with, too: of two with one name in the compiled code
                 # that a process loads, either may be called
-                done[helper] = njit(nogil=True)(_standing_alone(helper, done, own, suffix))
+                done[helper] = njit(**options)(_standing_alone(helper, done, options, own, suffix))
             space[name] = done[helper]
     copy = FunctionType(function.__code__, space, function.__name__ + suffix, function.__defaults__)
     copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + suffix

@@ -21,7 +21,7 @@ from ledger.games import LEAVER_STATUSES, STATUSES
 from ledger.rejections import shown
 
 INT64_MAX = 2**63 - 1
-# the most points, in units, to which replay lets an adjustment lead; beyond, products of a rule might not fit 64 bits
+# the most points, in units, that anybody may have; beyond, products of a rule might not fit 64 bits
 UNITS_MAX = 10**16
 # numbers that participants of every kind of game may have; -1 where there is none
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
@@ -126,8 +126,9 @@ class Rule(NamedTuple):
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to his change
     ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
     counted_min: with fewer counted players a game is not scored
-    chance:  (points, others' points, constants, table) -> the expected score against somebody, in units of 2^-32, of a
-             rule that foretells results; or None
+    chance:  (i, j, points, columns, constants, table) -> the expected score of player i against player j, in units of
+             2^-32, more than 0 and less than 2^32, of a rule that foretells results; or None. A function of four gets
+             (i's points, j's points, constants, table)
     remark:  (n, names, columns, params) -> what is to be said of the game as a whole, such as who won it; or None
     """
 
@@ -145,7 +146,7 @@ class Rule(NamedTuple):
     ranking: str = "points"
     counted_min: int = 2
     remark: Callable[[int, Sequence[str], Columns, Any], str] | None = None
-    chance: Callable[[int, int, Numbers, Numbers], int] | None = None
+    chance: Callable[..., int] | None = None
 
     @property
     def id(self) -> str:

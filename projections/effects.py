@@ -12,9 +12,10 @@ from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
 from ledger.published import Published, latest, published_lists
 from projections.comparing import Effect, Had, Radius, compare, had, radius, under_present_ids
+from projections.containment import RuleFailure
 from projections.decoding import apply, settle
 from projections.explaining import UnknownGame, row_of_game
-from projections.facts import NONE, Facts, RuleFailure
+from projections.facts import NONE, Facts
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
 from projections.publishing import compared_at
@@ -186,18 +187,15 @@ def _comes_out_differently(was: _Replayed, now: _Replayed, one: Published) -> bo
 
 
 def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be touched; what cannot be replayed is added to `failed`."""
+    """The streams of all ladders of the rulesets that may be touched; what does not run here is added to `failed`."""
     facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
         if ruleset_id in facts.unusable or not any(matter(matters, version) for version in versions):
             continue
-        try:
-            for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
-                ladders.every(other)
-            found |= ladders.every(ruleset_id)
-        except RuleFailure as error:
-            failed.append(_failure(facts, error))
+        for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
+            ladders.every(other)
+        found |= ladders.every(ruleset_id)
     failed += [problem.reason for problem in facts.unusable.values() if problem.reason not in failed]
     return found
 

@@ -15,8 +15,9 @@ from ledger.canonical import format_instant, record_instant
 from ledger.rejections import shown
 from ledger.store import read_records_at, read_where
 from ledger.zones import local_time
+from projections import containment
 from projections.contract import Term, exact
-from projections.facts import LABELS, Facts, RuleFailure
+from projections.facts import LABELS, Facts
 from projections.ladders import (
     Stream,
     games_before,
@@ -100,7 +101,10 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
 
 
 def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, Any]:
-    """Why a game changed the points of a ladder as it did, or why it did not. Raises `UnknownLadder`."""
+    """Why a game changed the points of a ladder as it did, or why it did not.
+
+    Raises `UnknownLadder`, `RuleFailure`.
+    """
     facts = ladders.facts
     versions = ladders.versions(ladder)
     version, participants, reason = why_not_counted(facts, row, versions)
@@ -117,17 +121,12 @@ def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, 
     remark = None
     if reason is None and version is not None:
         before = [_points(facts, stream, outcome, p, version) for p in participants]
-        n = len(before)
         columns = [column[stream.offsets[game] : stream.offsets[game + 1]].tolist() for column in stream.columns]
-        change = [0] * n
-        try:
-            minted = version.rule.score(n, before, columns, version.constants, version.rule.table(), change)
-        except Exception as error:
-            raise RuleFailure(ladder, f"{type(error).__name__}: {error}", row) from error
+        minted, change = containment.score(version, ladder, row, before, columns)
         burned = minted - sum(change)
         names = [facts.name_of(p) for p in participants]
-        terms = _terms(ladder, row, version, names, before, columns, change)
-        remark = None if version.rule.remark is None else version.rule.remark(n, names, columns, version.params)
+        terms = containment.explain(version, ladder, row, names, before, columns, change)
+        remark = containment.remark(version, ladder, row, names, columns)
         for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
             counted_players[player] = _explained(
                 player, had, moved, scale, [_term(reason, scale) for reason in reasons]
@@ -174,21 +173,6 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
         return f"it sums the places of months, and no month counts the game: {reason}"
     month = partition_values(facts, row, monthly[0].ruleset)[0]
     return f"it sums the places of months; see {'/'.join([params.of, *month])}"
-
-
-def _terms(
-    ladder: str, row: int, version: Version, names: list[str], before: list[int], columns: Sequence[Any],
-    change: list[int],
-) -> list[list[Term]]:  # fmt: skip
-    """What a rule gives as the reasons of the changes. Raises `RuleFailure`, also where they do not sum to them."""
-    try:
-        terms = version.rule.explain(len(names), names, before, columns, version.params, change)
-        sums = [sum(term.amount for term in mine) for mine in terms]
-    except Exception as error:
-        raise RuleFailure(ladder, f"explain: {type(error).__name__}: {error}", row) from error
-    if sums != change:
-        raise RuleFailure(ladder, f"explain: the terms sum to {sums}, the changes are {change}", row)
-    return terms
 
 
 def _term(term: Term, scale: int) -> dict[str, str]:

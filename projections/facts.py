@@ -302,25 +302,3 @@ class Facts:
         if row == len(self.first_position) or self.first_position[row] != first_position:
             raise ValueError(f"no game was first recorded at position {first_position}")
         return row
-
-
-class RuleFailure(Exception):
-    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points ran out of bounds.
-
-    `ladder` is its name, or that of its ruleset. `row` is the game's in the facts, or None where `position` names an
-    adjustment.
-    """
-
-    def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
-        super().__init__(message)
-        self.ladder = ladder
-        self.row = row
-        self.position = position
-
-    def told(self, facts: Facts) -> str:
-        """What failed where, in one line."""
-        return f"{self.ladder}: the rule failed at position {self.place(facts)}: {self}"
-
-    def place(self, facts: Facts) -> int:
-        """The log position of the game or adjustment."""
-        return facts.live_position[self.row] if self.row is not None else self.position or 0

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ledger.events import Ruleset
 from ledger.rejections import did_you_mean, shown
 from ledger.zones import local_time
+from projections.containment import RuleFailure
 from projections.contract import Rule
 from projections.facts import NONE, Adjustment, Cell, Column, Facts
 from projections.inputs import Games, columns_of
@@ -59,8 +60,9 @@ class Stream:
 
     The players are numbered for the ladder alone (`persons` by number); game `g` has the participants `offsets[g]` up
     to `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is
-    the same ladder of the season before, where a ruleset carries points over. Where compiled code pays for
-    all ladders of the ruleset together, they are a `batch`, and this one has an `index` there.
+    the same ladder of the season before, where a ruleset carries points over. Where compiled code pays for all ladders
+    of the ruleset together, they are a `batch`, and this one has an `index` there. One that is `broken` cannot be
+    replayed: the check of its rule fails at one of its games.
     """
 
     ladder: str
@@ -77,6 +79,7 @@ class Stream:
     batch: Batch | None = None
     index: int = 0
     previous: Stream | None = None
+    broken: RuleFailure | None = None
 
     def number(self, facts: Facts, person: int) -> int:
         """The person's number on this ladder, given on first use."""
@@ -141,10 +144,7 @@ def streams(
     as_of: int | None = None,
     ordered: Column | None = None,
 ) -> dict[str, Stream]:
-    """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
-
-    Raises `RuleFailure` if the check of a rule fails.
-    """
+    """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name."""
     ruleset = versions[0].ruleset
     if only is not None and any(version.params.carry_over for version in versions):
         every = streams(facts, versions, as_of=as_of, ordered=ordered)
@@ -175,8 +175,11 @@ def _played(
         values = cell_values(facts, cell, ruleset)
         return bool(values) if only is None or by_time(ruleset) else only in values
 
+    failures: dict[int, RuleFailure] = {}
     # nothing else holds the rows, so that their memory is free again
-    shared = share(facts, ruleset, select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked), only)
+    selected = select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked, failures)
+    shared = share(facts, ruleset, selected, only)
+    del selected
     games = Games(shared.row, shared.size, shared.slot)
     with ThreadPoolExecutor(1) as thread:
         numbering = thread.submit(number_players, facts, shared)
@@ -194,7 +197,15 @@ def _played(
             [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
             persons=persons, batch=batch, index=ladder,
         )  # fmt: skip
+        if failures:
+            found[values].broken = _first_failure(found[values], failures)
     return found
+
+
+def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFailure | None:
+    """The first of these failures, by row, at a game of a stream, as its own."""
+    row = next((row for row in stream.row if row in failures), None)
+    return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 
 def _rows(

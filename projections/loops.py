@@ -6,6 +6,7 @@
 from typing import Any
 
 from ledger.games import STATUSES
+from projections.contract import UNITS_MAX
 
 Numbers = Any  # an array of integers, as Python or as numpy keeps it
 
@@ -14,6 +15,7 @@ BOTH, LEAVER, ONLY_SUBSTITUTE, NEITHER = range(4)  # whom `substitution` counts 
 NOWHERE = -1
 FAILED = -3  # of a ladder that no loop came to
 BOOKS = -2  # where a game's changes sum to more than it minted
+BOUNDS = -4  # where somebody's points leave them
 
 
 def select(
@@ -190,7 +192,8 @@ def run(
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, begin: Numbers, points: Numbers, games: Numbers,
     seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers, watch: int,
 ) -> int:  # fmt: skip
-    """Score the games from `first` up to `last`; `NOWHERE`, or `BOOKS` if it stopped. Raises what the rule raises.
+    """Score the games from `first` up to `last`; `NOWHERE`, or `BOOKS` or `BOUNDS` if it stopped. Raises what the rule
+    raises.
 
     columns:   the rule's columns of all slots, a row each; `before` and `change` have room for a game
     offset_at: where in `offset` the ladder's offsets are, and its slots and players in the other arrays
@@ -209,18 +212,22 @@ def run(
                 points[player] = begin[player]
                 totals[0] += begin[player]
             before[i] = points[player]
-        minted = score(n, before, columns[:, low : low + n], constants, table, change)
+            change[i] = 0
+        # whoever returns something else than a whole number is not compiled
+        minted = score(n, before[:n], columns[:, low : low + n], constants, table, change[:n]) | 0
         total = 0
         for i in range(n):
             player = player_at + number[low + i]
-            points[player] = before[i] + change[i]
+            points[player] += change[i]
+            if abs(points[player]) > UNITS_MAX:
+                return BOUNDS
             if keep:
                 changes[low + i] = change[i]
             elif player == watch:
                 changes[games[player]] = change[i]
             games[player] += 1
             total += change[i]
-        if minted < total:
+        if minted < 0 or minted < total:
             return BOOKS
         totals[1] += minted
         totals[2] += minted - total

@@ -14,8 +14,9 @@ from ledger.list_events import parts_of
 from ledger.published import Published, published_lists, rows_of
 from ledger.rejections import Refused
 from ledger.store import Log, head
+from projections.containment import RuleFailure
 from projections.decoding import decode, extend
-from projections.facts import Facts, RuleFailure
+from projections.facts import Facts
 from projections.ladders import parse_name
 from projections.lists.contract import Standing
 from projections.periods import period_of, running

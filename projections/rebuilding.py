@@ -15,8 +15,9 @@ from ledger.records import ZERO
 from ledger.store import Ledger
 from projections import compiling, generations
 from projections.building import Built, Failure, Plan, compute, failure, is_named, plan
+from projections.containment import RuleFailure
 from projections.decoding import decode
-from projections.facts import Facts, RuleFailure
+from projections.facts import Facts
 from projections.ladders import Stream, parse_name
 from projections.standings import Ladders, versions_of
 

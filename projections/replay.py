@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from projections import compiling, loops
-from projections.contract import UNITS_MAX
-from projections.facts import Column, RuleFailure
+from projections import compiling, containment, loops
+from projections.containment import FAULTS, RuleFailure, balanced, failed, fault, quiet, whole
+from projections.contract import UNITS_MAX, Numbers, Score
+from projections.facts import Column
 from projections.ladders import Batch, Inserted, Stream
 from projections.loops import FAILED, NOWHERE
 from projections.rulesets import Version
 
 # a ladder of so many games is worth a compiled call by itself, where the code is loaded
 BATCHED_GAMES = 300
+OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
 class Step(NamedTuple):
@@ -86,6 +88,8 @@ def replay(
     `carried` is replayed from the seasons before unless it is given. Without `changes` those of the outcome may be
     left out, which takes a third less memory; the steps are there all the same. Raises `RuleFailure`.
     """
+    if stream.broken is not None:
+        raise stream.broken
     carried = _carried(stream) if carried is None else carried
     games = len(stream.row) if stop is None else stop
     if stop is None and watch is None and stream.batch is not None and not stream.adjustments and not carried:
@@ -114,20 +118,23 @@ def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
         outcome.started += outcome.points[player]
     before: int = outcome.points[player]
     if abs(before + adjustment.units) > UNITS_MAX:
-        raise RuleFailure(stream.ladder, "the points grow out of bounds", position=adjustment.position)
+        raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=adjustment.position)
     outcome.points[player] += adjustment.units
     outcome.adjusted += adjustment.units
     return before
 
 
 def _interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str, int]) -> tuple[Outcome, list[Step]]:
-    """A replay up to a game, as the rule stands."""
+    """A replay up to a game, as the rule stands. Raises `RuleFailure`."""
+    with quiet(*(version.rule for version in stream.versions)):
+        return _one_by_one(stream, last, watch, carried)
+
+
+def _one_by_one(stream: Stream, last: int, watch: int | None, carried: dict[str, int]) -> tuple[Outcome, list[Step]]:
     outcome = _nothing_yet(stream, carried)
     points, games, seen = outcome.points, outcome.games, outcome.seen
     steps: list[Step] = []
-    scoring = [(v.rule.score, v.constants, v.rule.table(), v) for v in stream.versions]
-    widest = max((stream.offsets[g + 1] - stream.offsets[g] for g in range(last)), default=0)
-    change = array("q", bytes(8 * widest))
+    scoring = [_scoring(stream.ladder, version) for version in stream.versions]
     adjustments = iter(stream.adjustments)
     adjustment = next(adjustments, None)
     offsets, everybody = stream.offsets, stream.players
@@ -151,26 +158,34 @@ def _interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str
                 outcome.started += points[player]
         before = [points[player] for player in participants]
         columns = [column[low:high].tolist() for column in stream.columns]
+        filled = array("q", bytes(8 * n))
         try:
-            minted = score(n, before, columns, constants, table, change)
-        except Exception as error:
-            raise RuleFailure(stream.ladder, f"{type(error).__name__}: {error}", stream.row[game]) from error
-        total = 0
-        for i in range(n):
-            player = participants[i]
-            points[player] = before[i] + change[i]
-            games[player] += 1
-            total += change[i]
+            minted = whole(score(n, before, columns, constants, table, filled), "score")
+            change = balanced(n, minted, filled)
+        except FAULTS as error:
+            raise failed(stream.ladder, version.rule, error, stream.row[game]) from error
+        for player, moved in zip(participants, change, strict=True):
             if player == watch:
-                steps.append(Step(game, before[i], change[i]))
-        outcome.changes.extend(change[:n])
-        if minted < total:
-            raise RuleFailure(stream.ladder, "the books do not balance", stream.row[game])
+                steps.append(Step(game, points[player], moved))
+            if abs(points[player] + moved) > UNITS_MAX:
+                raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, stream.row[game])
+            points[player] += moved
+            games[player] += 1
+        outcome.changes.extend(change)
         outcome.minted += minted
-        outcome.burned += minted - total
+        outcome.burned += minted - sum(change)
     if last:
         outcome.last_version = stream.version[last - 1]
     return outcome, steps
+
+
+def _scoring(ladder: str, version: Version) -> tuple[Score, tuple[int, ...], Numbers, Version]:
+    """What scores the games of a version. Raises `RuleFailure` if its table cannot be used."""
+    try:
+        return version.rule.score, version.constants, containment.table(version.rule), version
+    except FAULTS as error:
+        message = fault(error, version.rule.table)
+        raise RuleFailure(ladder, message, position=version.position) from error
 
 
 def _compiled(
@@ -184,6 +199,7 @@ def _compiled(
     outcome = _nothing_yet(stream, carried)
     offsets, players, version = (as_numpy(column) for column in (stream.offsets, stream.players, stream.version))
     columns = compiling.side_by_side(stream.columns)
+    columns = next((kept for v in stream.versions if (kept := compiling.kept(columns, v.rule)) is not columns), columns)
     scratch = compiling.room_for_a_game(int(np.diff(offsets[: last + 1]).max(initial=0)))
     slots = np.empty(0, dtype=np.int64) if watch is None else np.flatnonzero(players[: offsets[last]] == watch)
     totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]) if keep else len(slots), dtype=np.int64)
@@ -196,11 +212,10 @@ def _compiled(
     for end in sorted({*cuts.tolist(), *adjusted, last}):
         if first < end:
             scored_by = stream.versions[version[first]]
-            rule = scored_by.rule
-            why = compiling.scoring(loops.run, rule.score)(
-                compiling.constants(scored_by.constants), compiling.constants(rule.table()), first, end, offsets,
-                players, columns, 0, 0, 0, _begins(stream, scored_by, carried), points, games, seen, totals, *scratch,
-                changes, NOWHERE if keep or watch is None else watch,
+            why = compiling.scoring(loops.run, scored_by.rule)(
+                *_constants(scored_by), first, end, offsets, players, columns, 0, 0, 0,
+                _begins(stream, scored_by, carried), points, games, seen, totals, *scratch, changes,
+                NOWHERE if keep or watch is None else watch,
             )  # fmt: skip
             if why != NOWHERE:
                 return None
@@ -271,15 +286,21 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
     totals, stopped = np.zeros((ladders, 3), dtype=np.int64), np.empty(ladders, dtype=np.int64)
     points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
     seen, changes = np.zeros(people, dtype=np.int8), np.empty(len(shared.slot) * keep_changes, dtype=np.int64)
-    columns = compiling.side_by_side(batch.columns)
+    columns = compiling.kept(compiling.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
-    compiling.scoring(loops.run_ladders, scored_by.rule.score)(
-        compiling.constants(scored_by.constants), compiling.constants(scored_by.rule.table()),
+    compiling.scoring(loops.run_ladders, scored_by.rule)(
+        *_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
         columns, np.full(people, scored_by.start, dtype=np.int64), points, games, seen, totals, stopped,
         *compiling.room_for_a_game(int(as_numpy(shared.size).max(initial=0))), changes,
     )  # fmt: skip
     return totals, stopped, *(compiling.as_column(column) for column in (points, games, seen, changes))
+
+
+def _constants(version: Version) -> tuple[Any, Any]:
+    """The constants and the table of a version as compiled code reads them."""
+    made = (compiling.constants(version.constants), compiling.constants(containment.table(version.rule)))
+    return compiling.kept(made[0], version.rule), compiling.kept(made[1], version.rule)
 
 
 def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Any:

@@ -6,19 +6,22 @@ Problems name the key and, in a file, the line.
 
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from importlib import resources
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ledger.canonical import INSTANT_MIN
 from ledger.events import Ruleset
 from ledger.kinds import KINDS
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.zones import start_of
-from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, Params, Rule
+from projections.containment import FAULTS, fault, integers, quiet, table
+from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
+from projections.lists import LISTS
 from projections.registry import rule, rule_names
 
 # in the order in which `init` publishes them
@@ -89,7 +92,7 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
     try:
         ruleset = Ruleset.model_validate(data)
     except ValidationError as error:
-        return None, _problems(error, "")
+        return None, _problems(error, "", Ruleset)
     version, problems = bind(ruleset)
     return (ruleset if version else None), problems
 
@@ -105,12 +108,15 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     try:
         params = found.params.model_validate(ruleset.params)
     except ValidationError as error:
-        return None, _problems(error, "params")
+        return None, _problems(error, "params", found.params)
+    except FAULTS as error:
+        return None, [Problem("params", f"{found.id} cannot read them: {fault(error, None)}")]
     problems = [
+        *_refuse_rule(found, params),
         *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
           for kind in ruleset.scope.kind if kind not in KINDS),
         *(Problem("scope.kind", f"{found.id} scores games of kind {' or '.join(_kinds_of(found))}, not {kind}")
-          for kind in ruleset.scope.kind if kind in KINDS and kind not in _kinds_of(found)),
+          for kind in ruleset.scope.kind if _kinds_of(found) and kind in KINDS and kind not in _kinds_of(found)),
         *(Problem("partition.bands", f"the band {band} ends before it begins")
           for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
@@ -132,13 +138,56 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     if bands and "players" not in by:
         problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
     # a seat that changed hands has two players
-    if reason := found.refuse_params(params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX)):
-        key, _, message = reason.partition(": ")
-        problems.append(Problem(key, message))
+    constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
+    problems += [reason] if reason else []
     if problems:
         return None, problems
     since = None if ruleset.effective_from is None else _start(ruleset.effective_from, ruleset.time_zone)
-    return Version(ruleset, found, params, found.prepare(params), since, position), []
+    return Version(ruleset, found, params, constants, since, position), []
+
+
+def _refuse_rule(found: Rule, params: Params) -> Iterator[Problem]:
+    """What keeps a rule from running at all: its list, or what it asks of games."""
+    if found.ranking not in LISTS:
+        hint = did_you_mean(found.ranking, LISTS)
+        yield Problem("rule", f"{found.id} names the list {shown(found.ranking)}; there are {', '.join(LISTS)}{hint}")
+    elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
+        yield Problem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
+                              f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
+    known = {*COMMON_COLUMNS, *(name for kind in KINDS.values() for name in kind.columns)}
+    for name in found.columns:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield Problem("rule", f"{found.id} asks for the column {shown(name)}, which no kind of game has; "
+                                  f"there are {_columns_told()}{hint}")  # fmt: skip
+    if known.issuperset(found.columns) and not _kinds_of(found):
+        yield Problem("rule", f"{found.id} asks for the columns {', '.join(found.columns)}, and no kind of game has "
+                              f"all of them: there are {_columns_told()}")  # fmt: skip
+    if abs(params.start) * found.scale > UNITS_MAX:
+        yield Problem("params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units")
+
+
+def _columns_told() -> str:
+    own = [f"{', '.join(kind.columns)} (kind {name})" for name, kind in KINDS.items() if kind.columns]
+    return "; ".join([", ".join(COMMON_COLUMNS), *own])
+
+
+def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], Problem | None]:
+    """The constants of a rule under some parameters, or why these cannot be used for up to so many players."""
+    function: Any = found.refuse_params
+    try:
+        with quiet(found):
+            reason = function(params, players_max)
+            if reason is not None:
+                key, colon, message = str(reason).partition(": ")
+                return (), Problem(key, message) if colon else Problem("params", key)
+            function = found.prepare
+            constants = integers(found.prepare(params), "prepare")
+        function = found.table
+        table(found)
+    except FAULTS as error:
+        return (), Problem("rule", f"{found.id} fails: {fault(error, function)}")
+    return constants, None
 
 
 def _nested(params: dict[str, Any]) -> set[str]:
@@ -233,16 +282,36 @@ def _inexact(value: Any, key: str = "") -> list[str]:
     return [] if isinstance(value, (str, int)) else [key]
 
 
-def _problems(error: ValidationError, table: str) -> list[Problem]:
+def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> list[Problem]:
     found = []
     for problem in error.errors(include_url=False):
         key = ".".join([table] * bool(table) + [str(part) for part in problem["loc"] if not isinstance(part, int)])
         message = {
-            "extra_forbidden": "there is no key of this name here",
+            "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
             "missing": "this key must be given",
         }.get(problem["type"]) or f"{problem['msg']} (it is {shown(problem['input'])})"
         found.append(Problem(key, message))
     return found
+
+
+def _whose(key: str, table: str, model: type[BaseModel]) -> str:
+    """Which rules know a key that this one does not, or which of its own was probably meant."""
+    name = key.rpartition(".")[2]
+    if key != f"{table}.{name}".lstrip("."):
+        return ""
+    if hint := did_you_mean(name, model.model_fields):
+        return hint
+    others = [] if table != "params" else [other.id for other in _rules_here() if name in other.params.model_fields]
+    if others:
+        return f"; {joined(others)} {'have' if len(others) > 1 else 'has'} it"
+    return f"; there are {', '.join(sorted(model.model_fields))}"
+
+
+def _rules_here() -> Iterator[Rule]:
+    for name in rule_names():
+        with suppress(ValueError):
+            if found := rule(name):
+                yield found
 
 
 def _line_of(text: str, key: str) -> int | None:

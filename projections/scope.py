@@ -9,7 +9,8 @@ from ledger.events import Ruleset
 from ledger.games import STATUSES
 from ledger.zones import local_time
 from projections import compiling
-from projections.facts import ABORTED, NONE, UNRATED, Cell, Facts, RuleFailure
+from projections.containment import check
+from projections.facts import ABORTED, NONE, UNRATED, Cell, Facts
 from projections.rulesets import Version, in_force
 
 
@@ -97,10 +98,7 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
     if version.rule.check is None:
         return None
     columns = [facts.column(name, row, participants) for name in version.rule.columns]
-    try:
-        return version.rule.check(len(participants), columns, version.params)
-    except Exception as error:
-        raise RuleFailure(version.ruleset.id, f"{type(error).__name__}: {error}", row) from error
+    return check(version, version.ruleset.id, row, len(participants), columns)
 
 
 def why_not_counted(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ledger.games import STATUSES
 from projections import compiling, loops
+from projections.containment import RuleFailure
 from projections.facts import NONE, SAME, Cell, Column, Facts
 from projections.inputs import Games, bulk_columns
 from projections.rulesets import Version, in_force
@@ -56,8 +57,14 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
     return array("q", sorted(inside, key=facts.occurred_at.__getitem__))
 
 
-def select(facts: Facts, versions: Sequence[Version], rows: Column, ladders: Callable[[Cell], bool]) -> Selected:
-    """The games of a ruleset among `rows`, of those cells that are on some ladder. Raises `RuleFailure`."""
+def select(
+    facts: Facts, versions: Sequence[Version], rows: Column, ladders: Callable[[Cell], bool],
+    failures: dict[int, RuleFailure],
+) -> Selected:  # fmt: skip
+    """The games of a ruleset among `rows`, of those cells that are on some ladder.
+
+    Games at which the check of their rule fails are among them; `failures` gets them by row.
+    """
     admitted = _admitted(facts, versions, ladders)
     if not any(admitted) or not len(rows):
         return Selected(array("q"), array("h"), array("q", [0]), array("i"))
@@ -89,7 +96,7 @@ def select(facts: Facts, versions: Sequence[Version], rows: Column, ladders: Cal
     facts.let_go()
     row, version, offset, slot = (memoryview(column) for column in room)
     found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
-    return _scorable(facts, versions, found)
+    return _scorable(facts, versions, found, failures)
 
 
 def _in_halves(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
@@ -164,8 +171,10 @@ def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
     return [-(2**63), *instants], [NONE, *(indices[id(version)] for version in chosen)]
 
 
-def _scorable(facts: Facts, versions: Sequence[Version], found: Selected) -> Selected:
-    """The games without those that their rule cannot score. Raises `RuleFailure`."""
+def _scorable(
+    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, RuleFailure]
+) -> Selected:  # fmt: skip
+    """The games without those that their rule cannot score."""
     looked_at = [needs_a_look(version) for version in versions]
     if not any(looked_at):
         return found
@@ -177,9 +186,13 @@ def _scorable(facts: Facts, versions: Sequence[Version], found: Selected) -> Sel
             continue
         out = known.get(key) if key is not None else None
         if out is None:
-            participants = found.slot[found.offset[game] : found.offset[game + 1]]
-            reason = why_not_scored(facts, found.row[game], versions[found.version[game]], participants)
-            out = known[key] = reason is not None
+            row, participants = found.row[game], found.slot[found.offset[game] : found.offset[game + 1]]
+            try:
+                out = why_not_scored(facts, row, versions[found.version[game]], participants) is not None
+            except RuleFailure as failure:
+                failures[row], out = failure, False
+            else:
+                known[key] = out
         if out:
             gone.append(game)
     return _without(found, gone) if gone else found

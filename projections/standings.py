@@ -17,8 +17,9 @@ from ledger.events import Ruleset
 from ledger.list_events import digest_of_text
 from ledger.rejections import did_you_mean, shown
 from ledger.store import head, home_zone, read_where
+from projections.containment import RuleFailure
 from projections.contract import Params
-from projections.facts import Column, Facts, RuleFailure
+from projections.facts import Column, Facts
 from projections.ladders import Stream, parse_name, refuse_name, streams
 from projections.lists import LISTS
 from projections.lists.contract import Results, Standing

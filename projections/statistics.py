@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ledger.games import STATUSES
+from projections.containment import RuleFailure
 from projections.facts import ABORTED, Facts
 from projections.ladders import parse_name
 from projections.periods import period_of, running
@@ -73,9 +74,12 @@ def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
     return 0, False
 
 
-def gold(rulesets: Iterable[tuple[str, Ladders]], player: str, now: int, game: str | None = None) -> dict[str, int]:
-    """What each list of some usable rulesets paid a player whose period is over, by ladder. Raises `RuleFailure`."""
+def gold(
+    rulesets: Iterable[tuple[str, Ladders]], player: str, now: int, game: str | None = None
+) -> tuple[dict[str, int], list[RuleFailure]]:
+    """What each list of some usable rulesets paid a player whose period is over, by ladder; and which lists failed."""
     found: dict[str, int] = {}
+    failures: list[RuleFailure] = []
     for ruleset_id, ladders in rulesets:
         versions = ladders.facts.rulesets[ruleset_id]
         scored = {name for version in versions for name in version.ruleset.scope.game}
@@ -84,7 +88,11 @@ def gold(rulesets: Iterable[tuple[str, Ladders]], player: str, now: int, game: s
         for name, stream in sorted(ladders.every(ruleset_id).items()):
             period = period_of(versions[0].ruleset, parse_name(name).values)
             if player in stream.names and not (period and running(period, now, ladders.as_of)):
-                rows = ladders.of_stream(stream).rows
+                try:
+                    rows = ladders.of_stream(stream).rows
+                except RuleFailure as failure:
+                    failures.append(failure)
+                    continue
                 if pieces := next((row.gold for row in rows if row.player == player), None):
                     found[name] = pieces
-    return found
+    return found, failures

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
+from projections import containment
 from projections.facts import Facts
 from projections.ladders import Stream
 from projections.replay import course, replay
@@ -27,17 +28,23 @@ ONE = 1 << 32
 
 
 class Quality(NamedTuple):
-    """How well ratings foretold so many pairs, of which `decided` did not tie; None where there are none."""
+    """How well ratings foretold so many pairs, of which `decided` did not tie; None where there are none.
+
+    In `unplaced` games nobody has a place, so that nothing could be foretold.
+    """
 
     pairs: int
     decided: int
     log_loss: float | None
     brier: float | None
     accuracy: float | None
+    unplaced: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Six decimal places, as strings."""
+        """Six decimal places, as strings; `unplaced` where there are such games."""
         told = self._asdict()
+        if not self.unplaced:
+            del told["unplaced"]
         return {name: f"{value:.6f}" if isinstance(value, float) else value for name, value in told.items()}
 
 
@@ -61,7 +68,7 @@ def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
     return Ladders(replace(facts, rulesets=rulesets, unusable=unusable, league_starts={}), as_of)
 
 
-def quality(stream: Stream) -> Quality | None:
+def quality(facts: Facts, stream: Stream) -> Quality | None:
     """How well the points foretold the games of a ladder; None if a rule of it foretells nothing.
 
     Raises `RuleFailure`.
@@ -72,21 +79,32 @@ def quality(stream: Stream) -> Quality | None:
     squares: list[float] = []
     losses: list[float] = []
     foretold: list[float] = []
-    for game, _, before in course(stream, outcome):
-        version = stream.versions[stream.version[game]]
-        place = stream.columns[version.rule.columns.index("place")]
-        places = place[stream.offsets[game] : stream.offsets[game + 1]].tolist()
+    unplaced = 0
+    for game, participants, before in course(stream, outcome):
+        version, row = stream.versions[stream.version[game]], stream.row[game]
+        places = _places(facts, row, [stream.persons[player] for player in participants])
+        if not all(places):
+            unplaced += 1
+            continue
+        low, high = stream.offsets[game], stream.offsets[game + 1]
+        columns = [column[low:high].tolist() for column in stream.columns]
         for i, points in enumerate(before):
             for j in range(i + 1, len(before)):
-                assert version.rule.chance is not None
-                chance = version.rule.chance(points, before[j], version.constants, version.rule.table()) / ONE
+                chance = containment.chance(version, stream.ladder, row, i, j, before, columns) / ONE
                 scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
                 squares.append((chance - scored) ** 2)
                 losses.append(-scored * math.log(chance) - (1 - scored) * math.log(1 - chance))
                 if scored != 0.5:
                     ahead = 0.5 if points == before[j] else float(points > before[j])
                     foretold.append(1 - abs(ahead - scored))
-    return Quality(len(squares), len(foretold), _mean(losses), _mean(squares), _mean(foretold))
+    return Quality(len(squares), len(foretold), _mean(losses), _mean(squares), _mean(foretold), unplaced)
+
+
+def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
+    """The places of these participants of a game; 0 where its kind has none."""
+    first = facts.start[row]
+    place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
+    return [place[person] for person in persons]
 
 
 def _mean(values: list[float]) -> float | None:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
+from projections.containment import score
 from projections.ladders import Inserted, Stream, parse_name
 from projections.replay import replay, start_of
 from projections.rulesets import Version
@@ -26,6 +27,7 @@ class Played(NamedTuple):
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
     change: int
+    row: int
 
 
 class World:
@@ -82,7 +84,7 @@ class World:
             names = tuple(stream.names[number] for number in stream.players[low:high])
             columns = tuple(tuple(column[low:high]) for column in stream.columns)
             version = stream.versions[stream.version[game]]
-            found[self.moments[game]] = Played(version, names, columns, self.outcome.changes[slot])
+            found[self.moments[game]] = Played(version, names, columns, self.outcome.changes[slot], stream.row[game])
         return found
 
     @cached_property
@@ -126,7 +128,7 @@ def own_part(old: World, new: World) -> Fraction:
     units = sum(a.units for a in new.adjusted) - sum(a.units for a in old.adjusted)
     for moment in old.played.keys() | new.played.keys():
         was, now = old.played.get(moment), new.played.get(moment)
-        if was is not None and now is not None and was._replace(change=0) == now._replace(change=0):
+        if was is not None and now is not None and was[:3] == now[:3]:
             continue
         if was is not None:
             units -= was.change
@@ -139,6 +141,5 @@ def _scored(world: World, played: Played, moment: Moment, player: str) -> int:
     """What a game would give a player if everybody came to it with the points that he has in a world."""
     version = played.version
     points = [world.points_before(name, moment, version) for name in played.names]
-    change = [0] * len(points)
-    version.rule.score(len(points), points, played.columns, version.constants, version.rule.table(), change)
+    _, change = score(version, world.stream.ladder, played.row, points, played.columns)
     return change[played.names.index(player)]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from projections import bulk, compiling, decoding
-from projections.facts import LABELS, Facts, RuleFailure
+from projections.containment import RuleFailure
+from projections.facts import LABELS, Facts
 from projections.standings import Ladders
 
 NEVER = 10**9

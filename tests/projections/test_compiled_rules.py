@@ -17,8 +17,8 @@ from test_rule_contract import PARAMS, boards
 
 from projections import compiling
 from projections import replay as replaying
+from projections.containment import RuleFailure
 from projections.contract import Rule
-from projections.facts import RuleFailure
 from projections.ladders import Inserted, Stream
 from projections.registry import rule
 from projections.replay import replay
@@ -155,14 +155,15 @@ RUN_RULES = """
 import sys
 from importlib import import_module
 import numpy as np
-from projections import compiling, loops
+from projections import compiling, loops, registry
 
 def numbers(*values):
     return np.array(values, dtype=np.int64)
 
 for name in sys.argv[1:]:
     changes = numbers(0, 0)
-    compiling.scoring(loops.run_ladders, import_module(name).score)(
+    rule = registry.rule("pairwise-elo/1")._replace(score=import_module(name).score)
+    compiling.scoring(loops.run_ladders, rule)(
         numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
         np.zeros((1, 2), dtype=np.int64), numbers(0, 0), numbers(0, 0), numbers(0, 0), np.zeros(2, dtype=np.int8),
         np.zeros((1, 3), dtype=np.int64), numbers(0), numbers(0, 0), numbers(0, 0),
