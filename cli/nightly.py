@@ -10,6 +10,7 @@ from cli import render
 from cli.interrupts import INTERRUPTED, ending_soon
 from cli.options import composed
 from cli.progress import Log, progress
+from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
@@ -30,6 +31,7 @@ SHOWN_LADDERS = 20
     "--keep", metavar="N", type=click.IntRange(min=KEPT), default=KEPT, show_default=True,
     help="Generations to keep, the live one among them.",
 )  # fmt: skip
+@rule_seconds_option
 @click.option("--rollback", is_flag=True, help="Promote the generation before instead, and give up the live one.")
 @click.option("--log", type=click.Choice(["plain", "json"]), help="Tell every step on standard error, one a line.")
 @click.option(
@@ -37,7 +39,14 @@ SHOWN_LADDERS = 20
 )
 @click.pass_context
 def rebuild_(
-    context: click.Context, names: tuple[str, ...], check: bool, keep: int, rollback: bool, log: str | None, form: str
+    context: click.Context,
+    names: tuple[str, ...],
+    check: bool,
+    keep: int,
+    rule_seconds: float,
+    rollback: bool,
+    log: str | None,
+    form: str,
 ) -> int:
     """Replay every ladder, or those named, into stored standings. They are promoted in one step.
 
@@ -58,7 +67,7 @@ def rebuild_(
             if rollback:
                 return _roll_back(ledger, written if log else None, form)
             with progress(written if log else None) as tell:
-                done = rebuild(ledger, clock.now, asked, keep=keep, check=check, tell=tell)
+                done = rebuild(ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds, tell=tell)
     except UnknownLadder as problem:
         raise click.UsageError(str(problem)) from None
     except LedgerError as problem:

@@ -12,7 +12,9 @@ from cli import render
 from cli.intake import rejection_line, result_format
 from cli.options import by_option, elo_games, format_option, ignore_clock_option, known_at_option, known_position
 from cli.reach import Preview, note_failed, print_reach, told
+from cli.rulefiles import problem_line, read_file
 from cli.times import Times, times_of
+from cli.trying import rule_of_package, rule_seconds_option, seed_option, tried, why_not_in_time
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.errors import LedgerError, NotALedger
@@ -31,8 +33,6 @@ from projections.rulesets import (
     bind,
     in_force,
     newest,
-    parse_toml,
-    read_ruleset,
     read_toml,
     shipped,
     shipped_elo,
@@ -261,18 +261,23 @@ def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 
 @rules.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-def check(files: tuple[str, ...]) -> int:
-    """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is."""
-    wrong = False
-    for name in files:
-        ruleset, problems = read_file(name)
-        for problem in problems:
-            click.echo(problem_line(name, problem))
-        if ruleset is not None:
-            assumed = f"; assumed: {', '.join(sorted(ruleset.assumed))}" if ruleset.assumed else ""
-            click.echo(f"{name}: {ruleset.name} can be published{assumed}")
-        wrong |= bool(problems)
-    return int(wrong)
+@seed_option
+@rule_seconds_option
+def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
+    """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is.
+
+    The rule of each is tried on drawn games of the kinds that it scores.
+    """
+    found = tried(files, rule_seconds, seed)
+    for one in found:
+        for problem in one.problems:
+            click.echo(problem_line(one.file, problem))
+        if one.name is not None:
+            assumed = f"; assumed: {', '.join(one.assumed)}" if one.assumed else ""
+            click.echo(f"{one.file}: {one.name} can be published{assumed}")
+        for line in one.told:
+            render.hanging(f"  {render.plain(line)}", 4)
+    return int(any(one.problems for one in found))
 
 
 @rules.command()
@@ -284,18 +289,20 @@ def check(files: tuple[str, ...]) -> int:
 @click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
               help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
+@rule_seconds_option
 @ignore_clock_option
 @by_option
 @result_format
 @click.pass_obj
 def publish(
     db: str, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], dry_run: bool,
-    ignore_clock: bool, by: str, form: str,
+    rule_seconds: float, ignore_clock: bool, by: str, form: str,
 ) -> int:  # fmt: skip
     """Publish ruleset FILES (TOML), and show what that changes. What is published with the same content is left alone.
 
     A version scores games from its effective_from on: a day in the past corrects history, one to come leaves it alone.
-    With --shipped elo --game chess textbook Elo is published for a game, as elo-chess.
+    With --shipped elo --game chess textbook Elo is published for a game, as elo-chess. A rule of a package is first
+    tried as by rules check.
     """
     if bool(files) == (from_shipped is not None):
         raise click.UsageError("name files, or --shipped")
@@ -308,6 +315,10 @@ def publish(
         published = publish_missing(ledger, by, _shipped_as(ledger, from_shipped, games))
         click.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
+    if wrong := _tried_first(db, files, rule_seconds):
+        for name, problem in wrong:
+            click.echo(problem_line(name, problem), err=True)
+        return 1
     read = [(name, *read_file(name)) for name in files]
     for name, _, problems in read:
         for problem in problems:
@@ -333,6 +344,23 @@ def publish(
     if result.would_append:
         print_reach(found, ledger)
     return 0
+
+
+def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, Problem]]:
+    """What is wrong with the files that name rules of packages, tried on drawn games and on those of the ledger."""
+    foreign = [name for name in files if rule_of_package(name)]
+    wrong = [(one.file, problem) for one in tried(foreign, seconds) for problem in one.problems]
+    if wrong or not foreign:
+        return wrong
+
+    def preview() -> None:
+        read = [(name, read_file(name)[0]) for name in files]
+        ledger = open_ledger(db)
+        given = [(name, ruleset) for name, ruleset in read if ruleset is not None]
+        _publish(ledger, given, "preview", format_instant(clock.now()), True, True, Preview(ledger))
+
+    reason = why_not_in_time(preview, seconds)
+    return [(foreign[0], Problem("rule", f"on the games of the ledger {reason}"))] if reason else []
 
 
 def _told(names: str, count: int, result: Imported, dry_run: bool) -> str:
@@ -397,45 +425,3 @@ def _publish(
         ledger, items, by=by, clock=clock.now, ladders=Admission, ignore_clock=ignore_clock, dry_run=dry_run,
         checked=preview,
     )  # fmt: skip
-
-
-def read_file(name: str) -> tuple[Ruleset | None, list[Problem]]:
-    """A ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
-    text, problems = _text(name)
-    if text is None or not name.endswith(".json"):
-        return (None, problems) if text is None else read_toml(text)
-    data, problems = _parsed(name, text)
-    return (None, problems) if data is None else read_ruleset(data)
-
-
-def read_tables(name: str) -> tuple[dict[str, Any] | None, list[Problem]]:
-    """The tables of a ruleset file, whatever they say, or why it cannot be read."""
-    text, problems = _text(name)
-    return (None, problems) if text is None else _parsed(name, text)
-
-
-def _text(name: str) -> tuple[str | None, list[Problem]]:
-    try:
-        with open(name, "rb") as file:
-            return file.read(1 << 20).decode("utf-8-sig"), []
-    except UnicodeDecodeError as error:
-        return None, [Problem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
-
-
-def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
-    if not name.endswith(".json"):
-        return parse_toml(text)
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        return None, [Problem("", f"not JSON: {error}")]
-    except RecursionError:
-        return None, [Problem("", "the brackets are nested too deeply")]
-    return (data, []) if isinstance(data, dict) else (None, [Problem("", "not a JSON object")])
-
-
-def problem_line(name: str, problem: Problem) -> str:
-    """`FILE:LINE: key: message`, on one line."""
-    line = f"{problem.line}:" if problem.line else ""
-    key = f" {problem.key}:" if problem.key else ""
-    return render.plain(f"{name}:{line}{key} {problem.message}")

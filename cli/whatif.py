@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from cli import render
 from cli.options import composed, format_option, known_position, played_instant
 from cli.reach import print_effects, print_lists, print_radii
-from cli.rules import problem_line, read_file, read_tables
+from cli.rulefiles import problem_line, read_file, read_tables
 from cli.times import Times, times_of
 from ledger.events import Ruleset
 from ledger.rejections import Refused, shown

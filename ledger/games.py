@@ -3,7 +3,8 @@
 What a kind of game adds is a module of `ledger.kinds`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -40,6 +41,34 @@ class Game(Members):
     rated: bool = True
     aborted: bool = False
     extra: Extra | None = None
+
+
+# seats with their participants: one, or who left it and his substitute
+Seats = list[list[dict[str, Any]]]
+
+
+def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
+    """So many seats of a game that never was, for whoever tries something on all that games may hold: some players
+    leave, some of them are replaced, and seats and seconds are told or not.
+    """
+    numbered, timed = chance.random() < 0.5, chance.random() < 0.5
+    seats: Seats = []
+    for number in range(1, count + 1):
+        seat: list[dict[str, Any]] = [{"player": next(names)}]
+        if chance.random() < 0.06:
+            seat[0]["status"] = chance.choice(LEAVER_STATUSES)
+            if chance.random() < 0.5:
+                seat.append({"player": next(names), "status": "substitute", "replaces": seat[0]["player"]})
+        for participant in seat:
+            participant |= {"seat": number} if numbered else {}
+            participant |= {"seconds_played": chance.choice((0, 1, 3_600, chance.randrange(10**6)))} if timed else {}
+        seats.append(seat)
+    return seats
+
+
+def sat(seats: Seats) -> list[dict[str, Any]]:
+    """The participants of all seats."""
+    return [participant for seat in seats for participant in seat]
 
 
 def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> None:

@@ -4,11 +4,12 @@ A ladder is computed alone, from its stream, so that it does not matter how many
 """
 
 import marshal
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from projections.containment import RuleFailure
+from projections.containment import RuleFailure, is_ours
+from projections.facts import Facts
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
 from projections.replay import replay_together
@@ -42,10 +43,11 @@ class Built(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What there is to compute: the streams by ladder, and what cannot be."""
+    """What there is to compute: the streams by ladder, and what cannot be; and rulesets to be planned by `apart`."""
 
     streams: dict[str, Stream]
     failures: list[Failure]
+    apart: list[str] = []
 
 
 def stored_row(row: Standing) -> tuple[Any, ...]:
@@ -68,16 +70,31 @@ def is_named(ladder: str, names: Collection[str]) -> bool:
     return ladder in names or parse_name(ladder).ruleset_id in names
 
 
-def plan(ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = ()) -> Plan:
+def of_packages(facts: Facts) -> list[str]:
+    """The rulesets that run here by rules of packages, and those whose lists sum their places."""
+    own = {name for name, versions in facts.rulesets.items() if not all(is_ours(version.rule) for version in versions)}
+    sums = {
+        name for name, versions in facts.rulesets.items()
+        if any(getattr(version.params, "of", None) in own for version in versions)
+    }  # fmt: skip
+    return sorted((own | sums) - facts.unusable.keys())
+
+
+def plan(
+    ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = (), apart: Collection[str] = ()
+) -> Plan:  # fmt: skip
     """What is to be computed of the ladders and rulesets that are asked for (default: of all).
 
-    These are the ladders with games or adjustments, and the `stored` ones even if they have none any more.
+    These are the ladders with games or adjustments, and the `stored` ones even if they have none any more. The rulesets
+    `apart` are left to `compute`.
     """
     facts = ladders.facts
-    streams, failures = dict[str, Stream](), list[Failure]()
+    streams, failures, later = dict[str, Stream](), list[Failure](), list[str]()
     for ruleset_id in sorted(_rulesets(asked) or facts.rulesets.keys() | facts.unusable.keys()):
         if unusable := facts.unusable.get(ruleset_id):
             failures.append(Failure(ruleset_id, unusable.position, unusable.reason))
+        elif ruleset_id in apart:
+            later.append(ruleset_id)
         elif ruleset_id in facts.rulesets:
             every = ladders.every(ruleset_id)
             streams |= {name: stream for name, stream in every.items() if not asked or is_named(name, asked)}
@@ -85,10 +102,10 @@ def plan(ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] 
                 _look_at_months(ladders, version)
     failed = _rulesets(one.ladder for one in failures)
     for name in stored:
-        if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed:
+        if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*later}:
             with suppress(UnknownLadder):
                 streams[name] = ladders.stream(name)
-    return Plan(dict(sorted(streams.items())), failures)
+    return Plan(dict(sorted(streams.items())), failures, later)
 
 
 def _rulesets(names: Iterable[str]) -> set[str]:
@@ -122,12 +139,25 @@ def compute(
     planned: Plan,
     one: Callable[[Ladders, Stream], Built | Failure] = built,
     cores: int | None = None,
+    apart: Callable[[str], Generator[Built | Failure]] | None = None,
 ) -> Generator[Built | Failure]:
-    """`one` of every stream, in no particular order, after the failures of the plan.
+    """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` gives for the
+    rulesets that are left to it.
 
     Long work is shared by `cores` processes (default: as many as there are processors). Close the iterator if it is not
     read to its end. Raises `WorkerLost`.
     """
+    with closing(_all_of(ladders, planned, one, cores)) as results:
+        yield from results
+    for ruleset_id in planned.apart:
+        assert apart is not None
+        with closing(apart(ruleset_id)) as results:
+            yield from results
+
+
+def _all_of(
+    ladders: Ladders, planned: Plan, one: Callable[[Ladders, Stream], Built | Failure], cores: int | None
+) -> Generator[Built | Failure]:  # fmt: skip
     # loaded only here: reading commands do not need it
     from projections.workers import available_cores, forked
 
@@ -141,13 +171,22 @@ def compute(
         return
 
     def work(number: int) -> bytes:
-        results = (one(ladders, stream) for stream in units[number])
-        return marshal.dumps([(isinstance(result, Built), tuple(result)) for result in results])
+        return packed(one(ladders, stream) for stream in units[number])
 
     with closing(forked(work, len(units), cores)) as messages:
         for message in messages:
-            for is_built, values in marshal.loads(message):
-                yield Built(*values) if is_built else Failure(*values)
+            yield from unpacked(message)
+
+
+def packed(results: Iterable[Built | Failure]) -> bytes:
+    """Results as another process reads them with `unpacked`."""
+    return marshal.dumps([(isinstance(result, Built), tuple(result)) for result in results])
+
+
+def unpacked(message: bytes) -> Iterator[Built | Failure]:
+    """What `packed` wrote."""
+    for is_built, values in marshal.loads(message):
+        yield Built(*values) if is_built else Failure(*values)
 
 
 def _units(streams: list[Stream], cores: int) -> list[list[Stream]]:

@@ -25,8 +25,15 @@ INT64_MAX = 2**63 - 1
 UNITS_MAX = 10**16
 # numbers that participants of every kind of game may have; -1 where there is none
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
-# all that a rule may ask for whatever the kind of game; `tied` is the number of seats at the participant's place
-COMMON_COLUMNS = ("place", "status", "seats", "tied", *OPTIONAL_COLUMNS)
+# all that a rule may ask for whatever the kind of game, and what each is
+COMMON_COLUMNS = {
+    "place": "the competition place (1, 2, 2, 4) among all seats, also uncounted ones; 0 in a kind without places",
+    "status": f"{', '.join(f'{number} {name}' for number, name in enumerate(STATUSES))}",
+    "seats": "the number of seats of the game, also those that do not count; the same for all players of a game",
+    "tied": "the number of seats at the player's place, his own among them; 1 if he is not tied",
+    "seconds_played": "the seconds that the player played, as the result says or the game's clock; -1 if neither does",
+    "seat": "the number of the seat, such as the order of moves, or 1 for who was at home; -1 if it is not recorded",
+}
 # more participants than a record of 65,535 bytes can hold
 PLAYERS_MAX = 4_096
 # what the column `status` holds

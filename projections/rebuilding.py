@@ -3,7 +3,7 @@
 Others go on appending meanwhile: a rebuild is of the log up to the position at which it began to read.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -14,10 +14,11 @@ from ledger.list_events import digest_of
 from ledger.records import ZERO
 from ledger.store import Ledger
 from projections import compiling, generations
-from projections.building import Built, Failure, Plan, compute, failure, is_named, plan
+from projections.building import Built, Failure, built, compute, failure, is_named, of_packages, plan
 from projections.containment import RuleFailure
 from projections.decoding import decode
 from projections.facts import Facts
+from projections.guarding import RULE_SECONDS, guarded, try_to_load
 from projections.ladders import Stream, parse_name
 from projections.standings import Ladders, versions_of
 
@@ -53,16 +54,19 @@ def rebuild(
     *,
     keep: int = KEPT,
     check: bool = False,
+    rule_seconds: float = RULE_SECONDS,
     cores: int | None = None,
     tell: Tell = lambda what, numbers: None,
 ) -> Rebuilt:
     """Build and promote a generation of the ladders and rulesets that are asked for (default: of all) at the head.
 
     The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
+    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`.
     Raises `AlreadyRunning`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
     with generations.only_one(ledger):
         tell("reading", {})
+        try_to_load(ledger, rule_seconds)
         with ledger.reading() as connection:
             facts = decode(connection)
             before = generations.live(connection)
@@ -77,8 +81,10 @@ def rebuild(
         old = _stored(ledger, before) if asked else []
         # a ladder that is asked for and has no games any more is stored as it is now, empty
         named = [row.ladder for row in old if is_named(row.ladder, asked)]
-        planned = plan(ladders, asked, named)
-        digests, rows, failures = _build(ledger, ladders, planned, generation, cores, tell)
+        apart = of_packages(facts)
+        planned = plan(ladders, asked, named, apart)
+        results = compute(ladders, planned, cores=cores, apart=guarded(ladders, asked, named, built, rule_seconds))
+        digests, rows, failures = _build(ledger, ladders, results, len(planned.streams), generation, tell)
         failed = {failure.ladder for failure in failures}
         unchanged = [
             row for row in (old or _stored(ledger, before) if asked or failed else ())
@@ -91,7 +97,11 @@ def rebuild(
             tell("checking", {"ladders_done": 0, "ladders": len(digests)})
             with compiling.interpreting():
                 again = _plainly(ledger, facts.position)
-                differing = _differing(again, plan(again, asked, named), digests, failed, cores, tell)
+                results = compute(
+                    again, plan(again, asked, named, apart), _digested, cores,
+                    guarded(again, asked, named, _digested, rule_seconds),
+                )  # fmt: skip
+                differing = _differing(results, digests, failed, tell)
         if not differing:
             tell("promoting", {"generation": generation})
             generations.promote(ledger, generation, clock)
@@ -119,16 +129,17 @@ def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
 
 
 def _build(
-    ledger: Ledger, ladders: Ladders, planned: Plan, generation: int, cores: int | None, tell: Tell
+    ledger: Ledger, ladders: Ladders, results: Generator[Built | Failure], known: int, generation: int, tell: Tell
 ) -> tuple[dict[str, str], int, list[Failure]]:
-    """Compute and store; gives the digests by ladder, the number of standings, and what could not be built."""
+    """Store what comes of the ladders, of which so many are known beforehand; gives the digests by ladder, the number
+    of standings, and what could not be built."""
     digests: dict[str, str] = {}
     failures: list[Failure] = []
     waiting: list[Built] = []
     rows = waiting_rows = 0
-    numbers = {"ladders_done": 0, "ladders": len(planned.streams), "standings": 0, "failures": 0}
+    numbers = {"ladders_done": 0, "ladders": known, "standings": 0, "failures": 0}
     tell("building", numbers)
-    with closing(compute(ladders, planned, cores=cores)) as results:
+    with closing(results):
         for result in results:
             if isinstance(result, Failure):
                 failures.append(result)
@@ -143,17 +154,18 @@ def _build(
                 tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
     generations.write(ledger, ladders.facts, generation, waiting)
     rows += waiting_rows - len(waiting)
-    tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
+    done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
+    tell("building", numbers | done | {"standings": rows, "failures": len(failures)})
     return digests, rows, sorted(failures)
 
 
 def _differing(
-    again: Ladders, planned: Plan, digests: dict[str, str], failed: set[str], cores: int | None, tell: Tell
-) -> list[str]:
+    results: Generator[Built | Failure], digests: dict[str, str], failed: set[str], tell: Tell
+) -> list[str]:  # fmt: skip
     """The ladders that come out differently when they are computed again."""
     found: dict[str, str] = {}
     failed_again: set[str] = set()
-    with closing(compute(again, planned, _digested, cores)) as results:
+    with closing(results):
         for number, result in enumerate(results, 1):
             if isinstance(result, Failure):
                 failed_again.add(result.ladder)

@@ -97,10 +97,10 @@ def replay(
         if together is not None:
             return together, []
     if compiling.pays(games) or (stream.batch is not None and games >= BATCHED_GAMES):
-        found = _compiled(stream, games, watch, carried, changes)
+        found = compiled(stream, games, watch, carried, changes)
         if found is not None:
             return found
-    return _interpreted(stream, games, watch, carried)
+    return interpreted(stream, games, watch, carried)
 
 
 def _nothing_yet(stream: Stream, carried: dict[str, int]) -> Outcome:
@@ -124,7 +124,7 @@ def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
     return before
 
 
-def _interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str, int]) -> tuple[Outcome, list[Step]]:
+def interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str, int]) -> tuple[Outcome, list[Step]]:
     """A replay up to a game, as the rule stands. Raises `RuleFailure`."""
     with quiet(*(version.rule for version in stream.versions)):
         return _one_by_one(stream, last, watch, carried)
@@ -188,7 +188,7 @@ def _scoring(ladder: str, version: Version) -> tuple[Score, tuple[int, ...], Num
         raise RuleFailure(ladder, message, position=version.position) from error
 
 
-def _compiled(
+def compiled(
     stream: Stream, last: int, watch: int | None, carried: dict[str, int], keep: bool
 ) -> tuple[Outcome, list[Step]] | None:
     """A replay up to a game, compiled, from one adjustment or change of version to the next; None if it has to be

@@ -6,16 +6,17 @@ They are handed out exactly, and at least one goes to somebody who did not win (
 placed first has won, also when time ran out before anybody met a condition of victory.
 """
 
+from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.games import Game, Participant, check_seats, competition_places, seat_values, seats_of
+from ledger.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values, seats_of
 from ledger.members import Label, PlayerId
 from ledger.rejections import Refused, shown
 
 PLAYERS_MIN = 3
-COLUMNS = ("vp",)
+COLUMNS = {"vp": "the victory points that the player got; 0 if none"}
 # None: no victory
 VICTORIES = ("major", "standard", None)
 
@@ -66,6 +67,25 @@ def places(game: dict[str, Any]) -> list[int]:
 def numbers(game: dict[str, Any]) -> list[list[int]]:
     """The victory points of the participants."""
     return [_victory_points(game)]
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A game of these seats that never was, its victory points handed out in some way."""
+    within_time = chance.random() < 0.5
+    for number, seat in enumerate(seats):
+        told: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
+        victory = chance.choice(VICTORIES) if number == 0 else None
+        for participant in seat:
+            participant |= told | ({"victory": victory} if victory else {})
+    game: dict[str, Any] = {"within_time": within_time, "participants": sat(seats)}
+    major = any(participant.get("victory") == "major" for participant in game["participants"])
+    left = len(seats) - 2 + major + within_time
+    placed = places(game)
+    behind = [i for i, place in enumerate(placed) if place > 1] or [0]
+    given = [chance.choice(behind), *(chance.randrange(len(placed)) for _ in range(left - 1))]
+    for i, participant in enumerate(game["participants"]):
+        participant["vp"] = given.count(i)
+    return game
 
 
 def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:

@@ -11,22 +11,34 @@ lose; the leaver has those that he lost himself and those that are left on the s
 """
 
 from collections.abc import Sequence
+from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.games import Game, Participant, check_seats, seat_values
+from ledger.games import Game, Participant, Seats, check_seats, sat, seat_values
 from ledger.members import Label
 from ledger.rejections import Refused, shown
 
-# the numbers of a participant, his side being 0 or 1 in the order of their names; those of the whole sides; how many
-# seats his side has; the most game points of another player of his side, and of an enemy (-1: there is none); and
-# whether all agreed on a draw. So a rule need not know those who do not count on its ladder
-COLUMNS = (
-    "side", "units", "units_lost", "kills", "game_points",
-    "side_units", "side_units_lost", "side_points", "enemy_units", "enemy_units_lost", "enemy_points",
-    "side_seats", "mates_best", "enemies_best", "agreed_draw",
-)  # fmt: skip
+# those of the whole sides and of other players stand here, too, so that a rule need not know who does not count on its
+# ladder
+COLUMNS = {
+    "side": "0 or 1: the sides in the order of their names",
+    "units": "the units that the player commanded; 1 if nothing is said",
+    "units_lost": "how many of them he lost; 0 if nothing is said",
+    "kills": "how many enemy units he destroyed or helped to; 0 if nothing is said",
+    "game_points": "his game points, the member `score`; 0 if nothing is said",
+    "side_units": "the units of his whole side",
+    "side_units_lost": "how many of them it lost",
+    "side_points": "the game points of his whole side",
+    "enemy_units": "the units of the other side",
+    "enemy_units_lost": "how many of them it lost",
+    "enemy_points": "the game points of the other side",
+    "side_seats": "how many seats his side has",
+    "mates_best": "the most game points of another player of his side; -1 if he is alone",
+    "enemies_best": "the most game points of a player of the other side",
+    "agreed_draw": "1 if all agreed on a draw, else 0; the same for all players of a game",
+}
 # what a participant has who says nothing
 UNITS = 1
 
@@ -83,6 +95,22 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
         [best[1 - side][0] for side in sides],
         [int(game.get("ended") == "draw")] * len(sides),
     ]  # fmt: skip
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A battle of these seats that never was."""
+    for number, seat in enumerate(seats):
+        side, units = ("red", "blue")[number % 2], chance.choice((1, 1, 2, 5))
+        for participant in seat:
+            lost = chance.randint(0, units) if len(seat) == 1 else 0
+            participant |= {"side": side, "units": units, "units_lost": lost, "score": chance.randrange(200)}
+    everybody = sat(seats)
+    for side, enemy in (("red", "blue"), ("blue", "red")):
+        shooters = [participant for participant in everybody if participant["side"] == side]
+        lost = sum(participant["units_lost"] for participant in everybody if participant["side"] == enemy)
+        for participant in shooters:
+            participant["kills"] = chance.randint(0, lost)
+    return {"ended": chance.choice(("natural", "natural", "draw")), "participants": everybody}
 
 
 def _said(game: dict[str, Any], member: str) -> list[int]:

@@ -6,19 +6,25 @@ Places are strict: who has more centres at the end of the last year is placed be
 earlier, and so on back to 1901; if equal in all years, the powers stand in the order of `POWERS` (Italia 2010).
 """
 
+from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializationInfo, field_serializer
 
-from ledger.games import Game, Participant, check_seats, competition_places, seat_values
+from ledger.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values
 from ledger.rejections import Refused, shown
 
 Power = Literal["Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"]
 POWERS: tuple[Power, ...] = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 CENTRES = 34
 FIRST_YEAR = 1901
-# the centres of a participant in the last year, and those of the first, second ... seventh place, the same for all
-COLUMNS = ("centres", *(f"centres_{place}" for place in range(1, len(POWERS) + 1)))
+COLUMNS = {
+    "centres": "the supply centres of the player's power at the end of the last year; 0 if it was out",
+    **{
+        f"centres_{place}": f"those of the power that was placed {place}; the same for all players of a game"
+        for place in range(1, len(POWERS) + 1)
+    },
+}
 
 Centres = dict[str, dict[Power, Annotated[int, Field(ge=0, le=CENTRES)]]]
 
@@ -70,6 +76,18 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
     centres = [last.get(powers[p.get("replaces", p["player"])], 0) for p in game["participants"]]
     by_place = dict(zip(places(game), centres, strict=True))
     return [centres, *([by_place[place]] * len(centres) for place in sorted(by_place))]
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A game of seven seats that never was, over a few years."""
+    for seat, power in zip(seats, chance.sample(POWERS, len(POWERS)), strict=True):
+        for participant in seat:
+            participant["power"] = power
+    centres = {}
+    for year in range(FIRST_YEAR, FIRST_YEAR + chance.randint(1, 4)):
+        owners = [chance.choice(POWERS) for _ in range(chance.randint(len(POWERS), CENTRES))]
+        centres[str(year)] = {power: owners.count(power) for power in POWERS}
+    return {"centres": centres, "participants": sat(seats)}
 
 
 def _powers(game: dict[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from decimal import Decimal
 from itertools import pairwise
 from operator import methodcaller
+from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ledger.games import Game, Participant, check_seats, competition_places, seat_values
+from ledger.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values
 from ledger.members import Score
 from ledger.rejections import Refused, shown
 
@@ -68,6 +69,17 @@ def places(game: dict[str, Any]) -> list[int]:
     if None in keys.values():
         keys = {seat: _merit(game, score) for seat, score in _by_seat(game, "score").items()}
     return competition_places(game, keys)
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A game of these seats that never was: ties are many, and scores may be told."""
+    most = chance.choice((1, len(seats), 3 * len(seats)))
+    scores = [chance.randrange(most) for _ in seats]
+    scored = chance.random() < 0.3
+    for seat, score in zip(seats, scores, strict=True):
+        for participant in seat:
+            participant |= {"place": 1 + sum(other > score for other in scores)} | ({"score": score} if scored else {})
+    return {"participants": sat(seats)}
 
 
 def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:

@@ -1,0 +1,333 @@
+"""Bad rules as packages, installed: each stops its own ladders, by name, and every other ladder stays as it is.
+
+A ledger has a sound ladder of this program, a sound one of a package, and one of a rule that was sound when it was
+published and that another version of its package has broken since. All three score the same games.
+"""
+
+import importlib
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from projections import compiling, registry
+
+pytestmark = pytest.mark.slow  # all share what is installed once
+
+Ratings = Callable[..., Any]
+PACKAGES = Path(__file__).parents[1] / "bad_rules"
+GAMES = 12
+SOUND = ("elo-chess/all", "sound")
+STAND_IN = """from plain_rule import RULE as PLAIN
+
+RULE = PLAIN._replace(name="{name}")
+"""
+# what each does wrong: how its ladder fails, and what `rules check` says of it
+BAD = {
+    "returns-nothing": ("score", "score returned nothing; a whole number is needed (returns_nothing.py, line 6)"),
+    "unknown-list": ("load", "unknown-list/1 names the list 'tabel'"),
+    "floats": ("score", "score reads BONUS = 0.5 (floats.py, line 10)"),
+    "wrong-lengths": ("score", "array assignment index out of range (wrong_lengths.py, line 8)"),
+    "overflows": ("score", "the points grow out of bounds"),
+    "raises-in-prepare": ("load", "integer division or modulo by zero (raises_in_prepare.py, line 7)"),
+    "raises-in-chance": ("chance", "IndexError: list index out of range (raises_in_chance.py, line 7)"),
+    "raises-at-import": ("load", "ValueError: invalid literal for int() with base 10: 'one'"),
+    "leaves": ("check", "SystemExit: a rule has had enough (leaves.py, line 9)"),
+    "prints": ("nowhere", ""),
+    "explains-nothing": ("explain", "explain returned nothing; a list of terms for each of"),
+    "remembers": ("nowhere", "for the same game (remembers.py, line 8), at drawn game 1"),
+}  # fmt: skip
+
+# what its ladder says of the rule, with the line
+WHERE = {
+    "returns-nothing": "score returned nothing; a whole number is needed (returns_nothing.py, line 6)",
+    "floats": "cannot be interpreted as an integer (floats.py, line 10)",
+    "wrong-lengths": "array assignment index out of range (wrong_lengths.py, line 8)",
+    "overflows": "the points grow out of bounds",
+    "leaves": "SystemExit: a rule has had enough (leaves.py, line 9)",
+}
+
+
+def ruleset(name: str, rule: str) -> str:
+    return f'id = "{name}"\nversion = "1"\nrule = "{rule}/1"\neffective_from = 2000-01-01\n[scope]\ngame = ["chess"]\n'
+
+
+class Place(NamedTuple):
+    """Folders with packages: as they are, and with sound rules in place of all bad ones."""
+
+    bad: Path
+    sound: Path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("packages")
+    found = Place(folder / "bad", folder / "sound")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index",
+         "--no-build-isolation", "--no-compile", "--target", found.bad, *PACKAGES.iterdir()],
+        check=True,
+    )  # fmt: skip
+    shutil.copytree(found.bad, found.sound)
+    for name in (*BAD, "never-ends", "never-loads"):
+        (found.sound / f"{name.replace('-', '_')}.py").write_text(STAND_IN.format(name=name), encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
+    """A function that makes the packages of a folder, and no others, those that are installed."""
+    path = list(sys.path)
+
+    def use(folder: Path | None) -> None:
+        monkeypatch.setattr(sys, "path", [*path, *([str(folder)] if folder else [])])
+        for name in ("plain_rule", *(package.name.replace("-", "_") for package in PACKAGES.iterdir())):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        registry.rule.cache_clear()
+        monkeypatch.setattr(registry, "_given_up", {})
+
+    yield use
+    use(None)
+
+
+@pytest.fixture
+def ledger(
+    tmp_path: Path, ratings: Ratings, place: Place, installed: Callable[[Path], None]
+) -> Callable[[str], str]:  # fmt: skip
+    """A function that makes a ledger with a rule that was sound."""
+
+    def make(name: str) -> str:
+        installed(place.sound)
+        db = f"sqlite:///{tmp_path / 'ratings.db'}"
+        files = [tmp_path / "sound.toml", tmp_path / "bad.toml"]
+        files[0].write_text(ruleset("sound", "plain"), encoding="utf-8")
+        files[1].write_text(ruleset("bad", name), encoding="utf-8")
+        seats = [["anna", "ben"], ["ben", "cleo", "anna"], ["cleo", "anna=dora", "ben"]]
+        assert ratings("init", "--for", "chess", db=db).exit_code == 0
+        published = ratings("rules", "publish", *files, db=db)
+        assert published.exit_code == 0, published
+        for number in range(GAMES):
+            at = f"2024-01-{number + 1:02d}T20:00Z"
+            told = ratings("record", "-q", "--game", "chess", "--game-id", f"g-{number}", "--at", at,
+                           *seats[number % 3], db=db)  # fmt: skip
+            assert told.exit_code == 0, told
+        assert ratings("rebuild", db=db).exit_code == 0
+        installed(place.bad)
+        return db
+
+    return make
+
+
+# changes of the log, and questions about it
+CHANGES = [
+    ("record", "--game", "chess", "--game-id", "new", "--at", "2024-02-01T20:00Z", "anna", "ben"),
+    ("correct", "g-1", "--reason", "r", "anna", "ben", "cleo"),
+    ("void", "g-2", "--reason", "r"),
+    ("adjust", "elo-chess/all", "anna", "5", "--reason", "r", "--at", "2024-03-01T20:00Z"),
+    ("player", "rename", "cleo", "chloe", "--reason", "r"),
+    ("publish", "elo-chess/all"),
+]
+MANY = [
+    ("ladders",), ("lists",), ("statistics", "anna"), ("export", "standings"), ("diff", "5", "now"), ("rules", "list"),
+    ("rules", "show", "sound"), ("games",), ("status",), ("doctor",), ("log",),
+]  # fmt: skip
+
+
+def answers(ratings: Ratings, db: str) -> dict[str, str]:
+    """What is said of the sound ladders, by every command that says something of ladders."""
+    found = {}
+    for ladder in SOUND:
+        for command in ("standings", "books"):
+            found[f"{command} {ladder}"] = ok(ratings, command, ladder, "--format", "json", db=db)
+        for command in (("history", "ben", ladder), ("explain", "g-4", ladder), ("explain", "anna", ladder)):
+            found[" ".join(command)] = ok(ratings, *command, "--format", "json", db=db)
+    exported = ratings("export", "standings", db=db).stdout.splitlines()
+    lines = [line for line in map(json.loads, exported) if line["ladder"] in SOUND]
+    assert len(lines) == len(SOUND)
+    found["export"] = json.dumps(lines)
+    differing = json.loads(ratings("diff", "5", "now", "--format", "json", db=db).stdout)["ladders"]
+    found["diff"] = json.dumps([one for one in differing if one["ladder"] in SOUND])
+    listed = json.loads(ok(ratings, "ladders", "--format", "json", db=db))["rows"]
+    found["ladders"] = json.dumps([row for row in listed if row["ladder"] in SOUND])
+    return found
+
+
+def ok(ratings: Ratings, *command: object, db: str) -> str:
+    done = ratings(*command, db=db)
+    assert done.exit_code == 0, (command, done)
+    return str(done.stdout)
+
+
+def stored(db: str) -> list[tuple[Any, ...]]:
+    """The standings of the sound ladders that are live."""
+    with closing(sqlite3.connect(db.removeprefix("sqlite:///"))) as connection:
+        rows = connection.execute("SELECT * FROM live_standings ORDER BY ladder, rank, player")
+        names = [column[0] for column in rows.description]
+        position = names.index("ladder")
+        return [row for row in rows if row[position] in SOUND]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_given_a_bad_rule_when_anything_is_asked_then_the_sound_ladders_answer_as_before_and_it_is_named(
+    name: str, ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """Given games, corrections and a rebuild, when the same is done with a sound rule in its place, then the digests of
+    the sound ladders are the same, and nothing is called a bug."""
+    fails, where = BAD[name][0], WHERE.get(name, "")
+    db = ledger(name)
+    twin = f"sqlite:///{tmp_path / 'twin.db'}"
+    shutil.copyfile(tmp_path / "ratings.db", tmp_path / "twin.db")
+    for command in CHANGES:
+        done = ratings(*command, db=db)
+        assert (done.exit_code, "bug" in done.stderr) == (0, False), (command, done)
+    for command in MANY:
+        done = ratings(*command, db=db)
+        assert (done.exit_code in (0, 1), "bug" in done.stderr) == (True, False), (command, done)
+    mine = answers(ratings, db)
+    rebuilt = ratings("rebuild", db=db)
+    mine_stored = stored(db)
+    verified = ratings("verify", db=db)
+    if fails in ("score", "load", "check"):
+        asked, exported = ratings("standings", "bad", db=db), ratings("export", "standings", db=db)
+        assert (asked.exit_code, asked.stdout) == (2 if fails == "load" else 1, "")
+        assert (exported.exit_code, rebuilt.exit_code, verified.exit_code) == (1, 1, 1)
+        for told in (asked.stderr, exported.stderr, rebuilt.stderr, verified.stdout):
+            assert "bad" in told
+            assert where in told
+    else:
+        assert (rebuilt.exit_code, verified.exit_code) == (0, 0), (rebuilt, verified)
+    installed(place.sound)
+    for command in CHANGES:
+        assert ratings(*command, db=twin).exit_code == 0
+    assert ratings("rebuild", db=twin).exit_code == 0
+    theirs = answers(ratings, twin)
+    assert {what: digests(told) for what, told in mine.items()} == {
+        what: digests(told) for what, told in theirs.items()
+    }
+    assert mine_stored == stored(twin)
+
+
+def digests(told: str) -> str:
+    """An answer without what differs from ledger to ledger: when something was recorded, and under which id."""
+    volatile = {"event_id", "recorded_at"}
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: cleaned(part) for key, part in value.items() if key not in volatile}
+        return [cleaned(part) for part in value] if isinstance(value, list) else value
+
+    return json.dumps(cleaned(json.loads(told)))
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if BAD[name][1]])
+def test_given_a_bad_rule_when_its_ruleset_is_checked_or_published_then_it_is_refused_with_the_reason(
+    name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
+) -> None:
+    installed(place.bad)
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    file = tmp_path / "bad.toml"
+    file.write_text(ruleset("bad", name), encoding="utf-8")
+    assert ratings("init", "--for", "chess", db=db).exit_code == 0
+    checked, published = ratings("rules", "check", file, db=db), ratings("rules", "publish", file, db=db)
+    assert (checked.exit_code, published.exit_code) == (1, 1)
+    for told in (checked.stdout, published.stderr):
+        assert BAD[name][1] in told, told
+        assert f"{name}/1" in told
+    assert "bad" not in ratings("rules", "list", db=db).stdout
+
+
+def test_given_a_rule_that_fails_only_where_it_foretells_or_explains_when_asked_then_that_alone_is_refused(
+    ratings: Ratings, ledger: Callable[[str], str], tmp_path: Path
+) -> None:
+    db = ledger("raises-in-chance")
+    asked = ratings("whatif", tmp_path / "bad.toml", db=db)
+    assert asked.exit_code == 0
+    assert (
+        "bad: the rule failed at position 4: IndexError: list index out of range (raises_in_chance.py" in asked.stderr
+    )
+    sound = json.loads(ok(ratings, "whatif", tmp_path / "sound.toml", "--format", "json", db=db))
+    assert sound["variants"][0]["ladders"][0]["quality"]["after"]["pairs"] > 0
+
+
+def test_given_a_rule_that_explains_nothing_when_a_game_is_explained_then_it_says_so(
+    ratings: Ratings, ledger: Callable[[str], str]
+) -> None:
+    db = ledger("explains-nothing")
+    told = ratings("explain", "g-1", "bad", db=db)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert (
+        "explain returned nothing; a list of terms for each of 3 players is needed (explains_nothing.py" in told.stderr
+    )
+    assert ratings("standings", "bad", db=db).exit_code == 0
+
+
+def test_given_a_rule_that_prints_when_programs_read_an_answer_then_it_is_not_among_it(
+    ratings: Ratings, ledger: Callable[[str], str]
+) -> None:
+    db = ledger("prints")
+    told = ratings("standings", "bad", "--format", "json", db=db)
+    assert json.loads(told.stdout)["games"] == GAMES
+    assert "a game of 3" in told.stderr
+
+
+@pytest.mark.parametrize("name", ["returns-nothing", "floats", "wrong-lengths", "overflows", "prints"])
+def test_given_a_long_history_when_a_bad_rule_is_compiled_then_its_ladder_says_the_same(
+    name: str, ratings: Ratings, ledger: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = ledger(name)
+    short = ratings("standings", "bad", "--format", "json", db=db)
+    monkeypatch.setattr(compiling, "COMPILED_GAMES", 2)
+    long = ratings("standings", "bad", "--format", "json", db=db)
+    assert (long.exit_code, long.stdout) == (short.exit_code, short.stdout)
+    assert WHERE.get(name, "") in long.stderr
+    assert ratings("standings", "sound", db=db).exit_code == 0
+
+
+def test_given_a_rule_that_never_ends_when_rebuilt_then_its_ladder_fails_after_the_limit_and_the_others_are_stored(
+    ratings: Ratings, ledger: Callable[[str], str]
+) -> None:
+    db = ledger("never-ends")
+    before = stored(db)
+    assert ratings("record", "-q", *CHANGES[0][1:], db=db).exit_code == 0
+    told = ratings("rebuild", "--rule-seconds", "1", db=db)
+    assert told.exit_code == 1
+    assert "ratings: bad: " in told.stderr
+    assert "the rule gave no result in 1 s; --rule-seconds N allows it more" in told.stderr
+    assert "5 ladders" not in told.stdout
+    assert len(stored(db)) == len(before)
+    assert stored(db) != before
+
+
+def test_given_a_rule_that_never_loads_when_rebuilt_then_its_ladder_fails_after_the_limit(
+    ratings: Ratings, ledger: Callable[[str], str]
+) -> None:
+    db = ledger("never-loads")
+    told = ratings("rebuild", "--rule-seconds", "1", db=db)
+    assert told.exit_code == 1
+    assert "the rule gave no result in 1 s" in told.stderr
+    assert len(stored(db)) > 0
+
+
+@pytest.mark.parametrize("name", ["never-ends", "never-loads"])
+def test_given_a_rule_that_never_ends_when_checked_or_published_then_it_is_refused_after_the_limit(
+    name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
+) -> None:
+    installed(place.bad)
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    file = tmp_path / "bad.toml"
+    file.write_text(ruleset("bad", name), encoding="utf-8")
+    assert ratings("init", "--for", "chess", db=db).exit_code == 0
+    checked = ratings("rules", "check", file, "--rule-seconds", "1", db=db)
+    published = ratings("rules", "publish", file, "--rule-seconds", "1", db=db)
+    assert (checked.exit_code, published.exit_code) == (1, 1)
+    for told in (checked.stdout, published.stderr):
+        assert "the rule gave no result in 1 s" in told
