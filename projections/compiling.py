@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
-from projections import contract
+from projections import expected
 from projections.containment import FAULTS, compiles, is_ours, quiet
 from projections.contract import Rule, Score
 
@@ -136,7 +136,7 @@ def _for_types(
     if score is not None:
         source = Path(score.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else score.__code__.co_code)
-        stamp.update(Path(contract.__file__).read_bytes())
+        stamp.update(Path(expected.__file__).read_bytes())
     given = {} if score is None else {"score": score}
     options: Options = {"nogil": True, "boundscheck": not trusted}
     return _jit(_standing_alone(loop, {}, options, given, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
@@ -169,7 +169,7 @@ def _standing_alone(
     space = dict(function.__globals__)
     for name in function.__code__.co_names:
         helper = given.get(name, space.get(name))
-        own_module = (function.__module__, "projections.contract")
+        own_module = (function.__module__, "projections.contract", "projections.expected")
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:
                 own = {} if name in given else given

@@ -262,5 +262,9 @@ def _floats(function: FunctionType, seen: set[Any]) -> Iterator[str]:
             yield f"{function.__name__} calls float {where}"
         elif step.opname == "BINARY_OP" and step.argrepr in ("/", "/="):
             yield f"{function.__name__} divides with / {where}; // divides whole numbers"
-        elif isinstance(known, FunctionType) and known.__module__ == function.__module__ and known not in seen:
+        elif (
+            isinstance(known, FunctionType)
+            and known.__module__ in (function.__module__, "projections.expected")
+            and known not in seen
+        ):
             yield from _floats(known, seen)

@@ -4,14 +4,10 @@ A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs 
 that the same source can be interpreted for short histories and compiled for long ones, bit for bit alike.
 """
 
-import hashlib
 import re
-import sys
-from array import array
 from collections.abc import Callable, MutableSequence, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -19,6 +15,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from ledger.clock_events import ClockTimers as ClockTimers
 from ledger.games import LEAVER_STATUSES, STATUSES
 from ledger.rejections import shown
+from projections.expected import EXPECTED_SCALES as EXPECTED_SCALES
+from projections.expected import INVERSE as INVERSE
+from projections.expected import ONE as ONE
+from projections.expected import Numbers as Numbers
+from projections.expected import expected as expected
+from projections.expected import expected_scores as expected_scores
+from projections.expected import rounded as rounded
 
 INT64_MAX = 2**63 - 1
 # the most points, in units, that anybody may have; beyond, products of a rule might not fit 64 bits
@@ -111,7 +114,6 @@ class Term(NamedTuple):
     note: str = ""
 
 
-Numbers = Sequence[int]
 Columns = Sequence[Numbers]
 Changes = MutableSequence[int]
 Score = Callable[[int, Numbers, Columns, Numbers, Numbers, Changes], int]
@@ -250,13 +252,3 @@ def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
     if any(status[i] in LEAVERS and place[i] in substituted for i in range(len(place))):
         return "a seat changed hands and both its players would count; the rule takes one player a seat"
     return None
-
-
-def read_table(path: Path, digest: str) -> Numbers:
-    """A rule's table from a file of unsigned 32-bit little-endian integers with this SHA-256."""
-    content = path.read_bytes()
-    assert hashlib.sha256(content).hexdigest() == digest, f"{path} is not the table of its rule"
-    entries = array("I", content)
-    if sys.byteorder == "big":
-        entries.byteswap()
-    return array("q", entries)

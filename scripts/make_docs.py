@@ -20,7 +20,8 @@ from console_blocks import masked, refreshed
 
 from cli.main import ratings
 from ledger import integrity, rejections
-from projections.contract import Rule
+from ledger.kinds import KINDS
+from projections.contract import COMMON_COLUMNS, Rule
 from projections.registry import BUILT_IN
 from projections.rulesets import shipped, shipped_elo
 from projections.templates import values_of
@@ -158,6 +159,30 @@ def _row(rule: Rule) -> Callable[[str], str]:
     return row
 
 
+# the page of which a part is written from the code: the columns that rules may ask for
+ADDING_A_RULE = FOLDER / "adding-a-rule.md"
+COLUMNS_FROM, COLUMNS_TO = "<!-- columns: written by `make docs` from the code -->\n", "<!-- end of columns -->\n"
+
+
+def columns() -> str:
+    """All columns, by kind of game, as tables."""
+    kinds = {"Every kind of game": COMMON_COLUMNS} | {
+        f"Kind `{name}`": kind.columns for name, kind in KINDS.items() if kind.columns
+    }
+    parts = []
+    for title, meanings in kinds.items():
+        rows = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in meanings.items())
+        parts.append(f"| {title} | what it is |\n|---|---|\n{rows}\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def with_columns(text: str) -> str:
+    """A page with the columns as the code has them."""
+    before, _, rest = text.partition(COLUMNS_FROM)
+    _, _, after = rest.partition(COLUMNS_TO)
+    return f"{before}{COLUMNS_FROM}{columns()}{COLUMNS_TO}{after}"
+
+
 PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}
 
 
@@ -183,6 +208,8 @@ def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
         sys.stdout.write(f"docs/{name}\n")
+    page = ADDING_A_RULE.read_text(encoding="utf-8")
+    ADDING_A_RULE.write_text(with_columns(page), encoding="utf-8")
     for path in pages_with_commands():
         text = path.read_text(encoding="utf-8")
         if path == RULE_FIX and not CLUB_GAMES.exists():

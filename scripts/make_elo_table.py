@@ -15,7 +15,7 @@ from pathlib import Path
 STEPS_PER_SCALE = 8_192
 SCALES = 10
 ONE = 2**32
-TARGET = Path("projections/rules/expected_scores.bin")
+TARGET = Path("projections/expected_scores.bin")
 
 
 def table() -> "array[int]":

@@ -13,7 +13,7 @@ from numba import njit
 from benchmarks.digests import digest_of_points
 from benchmarks.games import Ints
 from benchmarks.histories import player_id
-from projections.rules.pairwise_elo import table
+from projections.expected import expected_scores
 
 K_TOTAL = 32
 START = 1_000_000_000  # micropoints
@@ -61,7 +61,7 @@ def replay(offsets: Any, players: Any, places: Any, expected: Any, points: Any, 
 
 def run(path: str, players_count: int) -> dict[str, Any]:
     """Replay a file of arrays; the loop is compiled, and everything is in memory, before the clock runs."""
-    expected = np.array(table(), dtype=np.int64)
+    expected = np.array(expected_scores(), dtype=np.int64)
     with np.load(path) as file:
         offsets, players, places = file["offsets"], file["players"], file["places"]
     replay(offsets[:2], players, places, expected, *_new(players_count))

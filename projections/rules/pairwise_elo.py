@@ -16,14 +16,15 @@ hands counts once in n, and both who sat there are compared. Rounding in total t
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from projections.contract import (
+    EXPECTED_SCALES,
     INT64_MAX,
+    INVERSE,
+    ONE,
     Changes,
     Columns,
     Numbers,
@@ -32,16 +33,13 @@ from projections.contract import (
     Rule,
     Term,
     decimal,
-    read_table,
+    expected,
+    expected_scores,
+    rounded,
 )
 
 SCALE = 1_000_000
-ONE = 1 << 32
-STEPS_PER_SCALE = 8_192
-SCALES = 10
-INVERSE, PER_STEP, PER_ONE = 1 << 59, (1 << 59) // STEPS_PER_SCALE, (1 << 59) // ONE
 K_MAX = 400
-TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
 
 
 class PairwiseEloParams(Params):
@@ -84,50 +82,15 @@ def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-@cache
-def table() -> Numbers:
-    """The expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py."""
-    return read_table(Path(__file__).with_name("expected_scores.bin"), TABLE_SHA256)
-
-
-def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
-    """The expected score, in units of 2^-32, of a player `gap` micropoints above his opponent.
-
-    With `inverse`, 2^59 / scale, nothing is divided by the scale, for which compiled code would take a fifth longer.
-    """
-    size = abs(gap)
-    weaker = 1
-    if size < SCALES * scale:
-        # the inverse is less than 2e-7 of itself too small, so either quotient is right or one too small
-        index = size * inverse // PER_STEP
-        rest = size * STEPS_PER_SCALE - index * scale
-        if rest >= scale:
-            index, rest = index + 1, rest - scale
-        step = table[index] - table[index + 1]
-        part = step * (rest * inverse // PER_ONE) // ONE
-        if step * rest + scale // 2 - part * scale >= scale:
-            part += 1
-        weaker = table[index] - part
-    return ONE - weaker if gap > 0 else weaker
-
-
 def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
     """The expected score of somebody with so many micropoints against another, in units of 2^-32."""
     return expected(points - others, constants[3], constants[6], table)
 
 
-def rounded(numerator: int, divisor: int, whole: int) -> int:
-    """The integer nearest to numerator / (divisor * whole), half away from zero."""
-    # dividing one after the other comes to the same, and is quick where one is a power of two
-    if numerator < 0:
-        return -((2 * -numerator + divisor * whole) // (2 * whole) // divisor)
-    return (2 * numerator + divisor * whole) // (2 * whole) // divisor
-
-
 def lead(gap: int, twice_scored: int, scale: int, inverse: int, rounding: int, table: Numbers) -> tuple[int, int]:
     """(scored minus expected, what a whole point of score is), both in the same unit; `twice_scored` is 0, 1 or 2."""
     whole, chance = ONE, expected(gap, scale, inverse, table)
-    if rounding == 1 and gap % scale == 0 and abs(gap) < SCALES * scale:
+    if rounding == 1 and gap % scale == 0 and abs(gap) < EXPECTED_SCALES * scale:
         # here E is rational, and an exact half may stand that the table's last bit must not decide
         whole = 2 + 2 * 10 ** (abs(gap) // scale)
         chance = whole - 2 if gap > 0 else 2
@@ -180,7 +143,7 @@ def explain(
         own, mine = points[i], []
         for j in (*range(i), *range(i + 1, n)):
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
-            ahead, whole = lead(own - points[j], scored, scale, inverse, rounding, table())
+            ahead, whole = lead(own - points[j], scored, scale, inverse, rounding, expected_scores())
             amount = rounded(ahead * k * (SCALE // step), divisor, whole) * step
             chance = decimal(scored * whole // 2 - ahead, whole)
             note = f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
@@ -195,5 +158,5 @@ def explain(
 
 RULE = Rule(
     name="pairwise-elo", number=1, scale=SCALE, params=PairwiseEloParams, columns=("place", "seats"), prepare=prepare,
-    table=table, refuse_params=refuse_params, check=None, score=score, explain=explain, chance=chance,
+    table=expected_scores, refuse_params=refuse_params, check=None, score=score, explain=explain, chance=chance,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from make_docs import FOLDER, PAGES, ROOT
+from make_docs import ADDING_A_RULE, FOLDER, PAGES, ROOT, with_columns
 
 from cli.main import COMMANDS
 from ledger import integrity, rejections
@@ -44,6 +44,11 @@ def text_files() -> Iterator[Path]:
 @pytest.mark.parametrize("name", PAGES)
 def test_reference_page_follows_from_the_code(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "make docs"
+
+
+def test_the_columns_follow_from_the_code() -> None:
+    text = ADDING_A_RULE.read_text(encoding="utf-8")
+    assert with_columns(text) == text, "make docs"
 
 
 def test_every_command_code_rule_and_type_is_documented() -> None:

@@ -11,18 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from projections.rules.pairwise_elo import (
-    ONE,
-    RULE,
-    SCALE,
-    TABLE_SHA256,
-    PairwiseEloParams,
-    expected,
-    prepare,
-    rounded,
-    score,
-    table,
-)
+from projections.expected import ONE, TABLE_SHA256, expected, expected_scores, rounded
+from projections.rules.pairwise_elo import RULE, SCALE, PairwiseEloParams, prepare, score
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -32,7 +22,7 @@ def changes(points, places, **params):
     n = len(points)
     change = [0] * n
     prepared = prepared_once(tuple(params.items()))
-    score(n, [int(Decimal(p) * SCALE) for p in points], [places, [n] * n], prepared, table(), change)
+    score(n, [int(Decimal(p) * SCALE) for p in points], [places, [n] * n], prepared, expected_scores(), change)
     return change
 
 
@@ -43,7 +33,7 @@ def prepared_once(params):
 
 def chance_of(gap: int, scale: int) -> int:
     constants = prepared_once((("k_per_pair", "8"), ("scale", scale)))
-    return expected(gap, constants[3], constants[6], table())
+    return expected(gap, constants[3], constants[6], expected_scores())
 
 
 @cache
@@ -55,8 +45,8 @@ def real_expected(gap_points: Decimal, scale: int) -> Decimal:
 
 def test_the_table_is_what_its_script_generates():
     generated = runpy.run_path(str(ROOT / "scripts" / "make_elo_table.py"))["table"]()
-    assert list(table()) == list(generated)
-    content = (ROOT / "projections" / "rules" / "expected_scores.bin").read_bytes()
+    assert list(expected_scores()) == list(generated)
+    content = (ROOT / "projections" / "expected_scores.bin").read_bytes()
     assert hashlib.sha256(content).hexdigest() == TABLE_SHA256
 
 
@@ -86,8 +76,8 @@ def test_expected_scores_are_those_of_the_table_and_the_nearest_integer_between_
         near = (0, unit // 8_192, unit // 16_384, chance.randrange(unit // 8_192 + 1))
         gap = max(0, min(int(at * step) + chance.choice(near) + chance.choice((-1, 0, 1)), 10 * unit - 1))
         index = gap * 8_192 // unit
-        between = (table()[index] - table()[index + 1]) * (gap - index * step) / step
-        assert chance_of(-gap, scale) == table()[index] - floor(between + Fraction(1, 2)), gap
+        between = (expected_scores()[index] - expected_scores()[index + 1]) * (gap - index * step) / step
+        assert chance_of(-gap, scale) == expected_scores()[index] - floor(between + Fraction(1, 2)), gap
 
 
 @pytest.mark.parametrize("k", [8, 64, 400])
