@@ -1,4 +1,4 @@
-"""`correct`, `void`, `reinstate`, `adjust`, `player`: mistakes are put right, and what that changes is shown."""
+"""`correct`, `void`, `reinstate`, `player`: mistakes are put right, and what that changes is shown."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ from ledger.importing import Imported, import_items
 from ledger.kinds import KINDS
 from ledger.lineage import Game, live_game
 from ledger.newcomers import Newcomers
-from ledger.rejections import Refused, shown
+from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import STDIN, Item
 from ledger.store import Log, open_ledger
 from projections.admission import Admission
@@ -112,7 +112,7 @@ def correct(
         else:
             new = _under_recorded_ids(_read_game(), game, people)
     except Refused as problem:
-        return _refuse(how, "game.corrected", problem)
+        return refuse_event(how, "game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(
         how, "game.corrected", data, game.last.event_id, expect, allow_uncounted=allow_uncounted, any_date=any_date,
@@ -221,20 +221,6 @@ def reinstate(how: How, game_id: str, reason: str, expect: int | None) -> int:
     return _enter(how, "game.reinstated", {"game_id": game_id, "reason": reason}, expect=expect)
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("ladder", type=composed)
-@click.argument("player", type=composed)
-@click.argument("points")
-@reason_option
-@click.option("--at", metavar="TIME", help="From when on it counts.  [default: now]")
-@zone_option
-@writing
-def adjust(how: How, ladder: str, player: str, points: str, reason: str, at: str | None, zone: str | None) -> int:
-    """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or begins with there."""
-    data = {"ladder": ladder, "player": player, "points": points, "reason": reason}
-    return _enter(how, "points.adjusted", data, at=at, zone=zone)
-
-
 @click.group()
 def player() -> None:
     """Give a player another id, or another account."""
@@ -281,32 +267,58 @@ def _enter(
     `looked_at` is the event that it was decided upon, `expect` the position that this must have. With
     `refusing` new names that are close to others are refused.
     """
+    event = {
+        "type": type_name,
+        "occurred_at": format_instant(instant_or_now(open_ledger(how.db), at, zone)),
+        "data": data,
+    }
+    return enter(
+        how, type_name, [Item(STDIN, 1, event, None)], looked_at, expect, allow_uncounted=allow_uncounted,
+        any_date=any_date, refuse=refuse, refusing=refusing,
+    )  # fmt: skip
+
+
+def enter(
+    how: How,
+    type_name: str,
+    items: list[Item],
+    looked_at: str | None = None,
+    expect: int | None = None,
+    *,
+    allow_uncounted: bool = False,
+    any_date: bool = False,
+    refuse: Callable[[Draft], None] = lambda draft: None,
+    refusing: Literal["all", ""] = "",
+) -> int:
+    """Check some events of one type, work out what they change together, append all or none, and tell."""
     ledger = open_ledger(how.db)
-    event = {"type": type_name, "occurred_at": format_instant(instant_or_now(ledger, at, zone)), "data": data}
     entered: list[Draft] = []
     preview = Preview(ledger)
 
     def look(drafts: Iterator[Draft]) -> None:
-        for draft in drafts:
-            with ledger.reading() as connection:
+        entered.extend(drafts)
+        with ledger.reading() as connection:
+            for draft in entered:
                 _refuse_unexpected(Log(connection), draft, looked_at, expect)
                 refuse(draft)
-            preview(iter([draft]))
-            entered.append(draft)
+        if entered:
+            preview(iter(entered))
             note_failed(preview.found or Reach())
 
     try:
         result = import_items(
-            ledger, [Item(STDIN, 1, event, None)], by=how.by, clock=clock.now, dry_run=how.dry_run,
-            ignore_clock=how.ignore_clock, ladders=partial(Admission, allow_uncounted=allow_uncounted), checked=look,
+            ledger, items, by=how.by, clock=clock.now, dry_run=how.dry_run, ignore_clock=how.ignore_clock,
+            ladders=partial(Admission, allow_uncounted=allow_uncounted), checked=look,
             newcomers=Newcomers(preview.known, refusing), any_date=any_date,
         )  # fmt: skip
     except Refused as problem:
-        return _refuse(how, type_name, problem)
+        return refuse_event(how, type_name, problem)
+    if len(items) == 1:
+        result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     return _tell(how, type_name, result, entered, preview.found or Reach())
 
 
-def _refuse(how: How, type_name: str, problem: Refused) -> int:
+def refuse_event(how: How, type_name: str, problem: Refused) -> int:
     return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], Reach())
 
 
@@ -320,6 +332,11 @@ def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: in
         )
 
 
+def _rejected(one: Rejection) -> dict[str, Any]:
+    told = {"code": one.code, "message": one.message}
+    return told if one.line is None else {"file": one.file, "line": one.line, **told}
+
+
 def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], found: Reach) -> int:
     position = result.head.position if result.head and result.appended else None
     if how.form == "json":
@@ -331,7 +348,7 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
                 "appended": result.appended,
                 "existing": result.existing,
                 "dry_run": how.dry_run,
-                "rejected": [{"code": r.code, "message": r.message} for r in result.rejected],
+                "rejected": [_rejected(r) for r in result.rejected],
                 **new_told(result),
                 **told(found),
             }
@@ -339,7 +356,7 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
         return int(result.rejected_count > 0)
     if result.rejected_count:
         for rejection in result.rejected:
-            render.note(rejection_line(rejection._replace(file=None, line=None)))
+            render.note(rejection_line(rejection))
         click.echo("Nothing was recorded.")
         return 1
     if not entered:
@@ -348,6 +365,8 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
     note_new(result)
     if how.dry_run:
         click.echo(f"Nothing was recorded; this is what {type_name} would do.")
+    elif len(entered) > 1:
+        click.echo(f"{len(entered):,} events {type_name} are recorded, the last at position {position:,}.")
     else:
         click.echo(f"{type_name} is recorded at position {position:,}.")
     print_reach(found, open_ledger(how.db))

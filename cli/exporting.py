@@ -4,22 +4,30 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import IO
+from itertools import chain
+from typing import IO, Any
 
 import click
 
 from cli import render
 from cli.options import axes, composed, known_at_option, known_position
-from cli.reading import as_json, places_told, why_unfinished
+from cli.reading import as_json, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
 from ledger.store import open_ledger, read_records
 from projections.containment import RuleFailure
+from projections.explaining import changes
 from projections.ladders import parse_name
 from projections.standings import Coordinates, Ladders, Standings, UnknownLadder
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-", help="A file that does not exist yet.  [default: stdout]"
 )
+
+
+form_option = click.option(
+    "--format", "form", type=click.Choice(["json", "csv"]), default="json", show_default=True,
+    help="JSON Lines, or one table.",
+)  # fmt: skip
 
 
 @click.group()
@@ -68,10 +76,7 @@ COLUMNS = (
 @export.command(name="standings")
 @click.argument("ladders", metavar="[LADDER]...", nargs=-1)
 @axes
-@click.option(
-    "--format", "form", type=click.Choice(["json", "csv"]), default="json", show_default=True,
-    help="JSON Lines with a ladder on each, or one table.",
-)  # fmt: skip
+@form_option
 @output_option
 @click.pass_obj
 def export_standings(
@@ -94,6 +99,45 @@ def export_standings(
     if output != "-":
         render.note(f"{render.count(found.written, 'ladder')} in {output}")
     return int(not found.complete)
+
+
+CHANGES = ("player", "position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
+
+
+@export.command(name="changes")
+@click.argument("ladder", type=composed)
+@axes
+@form_option
+@output_option
+@click.pass_obj
+def export_changes(
+    db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str, output: str
+) -> None:
+    """Every change of everybody's points on LADDER, in the order of the games: `history` of all players in one pass.
+
+    Points are exact, and as decimal numbers of at most six places.
+    """
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        # what is wrong is told before a file is made
+        rows = changes(reading.connection, reading.ladders, ladder)
+        first = next(rows, None)
+        written = 0
+        with _opened(output) as file:
+            if form == "csv":
+                file.write(render.csv_text([(*CHANGES, "change_exact", "after_exact")]).encode())
+            for row in () if first is None else chain([first], rows):
+                written += 1
+                file.write(_change(row, form).encode())
+    if output != "-":
+        render.note(f"{render.count(written, 'change')} in {output}")
+
+
+def _change(row: dict[str, Any], form: str) -> str:
+    if form == "json":
+        return json.dumps(render.with_decimals(row), ensure_ascii=False) + "\n"
+    points = [render.human(row[name], 6) for name in ("before", "change", "after")]
+    plain = [row[name] for name in CHANGES if name not in ("before", "change", "after", "ruleset")]
+    return render.csv_text([[*plain, *points, row["ruleset"], row["change"], row["after"]]])
 
 
 class Export:

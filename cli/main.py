@@ -18,7 +18,7 @@ COMMANDS = {
     "correct": "cli.corrections:correct",
     "void": "cli.corrections:void",
     "reinstate": "cli.corrections:reinstate",
-    "adjust": "cli.corrections:adjust",
+    "adjust": "cli.adjusting:adjust",
     "player": "cli.corrections:player",
     "games": "cli.journal:games",
     "log": "cli.journal:log",

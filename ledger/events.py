@@ -246,6 +246,7 @@ class Draft(NamedTuple):
 _EVENT_ID = TypeAdapter(EventId)
 _BY = TypeAdapter(Text)
 _SLUG = TypeAdapter(Slug)
+_DECIMAL = TypeAdapter(DecimalString)
 
 
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
@@ -360,6 +361,11 @@ def read_by(value: object) -> str:
 def read_id(value: object) -> str:
     """An event's id in composed form. Raises `Refused`."""
     return _checked(_EVENT_ID, value, "id")
+
+
+def read_decimal(value: object) -> str:
+    """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
+    return _checked(_DECIMAL, value, "")
 
 
 def read_slug(value: object) -> str:

@@ -4,9 +4,10 @@ All points are exact strings, whole or a reduced fraction.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection
@@ -25,10 +26,13 @@ from projections.ladders import (
     partition_values,
 )
 from projections.publishing import Point, contradicted
-from projections.replay import Outcome, Step, replay, start_of
+from projections.replay import Outcome, Step, course, replay, start_of
 from projections.rulesets import Version, newest, refuse_months
 from projections.scope import why_left_out, why_not_counted
 from projections.standings import Ladders
+
+# of how many changes the events are read at once
+CHUNK_STEPS = 10_000
 
 
 class UnknownGame(ValueError):
@@ -48,9 +52,7 @@ def history(connection: Connection, ladders: Ladders, ladder: str, player: str) 
         return []
     watched = stream.names.index(player)
     _, steps = replay(stream, watch=watched, changes=False)
-    positions = [
-        facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0 for step in steps
-    ]
+    positions = [_position(facts, stream, step) for step in steps]
     events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
     rows = [
         _history_row(facts, stream, watched, step, events[position])
@@ -64,6 +66,53 @@ def history(connection: Connection, ladders: Ladders, ladder: str, player: str) 
     for index, lists in contradicted(connection, ladders, ladder, player, course).items():
         rows[index]["published"] = lists
     return rows
+
+
+def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[dict[str, Any]]:
+    """What every game and adjustment of a ladder did to everybody, in replay order: `player`, and a row of `history`.
+
+    Raises `UnknownLadder`, `RuleFailure` before the first row.
+    """
+    facts, stream = ladders.facts, ladders.stream(ladder)
+    if stream.rule.ranking == "annual":
+        return
+    outcome, _ = replay(stream)
+    steps = _steps_of_all(stream, outcome)
+    while chunk := list(islice(steps, CHUNK_STEPS)):
+        positions = {_position(facts, stream, step) for _, step in chunk}
+        events = {at: json.loads(text) for at, text in read_records_at(connection, sorted(positions)).items()}
+        for player, step in chunk:
+            event = events[_position(facts, stream, step)]
+            yield {"player": stream.names[player], **_history_row(facts, stream, player, step, event)}
+
+
+def _steps_of_all(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Step]]:
+    """(player, step) of every game and adjustment of a replayed stream, in order; of a game by id."""
+    adjustments = iter([*stream.adjustments, None])
+    adjustment = next(adjustments)
+    had: dict[int, int] = {}
+
+    def adjusted(until: int) -> Iterator[tuple[int, Step]]:
+        nonlocal adjustment
+        while adjustment is not None and adjustment.game <= until:
+            player, version = adjustment.player, stream.versions[adjustment.version]
+            before = had.setdefault(player, start_of(stream.names[player], version, outcome.carried))
+            had[player] = before + adjustment.units
+            yield player, Step(None, before, adjustment.units, adjustment.position)
+            adjustment = next(adjustments)
+
+    for game, participants, before in course(stream, outcome):
+        yield from adjusted(game)
+        low = stream.offsets[game]
+        for i, player in enumerate(participants):
+            had[player] = before[i] + outcome.changes[low + i]
+            yield player, Step(game, before[i], outcome.changes[low + i])
+    yield from adjusted(len(stream.row))
+
+
+def _position(facts: Facts, stream: Stream, step: Step) -> int:
+    """The position of the event that made a step."""
+    return facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0
 
 
 def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> dict[str, Any]:

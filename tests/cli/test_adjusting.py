@@ -1,0 +1,134 @@
+"""Points by decision: to a value, and of many players in one file, at the price of one command."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+LADDER = "elo-chess/all"
+
+
+@pytest.fixture
+def db(store: str, ratings: Ratings) -> str:
+    """A ledger with three games, of each kind of store."""
+    assert ratings("init", "--for", "chess", "--zone", "UTC", db=store).exit_code == 0
+    for number, seats in enumerate((["anna", "ben"], ["ben", "anna=cleo"], ["cleo", "anna"])):
+        game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}")
+        assert ratings("record", "-q", *game, *seats, db=store).exit_code == 0
+    return store
+
+
+def points(ratings: Ratings, db: str, *options: str) -> dict[str, str]:
+    rows = json.loads(ratings("standings", LADDER, *options, "--format", "json", db=db).stdout)["rows"]
+    return {row["player"]: row["points"] for row in rows}
+
+
+def adjust(ratings: Ratings, db: str, *arguments: object) -> Any:
+    return ratings("adjust", LADDER, *arguments, "--reason", "the old list", "--by", "tester", db=db)
+
+
+def test_given_a_value_when_adjusted_to_it_at_a_time_then_he_has_it_then_and_later_games_go_on_from_it(
+    ratings: Ratings, db: str
+) -> None:
+    before = points(ratings, db)
+    told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
+    assert told.exit_code == 0, told
+    assert points(ratings, db, "--as-of", "2024-01-02")["anna"] == "1500"
+    assert points(ratings, db)["anna"] not in ("1500", before["anna"])
+    again = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
+    assert (again.exit_code, again.stderr) == (
+        1,
+        "nothing-to-correct: 'anna' has these points on elo-chess/all already\n",
+    )
+
+
+def test_given_a_file_when_adjusted_then_all_rows_are_one_command_and_the_second_time_nothing_is_left_to_do(
+    ratings: Ratings, db: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("player;to;reason;at\nanna;1500;;\nben;1200.5;a friend;\nzoe;900;;2024-01-02\n", encoding="utf-8")
+    planned = adjust(ratings, db, "--file", file, "--at", "2024-01-05", "--dry-run")
+    assert planned.stdout.startswith("Nothing was recorded; this is what points.adjusted would do.")
+    told = adjust(ratings, db, "--file", file, "--at", "2024-01-05")
+    assert (told.exit_code, told.stdout.splitlines()[0]) == (
+        0, "3 events points.adjusted are recorded, the last at position 8.",
+    )  # fmt: skip
+    assert {"anna": "1500", "ben": "2401/2", "zoe": "900"}.items() <= points(ratings, db).items()
+    log = [row["reason"] for row in json.loads(ratings("history", "ben", LADDER, "--format", "json", db=db).stdout)[
+        "rows"] if "reason" in row]  # fmt: skip
+    assert log == ["a friend"]
+    assert adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
+
+
+def test_given_points_to_add_in_a_file_when_one_row_is_wrong_then_nothing_is_recorded_and_every_line_is_named(
+    ratings: Ratings, db: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("player,points\nanna,5\nben,0.0000001\ncleo,x\n", encoding="utf-8")
+    before = points(ratings, db)
+    told = adjust(ratings, db, "--file", file)
+    assert (told.exit_code, [line.split()[0] for line in told.stderr.splitlines()]) == (
+        1, [f"{file}:3:", f"{file}:4:"],
+    )  # fmt: skip
+    assert points(ratings, db) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("player,too\nanna,5\n", "unknown-column: line 1 of {}: 'too' is none of player, points, to, reason, at"),
+        ("player,reason\nanna,r\n", "missing-column: line 1 of {}: the columns player, and points or to, are needed"),
+        ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
+        ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' stands in lines 2 and 3 of {}"),
+        ("player,points,to\nanna,5,6\n", "missing-member: line 2 of {} needs a player, and either points or to"),
+        ("player,to\nanna,5,6\n", "row-length: line 2 of {} has 3 cells, the header 2"),
+        ("", "empty-file: {} holds no row"),
+    ],
+)
+def test_given_a_file_that_is_wrong_when_adjusted_then_it_is_refused_with_the_line(
+    content: str, message: str, ratings: Ratings, db: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text(content, encoding="utf-8")
+    told = adjust(ratings, db, "--file", file)
+    assert (told.exit_code, told.stderr.startswith(message.format(file))) == (1, True), told.stderr
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_given_games_and_adjustments_when_changes_are_exported_then_they_are_the_histories_of_all_players(
+    form: str, ratings: Ratings, db: str
+) -> None:
+    """Given the histories of everybody, one by one, then one pass gives the same rows."""
+    adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
+    adjust(ratings, db, "zoe", "7")
+    histories = {
+        player: json.loads(ratings("history", player, LADDER, "--format", "json", db=db).stdout)["rows"]
+        for player in ("anna", "ben", "cleo", "zoe")
+    }
+    told = ratings("export", "changes", LADDER, "--format", form, db=db)
+    assert told.exit_code == 0
+    if form == "json":
+        rows = [json.loads(line) for line in told.stdout.splitlines()]
+        for player, history in histories.items():
+            assert [
+                {k: v for k, v in row.items() if k != "player"} for row in rows if row["player"] == player
+            ] == history
+        assert len(rows) == sum(map(len, histories.values())) == 9
+    else:
+        header, *lines = (line.split(",") for line in told.stdout.splitlines())
+        found = [dict(zip(header, line, strict=True)) for line in lines]
+        for player, history in histories.items():
+            mine = [(row["game_id"] or None, row["change_exact"]) for row in found if row["player"] == player]
+            assert mine == [(row["game_id"], row["change"]) for row in history]
+
+
+def test_given_a_ladder_with_another_order_in_time_when_exported_as_of_then_only_that_is_there(
+    ratings: Ratings, db: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "changes.jsonl"
+    told = ratings("export", "changes", LADDER, "--as-of", "2024-01-01", "-o", file, db=db)
+    assert (told.exit_code, told.stderr) == (0, f"2 changes in {file}\n")
+    assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]

@@ -1,0 +1,137 @@
+"""`whatif` and `explain` of rules of one's own: what they foretell is checked, and so are their books."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projections import registry
+from projections.contract import Params, Rule, Term, no_table
+
+Ratings = Callable[..., Any]
+HALF = 1 << 31
+
+
+def score(n, points, columns, constants, table, change):
+    for i in range(n):
+        change[i] = n - 2 * i - (n % 2)
+    return max(sum(change[i] for i in range(n)), 0)
+
+
+def unbalanced(n, points, columns, constants, table, change):
+    for i in range(n):
+        change[i] = 1
+    return n - 1
+
+
+def explain(n, names, points, columns, params, change):
+    return [[Term("seat", change[i], "")] for i in range(n)]
+
+
+def of_players(i, j, points, columns, constants, table):
+    """Whoever sits on the first seat is more likely to be ahead."""
+    seat = columns[0]
+    return HALF + (HALF // 2 if seat[i] == 1 else -HALF // 2 if seat[j] == 1 else 0)
+
+
+OWN = Rule(
+    name="own", number=1, scale=1, params=Params, columns=("seat",), prepare=lambda params: (), table=no_table,
+    refuse_params=lambda params, players_max: None, check=None, score=score, explain=explain, chance=of_players,
+)  # fmt: skip
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ratings: Ratings) -> Callable[..., tuple[str, Path]]:
+    """A function that makes a ledger with two games of some kind, and a ruleset of a rule of one's own."""
+
+    def make(rule: Rule, kind: str = "placing") -> tuple[str, Path]:
+        monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == "own/1" else registry.rule(name))
+        file, db = tmp_path / "own.toml", f"sqlite:///{tmp_path / 'own.db'}"
+        file.write_text(
+            f'id = "own"\nversion = "1"\nrule = "own/1"\neffective_from = 2000-01-01\n[scope]\ngame = ["duel"]\n'
+            f'kind = ["{kind}"]\n', encoding="utf-8",
+        )  # fmt: skip
+        told = [{"place": 1}, {"place": 2}] if kind == "placing" else [{"side": "a"}, {"side": "b"}]
+        games = []
+        for number, names in enumerate((("anna", "ben"), ("ben", "anna"))):
+            seats = [
+                {"player": name, "seat": 1 + (name == "ben"), **more} for name, more in zip(names, told, strict=True)
+            ]
+            data = {"game_id": f"d-{number}", "game": "duel", "kind": kind, "participants": seats}
+            games.append(
+                json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number + 1}T20:00:00Z", "data": data})
+            )
+        assert ratings("init", "--for", "chess", db=db).exit_code == 0
+        assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
+        return db, file
+
+    return make
+
+
+def foretold(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
+    told = ratings("whatif", file, "--format", "json", db=db)
+    assert told.exit_code == 0, told
+    return dict(json.loads(told.stdout)["variants"][0]["ladders"][0]["quality"])
+
+
+def test_given_a_rule_that_asks_for_no_place_when_it_foretells_then_it_sees_what_scoring_sees(
+    ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    """Given 3/4 for the first seat, who wins once and loses once, then the Brier score is (1/16 + 9/16) / 2."""
+    assert foretold(ratings, *use(OWN))["after"] == {
+        "pairs": 2, "decided": 2, "log_loss": "0.836988", "brier": "0.312500", "accuracy": "0.250000",
+    }  # fmt: skip
+
+
+def test_given_a_chance_of_four_arguments_when_it_foretells_then_it_gets_both_players_points(
+    ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    seen = []
+
+    def chance(points: int, others: int, constants: Any, table: Any) -> int:
+        seen.append((points, others))
+        return HALF
+
+    assert foretold(ratings, *use(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
+    assert seen == [(0, 0), (2, 0)]
+
+
+@pytest.mark.parametrize("chance", [0, 1 << 32, -5, 0.5, None])
+def test_given_a_chance_that_is_none_when_it_foretells_then_the_ladder_says_so(
+    chance: Any, ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: chance))
+    told = ratings("whatif", file, db=db)
+    assert told.exit_code == 0
+    assert "own: the rule failed at position 2: chance returned" in told.stderr
+    assert "math domain" not in told.stderr
+
+
+def test_given_games_without_places_when_foretold_then_no_number_is_made_up(
+    ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    db, file = use(OWN, "battle")
+    assert foretold(ratings, db, file)["after"] == {
+        "pairs": 0, "decided": 0, "log_loss": None, "brier": None, "accuracy": None, "unplaced": 2,
+    }  # fmt: skip
+    told = ratings("whatif", file, db=db)
+    assert "own: 2 games without places, about which nothing can be foretold." in told.stdout
+    assert "log loss" not in told.stdout
+
+
+def test_given_books_that_do_not_balance_when_a_game_is_explained_then_it_is_not_shown_as_sound(
+    ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    db, file = use(OWN)
+    assert ratings("rules", "publish", file, db=db).exit_code == 0
+    assert ratings("explain", "d-1", "own", db=db).exit_code == 0
+    use_again = OWN._replace(score=unbalanced)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("projections.rulesets.rule", lambda name: use_again if name == "own/1" else registry.rule(name))
+        told = ratings("explain", "d-0", "own", db=db)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert (
+        "the books do not balance: score minted 1, and the changes sum to 2 (test_own_chances.py, line" in told.stderr
+    )

@@ -1,0 +1,94 @@
+"""What a ruleset is told that names a rule which cannot run, or a key or column that there is not."""
+
+from typing import Any
+
+import pytest
+
+from projections import registry
+from projections.compiling import why_not_compiled
+from projections.contract import Params, Rule, Term, no_table
+from projections.rulesets import read_toml
+
+
+class Own(Params):
+    """Nothing of its own."""
+
+
+def score(n, points, columns, constants, table, change):
+    return 0
+
+
+def explain(n, names, points, columns, params, change):
+    return [[Term("nothing", 0, "")] for _ in range(n)]
+
+
+PLAIN = Rule(
+    name="own", number=1, scale=1, params=Own, columns=("place",), prepare=lambda params: (), table=no_table,
+    refuse_params=lambda params, players_max: None, check=None, score=score, explain=explain,
+)  # fmt: skip
+
+
+def told(monkeypatch: pytest.MonkeyPatch, rule: Rule, more: str = "") -> list[str]:
+    """The problems of a ruleset that names this rule."""
+    monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == "own/1" else registry.rule(name))
+    text = f'id = "x"\nversion = "1"\nrule = "own/1"\n{more}[scope]\ngame = ["chess"]\n'
+    return [f"{problem.key}: {problem.message}" for problem in read_toml(text)[1]]
+
+
+def raising(*arguments: Any) -> Any:
+    raise KeyError("of the rule")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"columns": ("plcae",)},
+         "rule: own/1 asks for the column 'plcae', which no kind of game has; there are place,"),
+        ({"columns": ("vp", "side")},
+         "rule: own/1 asks for the columns vp, side, and no kind of game has all of them: "),
+        ({"ranking": "tabel"},
+         "rule: own/1 names the list 'tabel'; there are points, table, period, annual; did you mean"),
+        ({"ranking": "table"}, "rule: own/1 names the list table, which needs the parameters best_of, tie_break; "
+                               "derive its params from TableParams"),
+        ({"prepare": lambda params: (0.0,)}, "rule: own/1 fails: prepare: 0.0; a whole number is needed"),
+        ({"prepare": lambda params: (2**63,)},
+         "rule: own/1 fails: prepare: 9223372036854775808; it does not fit 64 bits"),
+        ({"prepare": lambda params: None}, "rule: own/1 fails: prepare returned nothing; whole numbers are needed"),
+        ({"prepare": raising}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
+        ({"refuse_params": raising}, "rule: own/1 fails: KeyError: 'of the rule' (test_binding_rules.py, line "),
+        ({"table": lambda: [1, 2.5]}, "rule: own/1 fails: table: 2.5; a whole number is needed"),
+    ],
+)  # fmt: skip
+def test_given_a_rule_that_cannot_run_when_a_ruleset_names_it_then_it_says_what_is_wrong_and_what_there_is(
+    changed: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = told(monkeypatch, PLAIN._replace(**changed))
+    assert [problem.startswith(message) for problem in problems] == [True], problems
+
+
+def test_given_a_parameter_of_other_rules_when_read_then_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    (problem,) = told(monkeypatch, PLAIN, "params.best_of = 3\n")
+    assert problem == (
+        "params.best_of: there is no key of this name here; blue-max/1, italia/1, placement-points/1 and "
+        "wooden-ships/1 have it"
+    )
+
+
+def test_given_points_beyond_the_bounds_when_read_then_the_start_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    (problem,) = told(monkeypatch, PLAIN._replace(scale=10**12), "params.start = 1000000\n")
+    assert problem == "params.start: 1000000 points of 1,000,000,000,000 units are beyond 10,000,000,000,000,000 units"
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("Failed in nopython mode pipeline (step: nopython frontend)\n\x1b[1mUntyped global name 'x': cannot determine "
+         'Numba type of <class \'set\'>\x1b[0m\n\nFile "rules/own.py", line 12:\ndef score(n):\n',
+         "Untyped global name 'x': cannot determine Numba type of <class 'set'> (own.py, line 12)"),
+        ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "it does not say why"),
+    ],
+)  # fmt: skip
+def test_given_what_numba_says_when_a_rule_is_not_compiled_then_the_reason_and_the_line_are_told(
+    said: str, reason: str
+) -> None:
+    assert why_not_compiled(said) == reason
