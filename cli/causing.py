@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 from cli import render
 from cli.asked import Asked
 from cli.differing import told
+from cli.reading import refuse_unknown
 from cli.times import Times, times_of
 from ledger.identities import identities
 from ledger.published import Published, published_lists
-from ledger.rejections import shown
 from ledger.store import head, read_records_at
 from projections.causes import Attribution, Cause, attribute
 from projections.containment import RuleFailure
@@ -35,8 +35,9 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
     for asked, at, points in zip((before, after), places, (found.before, found.after), strict=True):
         if asked.published:
             _note_other(connection, ladder, player, at, points)
-    if found.before is None and found.after is None:
-        raise click.ClickException(f"{shown(player)} is on {ladder} neither before nor after")
+    absent = found.before is None and found.after is None
+    if absent:
+        refuse_unknown(decode(connection), player)
     causes = _told(connection, found)
     if form == "json":
         render.print_json(render.with_decimals(_as_json(ladder, player, places, found, causes)))
@@ -48,6 +49,8 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
         exact = {"own", "ripple", "amount"}
         rows = [[render.spreadsheet(row[n]) if n in exact else row[n] for n in header] for row in causes]
         render.print_csv(header, rows)
+    elif absent:
+        render.note(f"{render.plain(player)} is on {ladder} neither before nor after.")
     else:
         _print(ladder, player, places, found, causes, times_of(connection))
 

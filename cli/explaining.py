@@ -16,9 +16,10 @@ from cli.times import Times
 from ledger.rejections import did_you_mean, shown
 from ledger.store import open_ledger
 from projections.explaining import UnknownGame, explain, row_of_game
+from projections.facts import Facts
 from projections.people import known_players
 from projections.reasons import explain_player
-from projections.standings import Coordinates, Ladders
+from projections.standings import Coordinates
 
 
 @click.command(name="explain")
@@ -72,10 +73,12 @@ def explain_(
                 raise UnknownGame
             row = row_of_game(reading.connection, reading.ladders.facts, game)
         except UnknownGame:
+            _refuse_unknown(reading.ladders.facts, game)
             told = explain_player(reading.connection, reading.ladders, ladder, game)
-            if told is None:
-                raise _unknown(reading.ladders, ladder, game) from None
-            _tell_player(told, reading, form)
+            if form == "table" and not told["games"] and not told["terms"]:
+                render.note(f"{render.plain(game)} has no game or adjustment that counts on {ladder}.")
+            else:
+                _tell_player(told, reading, form)
             return
         found = explain(reading.ladders, ladder, game, row)
         running_points = reading.ladders.versions(ladder)[0].rule.ranking == "points"
@@ -88,12 +91,11 @@ def explain_(
         _print_explained(found, reading.coordinates, reading.times, running_points)
 
 
-def _unknown(ladders: Ladders, ladder: str, name: str) -> click.ClickException:
-    """There is no such game, nor is this a player of the ladder."""
-    if not ladders.facts.knows(name):
-        hint = did_you_mean(name, known_players(ladders.facts))
-        return click.ClickException(f"player-unknown: no game and no player is called {shown(name)}{hint}")
-    return click.ClickException(f"{shown(name)} has no game or adjustment that counts on {ladder}")
+def _refuse_unknown(facts: Facts, name: str) -> None:
+    """Raises `click.ClickException` (player-unknown) if there is neither such a game nor such a player."""
+    if not facts.knows(name):
+        hint = did_you_mean(name, known_players(facts))
+        raise click.ClickException(f"player-unknown: no game and no player is called {shown(name)}{hint}")
 
 
 def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:

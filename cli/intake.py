@@ -1,6 +1,7 @@
 """`import` and `record`: results go in."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ SHOWN_REJECTIONS = 20
 # how a whole file is written: one cause, whatever the cells hold
 WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
 
+_WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
 # from so many games on, `record` does not work out what it changes
 CHANGES_GAMES = 20_000
 
@@ -313,7 +315,7 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
     """Refusals by their cause, which a file often has on many lines."""
     found: dict[tuple[str | None, str, str], list[Rejection]] = {}
     for one in rejected:
-        message = "" if one.code in WRITTEN else one.message
+        message = _WITHOUT_VALUES.sub("", one.message) if one.code in WRITTEN else one.message
         found.setdefault((one.file, one.code, message), []).append(one)
     return list(found.values())
 

@@ -208,23 +208,24 @@ def _take(
 
 
 def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
-    """Say who is new. Names that are refused come once, or, to keep going, with each game of a table that has them."""
+    """Say who is new. Names that are refused come with each game that has them."""
     result, refused = intake.result, newcomers.refusals(intake.connection)
     result.new_players, result.alike = newcomers.names, newcomers.alike
-    if refused and intake.keep_going:
+    if refused:
         named: set[str] = set()
         for waiting in [waiting for chunk in intake.spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
             names = names_of(waiting.draft.type, parse_object(waiting.draft.data.encode()))
             wrong = [name for name in names if name in refused and newcomers.refuses(waiting.file)]
-            if wrong:
+            if not wrong:
+                named.update(names)
+            elif intake.keep_going:
                 intake.spool.remove(waiting.draft.event_id)
                 _note(intake, refused[wrong[0]], waiting.file, waiting.line, waiting.rows)
             else:
-                named.update(names)
-        result.new_players = [name for name in result.new_players if name in named]
-    else:
-        for rejection in refused.values():
-            _note(intake, rejection, rejection.file, rejection.line, None)
+                for name in dict.fromkeys(wrong):
+                    _note(intake, refused[name], waiting.file, waiting.line, None)
+        if intake.keep_going:
+            result.new_players = [name for name in result.new_players if name in named]
     result.close = {name: newcomers.close[name] for name in result.new_players if name in newcomers.close}
     files = {rejection.file: None for rejection in result.rejected}
     order = {file: number for number, file in enumerate(files)}

@@ -88,6 +88,7 @@ class Judge:
         refuse_stale(self._events, draft)
         supersedes, game = superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
+            self._refuse_unlikely(draft.occurred_at)
             corrected, played_at = corrected_game(data, game.occurred_at)
             if played_at != game.occurred_at:
                 self._refuse_unlikely(played_at)

@@ -22,12 +22,14 @@ LETTERS_MIN = 5
 ALIKE_MIN = 3
 # combining characters of at least this class are accents; below are parts of letters, as in kana and Devanagari
 ACCENT_CLASS_MIN = 200
+# the points of Hebrew and Arabic, which are mostly left out
+VOWEL_CLASSES = range(10, 36)
 # who is new is told of so many
 TOLD_MAX = 20
 ACCEPT = "if that is no slip, --new-names accept takes it"
 
-_TIE = re.compile(r"[&+/;]")
-_SEPARATOR = re.compile(r"\s*[&+/;,]\s*")
+_TIE = re.compile(r"[&+/;＆＋／；]")
+_SEPARATOR = re.compile(r"\s*[&+/;,＆＋／；，]\s*")
 # what joins two names only if both are somebody's
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
@@ -91,7 +93,7 @@ class Newcomers:
         if parts := self._tied(name, known):
             rejection = tied(name, parts, first.long)
         elif others := self.close.get(name):
-            told = ", ".join(f"{shown(other)}{self._where(other)}" for other in others)
+            told = ", ".join(f"{shown(other)}{self._where(other, first.file)}" for other in others)
             rejection = Rejection("close-name", f"{shown(name)} is new and close to {told}; {ACCEPT}")
         else:
             return None
@@ -105,8 +107,11 @@ class Newcomers:
         there = all(part in known or part in self._first or part in self._mentioned for part in parts)
         return parts if len(parts) > 1 and there else []
 
-    def _where(self, name: str) -> str:
-        return f" (line {self._first[name].line})" if name in self._first else ""
+    def _where(self, name: str, file: str) -> str:
+        if name not in self._first:
+            return ""
+        first = self._first[name]
+        return f" (line {first.line})" if first.file == file else f" (line {first.line} of {first.file})"
 
 
 def names_of(type_name: str, data: dict[str, Any]) -> list[str]:
@@ -146,8 +151,14 @@ def folded(name: str) -> str:
     if name.isascii():
         return name
     apart = unicodedata.normalize("NFKD", name)
-    kept = [character for character in apart if unicodedata.combining(character) < ACCENT_CLASS_MIN]
+    kept = [character for character in apart if not _left_out(character)]
     return unicodedata.normalize("NFC", "".join(kept)).casefold()
+
+
+def _left_out(character: str) -> bool:
+    """Whether a character is an accent or a vowel mark, or nobody sees it."""
+    mark = unicodedata.combining(character)
+    return mark >= ACCENT_CLASS_MIN or mark in VOWEL_CLASSES or unicodedata.category(character) == "Cf"
 
 
 def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:

@@ -59,6 +59,8 @@ class Admission:
         # the rulesets that games of a name are judged by
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str]], str | None] = {}
+        # of each game from when on it is scored, and by which ruleset
+        self._since: dict[str, tuple[int, Ruleset] | None] = {}
         # games that were found countable, by their shape and the versions that may score them
         self._countable: set[tuple[Any, ...]] = set()
         self._connection = connection
@@ -78,7 +80,9 @@ class Admission:
         if type_name == "game.recorded":
             if not self.allow_uncounted:
                 self._game(occurred_at, data)
-            if self._homeless is not None and (reason := self._why_homeless(data)):
+            if self._homeless is not None and (
+                reason := self._why_homeless(data) or self._why_early(occurred_at, data)
+            ):
                 self._homeless.setdefault(reason, data["game_id"])
             if self._leagueless is not None and data["game_id"] in self._scheduled and "league" not in data:
                 self._leagueless.setdefault(self._scheduled[data["game_id"]], data["game_id"])
@@ -136,6 +140,7 @@ class Admission:
     def _forget(self) -> None:
         self._scoring.clear()
         self._homes.clear()
+        self._since.clear()
         self._countable.clear()
 
     def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
@@ -166,6 +171,18 @@ class Admission:
             self._homes[seen] = _why_homeless(self.versions, *seen)
         return self._homes[seen]
 
+    def _why_early(self, occurred_at: int, data: dict[str, Any]) -> str | None:
+        """Why a game is on no ladder since no version was in force yet, or None."""
+        name = data["game"]
+        if name not in self._since:
+            scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
+            days = [(v.effective_from, v.ruleset) for v in scoring if v.effective_from is not None]
+            self._since[name] = min(days, key=itemgetter(0), default=None)
+        since = self._since[name]
+        if since is None or occurred_at >= since[0]:
+            return None
+        return f"no version of {since[1].id} was in force then (the first from {since[1].effective_from})"
+
     def _fitting(self, ladder: str) -> list[Version]:
         """The versions of the ruleset that a ladder's name fits. Raises `Refused` (bad-ruleset, unknown-ladder)."""
         name = parse_name(ladder)
@@ -173,7 +190,10 @@ class Admission:
         if name.ruleset_id in self._unusable:
             raise Refused("bad-ruleset", f"{shown(ladder)}: {self._unusable[name.ruleset_id]}")
         if versions is None:
-            raise Refused("unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(ladder)})")
+            hint = did_you_mean(name.ruleset_id, self.versions)
+            raise Refused(
+                "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(ladder)}){hint}"
+            )
         if reason := refuse_name(name, versions[0].ruleset):
             raise Refused("unknown-ladder", f"{shown(ladder)} is no ladder: {reason}")
         return versions

@@ -18,7 +18,7 @@ from projections.explaining import UnknownGame, row_of_game
 from projections.facts import NONE, Facts
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
-from projections.publishing import compared_at
+from projections.publishing import as_published, compared_at
 from projections.replay import replay
 from projections.rulesets import Version
 from projections.standings import Ladders
@@ -140,6 +140,9 @@ def reach(
     lists: dict[str, list[Published]] = {}
     for one in latest(published_lists(connection, before.facts.position)):
         lists.setdefault(one.ladder, []).append(one)
+    # another date of a game may change what was played up to some time, though nobody's points
+    listed_names = names & lists.keys() & {*(only or names)}
+    changed |= {name for name in listed_names if _instants(before, old.get(name)) != _instants(after, new.get(name))}
     for name in sorted(changed):
         # on running points one change moves ranks all over
         listed = any(stream and stream.rule.ranking != "points" for stream in (old.get(name), new.get(name)))
@@ -147,7 +150,7 @@ def reach(
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
             old_rows, new_rows = was.had(), now.had()
             differing = compare(name, old_rows, new_rows, before.facts, after.facts)
-            found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(was, now, one)]
+            found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(connection, was, now, one)]
         except RuleFailure as error:
             found.failed.append(_failure(after.facts, error))
             continue
@@ -178,12 +181,31 @@ class _Replayed:
         return {} if self.stream is None else had(self.rows(None), self.stream.rule.scale)
 
 
-def _comes_out_differently(was: _Replayed, now: _Replayed, one: Published) -> bool:
-    """Whether a list, as it would be today, differs between two worlds in more than ids."""
+def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
+    """When the games and adjustments of a ladder were."""
+    if stream is None:
+        return []
+    return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
+
+
+def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replayed, one: Published) -> bool:
+    """Whether a list, as it would be today, differs between two worlds in more than ids, and from what was published.
+
+    One that comes out again as it was published is none to tell of.
+    """
     stream = was.stream or now.stream
     as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
-    old, new = ({row.player: row._replace(player="") for row in side.rows(as_of)} for side in (was, now))
-    return under_present_ids(old, new, was.ladders.facts, now.ladders.facts) != new
+    facts = was.ladders.facts, now.ladders.facts
+    old, new = (_valued(side.rows(as_of), 1 if stream is None else stream.rule.scale) for side in (was, now))
+    if under_present_ids(old, new, *facts) == new:
+        return False
+    published = as_published(connection, one)
+    return under_present_ids(_valued(published.rows, published.scale), new, *facts) != new
+
+
+def _valued(rows: Iterable[Standing], scale: int) -> dict[str, tuple[Any, ...]]:
+    """Rows by player, their points as exact numbers."""
+    return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}
 
 
 def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str, Stream]:

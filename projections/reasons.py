@@ -20,11 +20,11 @@ from projections.sharing import by_time
 from projections.standings import Ladders, date_zone
 
 
-def explain_player(connection: Connection, ladders: Ladders, ladder: str, player: str) -> dict[str, Any] | None:
+def explain_player(connection: Connection, ladders: Ladders, ladder: str, player: str) -> dict[str, Any]:
     """A player's rank, what he began with, his games and adjustments in order, and what the list makes of them.
 
-    The games of this ladder that do not count for him are among them, with the reason. None for somebody who has no
-    game and no adjustment there. Raises `UnknownLadder`, `RuleFailure`.
+    The games of this ladder that do not count for him are among them, with the reason; there are none of somebody who
+    is not there. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
     player = facts.current(player)
@@ -41,8 +41,6 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
             [*_steps(facts, stream, steps, left_out), *_uncounted(ladders, stream, player)],
             key=lambda event: (event["occurred_at"], event["position"]),
         )
-    if row is None and number is None and not events:
-        return None
     # where a list is of a month or a year, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder)

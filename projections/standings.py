@@ -311,7 +311,8 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
         return versions
     if not (chosen := _only(versions, rules)):
         names = ", ".join(version.ruleset.name for version in versions)
-        raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names})")
+        hint = did_you_mean(rules, [version.ruleset.name for version in versions])
+        raise UnknownLadder(f"{shown(rules)} is not a published version for {ladder} (there are {names}){hint}")
     return chosen
 
 
@@ -329,7 +330,10 @@ def check_version(facts: Facts, rules: str | None) -> None:
     if not _only(every, rules):
         there = facts.rulesets.get(ruleset_id) or every
         names = ", ".join(version.ruleset.name for version in there) or "none"
-        raise UnknownVersion(f"no version {shown(rules)} is published at position {facts.position} (there are {names})")
+        hint = did_you_mean(rules, [version.ruleset.name for version in every])
+        raise UnknownVersion(
+            f"no version {shown(rules)} is published at position {facts.position} (there are {names}){hint}"
+        )
 
 
 def _only(versions: Iterable[Version], rules: str) -> list[Version]:
