@@ -3,6 +3,7 @@
 Reads are short pages, each a transaction of its own, so that a long replay never holds up an append.
 """
 
+import re
 import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from ledger.schema import NEWEST, SCHEMA_REVISION, events, ledger_identity
 from ledger.upcasting import check_chain, upcast
 
 PAGE_EVENTS = 5_000
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 PAGE_SEARCHED = 50_000
 LOOKUP_SIZE = 400
 
@@ -174,8 +176,15 @@ def _stored_versions(connection: Connection) -> set[tuple[str, int]]:
 
 
 def ledger_id(connection: Connection) -> str:
-    """The random id of this ledger."""
-    return str(connection.execute(select(ledger_identity.c.ledger_id)).scalar_one())
+    """The random id of this ledger. Raises `NotALedger` if there is none, or what stands there is no UUID.
+
+    It names folders: a stranger's file must not lead anywhere else.
+    """
+    found = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
+    if len(found) != 1 or not isinstance(found[0], str) or not _UUID.fullmatch(found[0]):
+        there = shown(str(found[0])) if len(found) == 1 else f"{len(found)} ids"
+        raise NotALedger(f"the ledger has no id of its own: its table ledger_identity holds {there}, not one UUID")
+    return found[0]
 
 
 def home_zone(connection: Connection) -> str | None:

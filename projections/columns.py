@@ -11,13 +11,14 @@ less than what may be mapped; one that turns out wrong is left to those who read
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import logging
 import mmap
 import os
+import re
 import secrets
-import shutil
 import sys
 import time
 import zlib
@@ -31,9 +32,12 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
+from ledger.files import is_own_folder, open_own
+from ledger.games import STATUSES
 from ledger.kinds import KINDS
 from ledger.store import chain_hash_at, ledger_id
-from projections.contract import OPTIONAL_COLUMNS
+from projections import compiling
+from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
 from projections.facts import NONE, Base, Cell, Change, Column, Facts
 
 FORMAT = 1
@@ -54,11 +58,19 @@ FILES = {
     "players_at": "q", "others_at": "q",
 }  # fmt: skip
 
+# what `start_anew` calls a folder
+_FOLDER = re.compile(r"[0-9a-f]{8}", re.ASCII)
+META_BYTES_MAX = 1 << 20
+
 logger = logging.getLogger(__name__)
 
 
 class Damaged(Exception):
     """A file of the cache is not as it was written."""
+
+
+class Unusable(Exception):
+    """The cache cannot be used now, which tells nothing of what it holds."""
 
 
 def place() -> Path | None:
@@ -90,9 +102,12 @@ class Cache:
         """Hold what `meta.json` says, nothing if there is none or it is of another format. Raises `Damaged`."""
         self.start_anew()
         try:
-            crc, _, body = (self.root / "meta.json").read_bytes().partition(b"\n")
-        except OSError:
+            with open_own(self.root / "meta.json", "rb") as file:
+                crc, _, body = file.read(META_BYTES_MAX).partition(b"\n")
+        except FileNotFoundError:
             return
+        except OSError as error:
+            raise _why_unread("meta.json", error) from None
         if f"{zlib.crc32(body):08x}".encode() != crc:
             raise Damaged("meta.json is damaged")
         meta = json.loads(body)
@@ -100,11 +115,15 @@ class Cache:
             return
         if meta["ledger"] != self.ledger:
             raise Damaged("it belongs to another ledger")
+        if wrong := _why_no_meta(meta):
+            raise Damaged(f"meta.json has {wrong}")
         self.position, self.chain_hash, self.folder = meta["position"], meta["chain_hash"], meta["folder"]
         self.lengths, self.crcs = meta["lengths"], meta["crcs"]
+        if any(self.lengths.values()) and not is_own_folder(self.root / self.folder):
+            raise Damaged(f"{self.folder} is no folder of this account")
         for name, length in self.lengths.items():
             path = self._path(name)
-            if length and (not path.exists() or path.stat().st_size < length):
+            if length and (not path.exists() or path.lstat().st_size < length):
                 raise Damaged(f"{path.name} is too short")
 
     def _path(self, name: str) -> Path:
@@ -121,12 +140,12 @@ class Cache:
         if not length:
             return array(FILES[name])
         try:
-            with open(self._path(name), "rb") as file:
+            with open_own(self._path(name), "rb") as file:
                 if _crc(file, length) != self.crcs[name]:
                     raise Damaged(f"{name} is damaged")
                 pages = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_COPY)
         except OSError as error:
-            raise Damaged(f"{name} cannot be read: {error.strerror}") from None
+            raise _why_unread(name, error) from None
         kind: Any = FILES[name]
         return memoryview(pages).cast(kind)[:items]
 
@@ -148,7 +167,18 @@ class Cache:
         facts.person = array("i", range(len(facts.players)))
 
     def facts(self, position: int) -> Facts:
-        """The facts up to a position; their `others` and `changes` are still to be applied. Raises `Damaged`."""
+        """The facts up to a position; their `others` and `changes` are still to be applied.
+
+        Raises `Damaged`, also for what has a right checksum and wrong numbers; `Unusable`.
+        """
+        try:
+            facts = self._facts(position)
+            _look_at(facts)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise Damaged(f"it holds something else than columns: {error}") from None
+        return facts
+
+    def _facts(self, position: int) -> Facts:
         facts = Facts(position, b"", mapped=True)
         names = [*ROWS, *SLOTS, *OPTIONAL, *(f"kind.{name}" for name in OF_KIND)]
         with ThreadPoolExecutor() as threads:  # each reads and checks a file
@@ -227,12 +257,12 @@ class Cache:
         return True
 
     def _write(self, grown: dict[str, Any]) -> None:
-        (self.root / self.folder).mkdir(exist_ok=True)
+        (self.root / self.folder).mkdir(mode=0o700, exist_ok=True)
         for name, column in grown.items():
             data = memoryview(column).cast("B")
             if not data:
                 continue
-            with open(self._path(name), "ab") as file:
+            with open_own(self._path(name), "ab") as file:
                 # what stands behind the length that counts was written by somebody who was killed
                 file.truncate(self.lengths[name])
                 file.write(data)
@@ -245,16 +275,120 @@ class Cache:
              "chain_hash": self.chain_hash, "folder": self.folder, "lengths": self.lengths, "crcs": self.crcs}
         ).encode()  # fmt: skip
         new = self.root / "meta.json.new"
-        new.write_bytes(f"{zlib.crc32(body):08x}\n".encode() + body)
+        with open_own(new, "wb") as file:
+            file.write(f"{zlib.crc32(body):08x}\n".encode() + body)
         new.replace(self.root / "meta.json")
         for other in self.root.iterdir():
-            if other.is_dir() and other.name != self.folder:
-                shutil.rmtree(other, ignore_errors=True)
+            if _FOLDER.fullmatch(other.name) and other.name != self.folder and is_own_folder(other):
+                _delete(other)
 
     def discard(self, why: str) -> None:
         """Hold nothing any more, and say why."""
         logger.warning("ratings: the cache in %s is made anew: %s", self.root, why)
         self.start_anew()
+
+
+def _why_unread(name: str, error: OSError) -> Exception:
+    """What it means that a file cannot be opened or read."""
+    damaged = error.errno in (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.EPERM, errno.EIO, errno.ENXIO)
+    return (Damaged if damaged else Unusable)(f"{name} cannot be read: {error.strerror}")
+
+
+def _look_at(facts: Facts) -> None:
+    """Raises `Damaged` unless every number leads to something that is there: loops do not look again."""
+    _look_at_texts(facts)
+    rows, slots = len(facts.first_position), len(facts.player)
+    changed = [change for change in facts.changes if change.start != NONE]
+    starts = [facts.start, array("q", [change.start for change in changed])]
+    counts = [facts.count, array("q", [change.size for change in changed])]
+    cells = [facts.cell, array("q", [change.cell for change in changed])]
+    kinds = [facts.kind_start, array("q", [change.kind_start for change in changed])]
+    sound = (
+        all(len(getattr(facts, name)) == rows for name in ROWS)
+        and all(len(getattr(facts, name)) == slots for name in SLOTS)
+        and all(_within(column, 0, len(facts.cells)) for column in cells)
+        and all(_within(column, 0, slots + 1) for column in starts)
+        and all(_within(column, 0, PLAYERS_MAX + 1) for column in counts)
+        and all(_within(_ends(*span), 0, slots + 1) for span in zip(starts, counts, strict=True))
+        and _within(array("q", [change.row for change in facts.changes]), 0, rows)
+        and _within(facts.status, 0, len(STATUSES))
+        and _within(facts.replaced, 0, 2)
+    )
+    if not sound:
+        raise Damaged("a number leads nowhere")
+    used = max((int(max(_ends(*span), default=0)) for span in zip(starts, counts, strict=True)), default=0)
+    if not _within(facts.player[:used], 0, len(facts.players)):
+        raise Damaged("a participant is nobody")
+    for kind in (kind for kind in KINDS if KINDS[kind].columns):
+        lengths = {len(facts.of_kind[name]) for name in KINDS[kind].columns}
+        own = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
+        ends = [_ends_of(own, *columns) for columns in zip(cells, kinds, counts, strict=True)]
+        if len(lengths) > 1 or not all(_within(column, 0, min(lengths) + 1) for column in ends):
+            raise Damaged(f"a game of kind {kind} has no numbers")
+
+
+def _look_at_texts(facts: Facts) -> None:
+    """Raises `Damaged` for names that are no texts, and cells that are those of no game."""
+    if not all(isinstance(text, str) for text in (*facts.players, *facts.texts)):
+        raise Damaged("a name is no text")
+    for cell in facts.cells:
+        if not all(isinstance(number, int) for number in cell):
+            raise Damaged("a cell holds something else than numbers")
+        if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
+            raise Damaged("a cell names a text that is not there")
+        if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in KINDS:
+            raise Damaged("a cell is that of no kind of game")
+
+
+def _within(column: Column, low: int, high: int) -> bool:
+    """Whether all numbers of a column are at least `low` and below `high`."""
+    if not len(column):
+        return True
+    if compiling.available():
+        seen = compiling.as_numpy(column)
+        return bool(low <= seen.min() and seen.max() < high)
+    return bool(low <= min(column) and max(column) < high)
+
+
+def _ends(start: Column, count: Column) -> Column:
+    """Where spans end."""
+    if compiling.available() and len(start):
+        return compiling.as_column(compiling.as_numpy(start) + compiling.as_numpy(count))
+    return array("q", [first + size for first, size in zip(start, count, strict=True)])
+
+
+def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
+    """Where the spans end of those games whose cells are one's `own`."""
+    if compiling.available() and len(start) and len(own):
+        mine = compiling.as_numpy(own).astype(bool)[compiling.as_numpy(cell)]
+        first = compiling.as_numpy(start)[mine]
+        return compiling.as_column((first + compiling.as_numpy(count)[mine]) * (first >= 0) - (first < 0))
+    spans = zip(cell, start, count, strict=True)
+    return array("q", [first + size if first >= 0 else -1 for at, first, size in spans if own[at]])
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder of columns: the files that such a folder has, by name, and nothing else."""
+    with suppress(OSError):
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _why_no_meta(meta: dict[str, Any]) -> str | None:
+    """What is wrong with the types, the names and the ranges in meta.json, or None."""
+    numbers = {"position": meta["position"], **meta["lengths"], **meta["crcs"]}
+    if wrong := [name for name, value in numbers.items() if not isinstance(value, int) or not 0 <= value < 2**63]:
+        return f"no number for {wrong[0]}"
+    if {*meta["lengths"]} != {*FILES} or {*meta["crcs"]} != {*FILES}:
+        return "other files than there are"
+    if odd := [name for name, length in meta["lengths"].items() if length % array(FILES[name]).itemsize]:
+        return f"a length of {odd[0]} that is not that of whole numbers"
+    if not (isinstance(meta["folder"], str) and _FOLDER.fullmatch(meta["folder"])):
+        return "no name for its folder"
+    if not (isinstance(meta["chain_hash"], str) and re.fullmatch(r"[0-9a-f]{64}", meta["chain_hash"], re.ASCII)):
+        return "no chain hash"
+    return None
 
 
 def _crc(file: IO[bytes], length: int) -> int:
@@ -280,8 +414,11 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
     cache, why = Cache(root / ledger, ledger), ""
     try:
         cache.read_meta()
-    except (Damaged, ValueError, LookupError, TypeError) as problem:
+    except (Damaged, ValueError, LookupError, TypeError, AttributeError) as problem:
         why = str(problem)
+    except Unusable as problem:
+        logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
+        return None
     if cache.position > newest:
         why = f"it is at position {cache.position}, the log ends at {newest}"
     elif cache.position and chain_hash_at(connection, cache.position) != bytes.fromhex(cache.chain_hash):
@@ -297,9 +434,11 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
 def growing(root: Path) -> Iterator[bool]:
     """Hold the lock of a cache; whether it could be had."""
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        lock = open(root / "lock", "ab")  # noqa: SIM115  (held until the end)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = open_own(root / "lock", "ab") if is_own_folder(root) else None
     except OSError:
+        lock = None
+    if lock is None:
         yield False
         return
     with lock:

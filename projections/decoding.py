@@ -71,30 +71,42 @@ def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, 
 
 
 def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
-    """The facts at a position, mapped from the cache, which grows to the head if it has to; None if there is none."""
+    """The facts at a position, mapped from the cache, which grows to the head if it has to; None if there is none.
+
+    A cache that turns out wrong is made anew once; after that, and where it cannot be read, the command does without.
+    """
     cache = columns.found(connection, newest)
-    facts = None
-    if cache is not None and cache.position >= position:
-        with suppress(columns.Damaged):
-            facts = cache.facts(position)
-    if cache is not None and facts is None:
-        facts = _grown(connection, cache.root, newest, position)
-    return None if facts is None else _completed(connection, facts, position)
+    if cache is None:
+        return None
+    try:
+        if cache.position >= position:
+            with suppress(columns.Damaged, StoreDamaged):
+                return _completed(connection, cache.facts(position), position)
+        return _grown(connection, cache.root, newest, position)
+    except (columns.Damaged, columns.Unusable, StoreDamaged) as problem:
+        columns.logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
+        return None
 
 
 def _grown(connection: Connection, root: Path, newest: int, position: int) -> Facts | None:
-    """The facts at a position from the cache that is brought to the head; None if that cannot be done."""
+    """The facts at a position from the cache that is brought to the head; None if that cannot be done.
+
+    Raises `Damaged`, `Unusable`, `StoreDamaged` where it is wrong although it was made anew.
+    """
     with columns.growing(root) as locked:
         # as somebody else may have left it by now
         cache = columns.found(connection, newest, locked=True) if locked else None
-        while cache is not None:
+        for tries_left in (1, 0) if cache is not None else ():
+            assert cache is not None
             try:
                 while cache.position < newest:
                     if not cache.append(_delta(connection, cache, min(newest, cache.position + DELTA_EVENTS))):
                         return None
                 give_back()  # a fifth of what a long history takes, else
-                return cache.facts(position)
-            except columns.Damaged as problem:
+                return _completed(connection, cache.facts(position), position)
+            except (columns.Damaged, StoreDamaged) as problem:
+                if not tries_left:
+                    raise
                 cache.discard(str(problem))
     return None
 

@@ -1,0 +1,226 @@
+"""A stranger's ledger file, and what a neighbour may put into the folder of the cache: nothing beside it is touched, no
+command hangs or crashes, and the answer is that of the log.
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import zlib
+from array import array
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projections import bulk, columns, compiling, decoding
+
+Ratings = Callable[..., Any]
+LADDER = "elo-chess/all"
+LATER = ("record", "-q", "--game", "chess", "--game-id", "later", "--at", "2024-05-01T20:00Z", "ben", "anna")
+
+
+@pytest.fixture
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all caches, which are kept from the first event on."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
+    monkeypatch.setattr(bulk, "BULK_EVENTS", 10**9)
+    return tmp_path / "cache" / "ratings-ledger"
+
+
+@pytest.fixture
+def db(tmp_path: Path, ratings: Ratings, caches: Path) -> str:
+    """A ledger with games, which has a cache."""
+    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    for number in range(4):
+        game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")
+        assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=url).exit_code == 0
+    return url
+
+
+def standings(ratings: Ratings, db: str) -> Any:
+    done = ratings("standings", LADDER, "--format", "json", db=db)
+    assert done.exit_code == 0, done
+    return json.loads(done.stdout)["rows"]
+
+
+def own(caches: Path) -> Path:
+    """The one cache that there is."""
+    (folder,) = caches.iterdir()
+    return folder
+
+
+def written(root: Path) -> tuple[dict[str, Any], Path]:
+    """What meta.json says, and the folder of the columns."""
+    meta = json.loads((root / "meta.json").read_bytes().partition(b"\n")[2])
+    return meta, root / meta["folder"]
+
+
+def rewrite(root: Path, meta: Any) -> None:
+    """Write meta.json with a right checksum."""
+    body = json.dumps(meta).encode()
+    (root / "meta.json").write_bytes(f"{zlib.crc32(body):08x}\n".encode() + body)
+
+
+@pytest.mark.parametrize("name", ["../../victim", "/VICTIM", "..", "", "a/b", "no-uuid", "x" * 5_000, "é" * 36])
+def test_given_a_file_whose_id_is_a_path_when_read_then_it_is_refused_and_no_folder_is_touched(
+    name: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path
+) -> None:
+    """Given folders with files beside the cache, then all of them are there afterwards."""
+    standings(ratings, db)
+    victim = tmp_path / "victim"
+    (victim / "photos").mkdir(parents=True)
+    (victim / "photos" / "one.jpg").write_bytes(b"of the summer")
+    with closing(sqlite3.connect(tmp_path / "ratings.db")) as connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute("UPDATE ledger_identity SET ledger_id = ?", (name.replace("/VICTIM", str(victim)),))
+        connection.commit()
+    before = sorted(tmp_path.rglob("*"))
+    told = ratings("standings", LADDER, db=db)
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "not one UUID" in told.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("how", ["folder", "file", "meta.json", "meta.json.new", "lock", "all"])
+def test_given_links_in_the_cache_when_it_grows_then_nothing_is_written_through_them_or_deleted_behind_them(
+    how: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path
+) -> None:
+    before = standings(ratings, db)
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "diary.txt").write_text("dear diary")
+    root = own(caches)
+    _, folder = written(root)
+    if how == "folder":
+        (root / "0123abcd").symlink_to(victim)
+        shutil.rmtree(folder)
+        folder.symlink_to(victim)
+    elif how == "all":
+        shutil.rmtree(root)
+        root.symlink_to(victim)
+    else:
+        place = folder / "player" if how == "file" else root / how
+        place.unlink(missing_ok=True)
+        place.symlink_to(victim / "diary.txt")
+    assert ratings(*LATER, db=db).exit_code == 0
+    assert standings(ratings, db) != before
+    assert [path.name for path in victim.iterdir()] == ["diary.txt"]
+    assert (victim / "diary.txt").read_text() == "dear diary"
+
+
+@pytest.mark.parametrize("how", ["player", "meta.json", "meta.json.new", "lock"])
+def test_given_a_pipe_that_nobody_writes_to_in_the_cache_when_read_then_no_command_waits(
+    how: str, ratings: Ratings, db: str, caches: Path
+) -> None:
+    standings(ratings, db)
+    root = own(caches)
+    place = written(root)[1] / "player" if how == "player" else root / how
+    place.unlink(missing_ok=True)
+    os.mkfifo(place)
+    assert ratings(*LATER, db=db).exit_code == 0
+    assert len(standings(ratings, db)) == 3
+
+
+META = {
+    "no object": lambda meta: [],
+    "a text for a position": lambda meta: {**meta, "position": "4"},
+    "no position": lambda meta: {name: value for name, value in meta.items() if name != "position"},
+    "a position below 0": lambda meta: {**meta, "position": -1},
+    "another folder": lambda meta: {**meta, "folder": "../.."},
+    "a number for the folder": lambda meta: {**meta, "folder": 5},
+    "a hash that is none": lambda meta: {**meta, "chain_hash": "zz"},
+    "lengths of texts": lambda meta: {**meta, "lengths": dict.fromkeys(meta["lengths"], "1")},
+    "lengths below 0": lambda meta: {**meta, "lengths": dict.fromkeys(meta["lengths"], -8)},
+    "lengths that are odd": lambda meta: {**meta, "lengths": {**meta["lengths"], "start": 3}},
+    "no lengths": lambda meta: {**meta, "lengths": {}},
+    "other files": lambda meta: {**meta, "lengths": {**meta["lengths"], "../../x": 1}},
+    "a list of checksums": lambda meta: {**meta, "crcs": []},
+    "another format": lambda meta: {**meta, "format": "1"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", META)
+def test_given_a_right_checksum_over_something_else_when_read_then_the_answer_is_that_of_the_log(
+    what: str, ratings: Ratings, db: str, caches: Path
+) -> None:
+    before = standings(ratings, db)
+    root = own(caches)
+    rewrite(root, META[what](written(root)[0]))
+    assert standings(ratings, db) == before
+    assert standings(ratings, db) == before
+
+
+NUMBERS = {
+    "player": [-1, 2**30, 3], "cell": [-1, 99], "start": [-5, 2**40], "count": [-1, 2**30], "status": [-1, 99],
+    "replaced": [5], "kind_start": [-(2**40)], "first_position": [0], "occurred_at": [-(2**62)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values])
+def test_given_a_right_checksum_over_numbers_that_lead_nowhere_when_read_then_no_command_crashes(
+    name: str, value: int, compiled: bool, ratings: Ratings, db: str, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given any number in a column, then no traceback and no signal; the log's answer if the number is impossible."""
+    before = standings(ratings, db)
+    if compiled:
+        monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
+    root = own(caches)
+    meta, folder = written(root)
+    column = array(columns.FILES[name])
+    column.frombytes((folder / name).read_bytes()[: meta["lengths"][name]])
+    column[1] = value
+    (folder / name).write_bytes(column.tobytes())
+    meta["crcs"][name] = zlib.crc32(column.tobytes())
+    rewrite(root, meta)
+    told = ratings("standings", LADDER, "--format", "json", db=db)
+    assert told.exit_code == 0, told
+    assert "bug" not in told.stderr
+    if name not in ("kind_start", "first_position", "occurred_at"):
+        assert json.loads(told.stdout)["rows"] == before
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("players", b"5\n"), ("players", b"{\n"), ("texts", b"null\n"), ("cells", b"[1,2]\n"),
+    ("cells", b"[0,0,99,0,0,0,3,0]\n"), ("cells", b'["a",0,0,0,0,0,3,0]\n'), ("others", b"not json\n"),
+    ("others", b'{"type":"no.such"}\n'), ("players", b"\xff\n"),
+])  # fmt: skip
+def test_given_a_right_checksum_over_other_lines_when_read_then_the_answer_is_that_of_the_log(
+    name: str, line: bytes, ratings: Ratings, db: str, caches: Path
+) -> None:
+    before = standings(ratings, db)
+    root = own(caches)
+    meta, folder = written(root)
+    lines = (folder / name).read_bytes()[: meta["lengths"][name]].splitlines(keepends=True)
+    content = line + b"".join(lines[1:])
+    (folder / name).write_bytes(content)
+    meta["crcs"][name], meta["lengths"][name] = zlib.crc32(content), len(content)
+    rewrite(root, meta)
+    assert standings(ratings, db) == before
+
+
+def test_given_few_file_handles_when_read_then_the_cache_is_not_made_anew_for_ever(
+    ratings: Ratings, db: str, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Given that no column can be opened, then the command does without the cache, and leaves it."""
+    before = standings(ratings, db)
+    asked = []
+
+    def none_left(path: Path, mode: str) -> Any:
+        asked.append(path)
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(columns, "open_own", none_left)
+    kept = written(own(caches))
+    told = ratings("standings", LADDER, "--format", "json", db=db)
+    assert (told.exit_code, json.loads(told.stdout)["rows"]) == (0, before)
+    assert len(asked) < 10
+    assert written(own(caches)) == kept
+    (record,) = caplog.records
+    assert record.message.endswith("is not used: meta.json cannot be read: Too many open files")
