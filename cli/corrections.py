@@ -319,6 +319,7 @@ def enter(
 
 
 def refuse_event(how: How, type_name: str, problem: Refused) -> int:
+    """Tell that an event was refused before it was made."""
     return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], Reach())
 
 

@@ -107,12 +107,12 @@ def test_a_close_name_is_refused_unless_it_is_accepted(
 
 
 def test_all_close_names_of_a_file_are_listed(db: str, ratings: Ratings) -> None:
-    """Given two new names close to known ones and two close to each other, when imported, then each is named once."""
+    """Given two new names close to known ones and two close to each other, when imported, then every line is named."""
     before = head(ratings, db)
     table = HEADER + row(3, "Ben", "Johana") + row(4, "Ben", "Friedrich") + row(5, "friedrich", "Ben")
     told = imported(ratings, db, table)
-    assert codes(told) == [(2, "close-name"), (2, "close-name"), (4, "close-name")]
-    assert "'friedrich' is new and close to 'Friedrich' (line 3)" in told["rejected"][2]["message"]
+    assert codes(told) == [(line, "close-name") for line in (2, 2, 3, 4, 4)]
+    assert "'friedrich' is new and close to 'Friedrich' (line 3)" in told["rejected"][3]["message"]
     assert (told["appended"], head(ratings, db)) == (0, before)
     shown = ratings("import", "-", db=db, input=table).stderr
     assert [line.split(":")[2].strip() for line in shown.splitlines()] == ["close-name"] * 3

@@ -51,7 +51,7 @@ def test_a_template_can_be_published_as_it_is(rule: str, ratings: Ratings, tmp_p
     assert ruleset is not None
     assert (ruleset.name, ruleset.rule, ruleset.scope.game) == ("house-go@1", rule, ["go"])
     checked = ratings("rules", "check", file)
-    assert (checked.exit_code, checked.stdout) == (0, f"{file}: house-go@1 can be published\n")
+    assert (checked.exit_code, checked.stdout.splitlines()[0]) == (0, f"{file}: house-go@1 can be published")
 
 
 @pytest.mark.parametrize("rule", sorted(BUILT_IN))
