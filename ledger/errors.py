@@ -52,6 +52,12 @@ class AlreadyRunning(LedgerError):
     exit_code = 1
 
 
+class LockLost(LedgerError):
+    """A rebuild lost its lock, so that another one may have begun; it promoted nothing (exit code 3)."""
+
+    exit_code = 3
+
+
 class NoEarlierGeneration(LedgerError):
     """There is no stored generation to go back to (exit code 1)."""
 

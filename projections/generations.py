@@ -5,25 +5,23 @@ one that flips the pointer change what no reader sees. Killed at any instant a r
 was, and what it left behind is unfinished: the next one sweeps it up.
 """
 
-import fcntl
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import DBAPIError
 
 from ledger.clock import Clock
-from ledger.errors import AlreadyRunning, NoEarlierGeneration, StoreUnavailable
+from ledger.errors import LockLost, NoEarlierGeneration
 from ledger.store import Ledger
 from projections.building import Built, standing
 from projections.facts import Facts
 from projections.lists.contract import Standing
+from projections.rebuild_lock import RebuildLock, only_one
 from projections.schema import generation_ladders, generation_standings, generations, live_generation
 
 TRANSACTION_ROWS = 5_000
-POSTGRES_REBUILD_LOCK = 7_236_836_022
 # of names in one statement
 NAMES_MAX = 400
 
@@ -40,41 +38,13 @@ class Generation(NamedTuple):
     live: bool
 
 
-@contextmanager
-def only_one(ledger: Ledger) -> Iterator[None]:
-    """Hold the rebuild lock, which dies with the process. Raises `AlreadyRunning`."""
-    busy = AlreadyRunning(f"another rebuild of {ledger.location} is running; this one did nothing")
-    if ledger.engine.dialect.name == "sqlite":
-        path = f"{ledger.url.database}.rebuild-lock"
-        try:
-            file = open(path, "w")  # noqa: SIM115  (held until the end)
-        except OSError as error:
-            raise StoreUnavailable(f"the lock file {path} cannot be written: {error.strerror}") from error
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise busy from None
-            yield
-    else:
-        with ledger.reading() as connection:
-            if not connection.execute(text(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})")).scalar():
-                raise busy
-            try:
-                yield
-            finally:
-                # the server may take a while to notice that the connection is closed
-                with suppress(DBAPIError):
-                    connection.execute(text(f"SELECT pg_advisory_unlock({POSTGRES_REBUILD_LOCK})"))
-
-
-def begin(ledger: Ledger, position: int, chain_hash: bytes, clock: Clock) -> int:
+def begin(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
     """Enter a new generation, of which nobody knows yet, and sweep up what cut-off rebuilds left; gives its number."""
-    with ledger.writing() as connection:
+    with lock.fenced() as connection:
         number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
         row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
         connection.execute(insert(generations), row)
-    sweep(ledger, building=number)
+    sweep(lock.ledger, building=number)
     return number
 
 
@@ -122,13 +92,35 @@ def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None
             _insert(connection, generation_ladders, part)
 
 
-def promote(ledger: Ledger, generation: int, clock: Clock) -> None:
-    """Let readers see a generation that is written completely."""
-    with ledger.writing() as connection:
+def promote(lock: RebuildLock, generation: int, clock: Clock) -> None:
+    """Let readers see a generation that is written completely. Raises `LockLost` if another rebuild has begun since,
+    or what was written is not all there."""
+    with lock.fenced() as connection:
+        _refuse_lost(connection, generation)
         finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
         connection.execute(finished)
         connection.execute(delete(live_generation))
         connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+        promoted = live(connection)
+        if promoted is None or promoted.generation != generation or promoted.finished_at is None:
+            raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")
+
+
+def _refuse_lost(connection: Connection, generation: int) -> None:
+    """Raises `LockLost` unless a generation is the last that was begun, and whole."""
+    newest = connection.execute(select(func.max(generations.c.generation))).scalar()
+    if newest != generation:
+        raise LockLost(
+            f"another rebuild began generation {newest} while this one built {generation}, so it had lost its lock; "
+            "nothing was promoted"
+        )
+    table = generation_ladders.c
+    named = select(func.coalesce(func.sum(table.players), 0)).where(table.generation == generation)
+    wanted = int(connection.execute(named.where(table.build == generation)).scalar_one())
+    there = select(func.count()).select_from(generation_standings).where(generation_standings.c.build == generation)
+    found = connection.execute(there).scalar_one()
+    if wanted != found:
+        raise LockLost(f"generation {generation} has {found:,} of its {wanted:,} standings; nothing was promoted")
 
 
 def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
@@ -136,8 +128,8 @@ def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
 
     That one is forgotten, so that the next step leads further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
     """
-    with only_one(ledger):
-        with ledger.writing() as connection:
+    with only_one(ledger) as lock:
+        with lock.fenced() as connection:
             newest = _finished(connection)
             if len(newest) < 2:
                 there = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"

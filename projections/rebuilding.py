@@ -20,6 +20,7 @@ from projections.decoding import decode
 from projections.facts import Facts
 from projections.guarding import RULE_SECONDS, guarded, try_to_load
 from projections.ladders import Stream, parse_name
+from projections.rebuild_lock import only_one
 from projections.standings import Ladders, versions_of
 
 # the live generation and the one before it, which somebody may still be reading
@@ -62,9 +63,9 @@ def rebuild(
 
     The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
     The rules of packages run in processes of their own, each ladder for at most `rule_seconds`.
-    Raises `AlreadyRunning`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
+    Raises `AlreadyRunning`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
-    with generations.only_one(ledger):
+    with only_one(ledger) as lock:
         tell("reading", {})
         try_to_load(ledger, rule_seconds)
         with ledger.reading() as connection:
@@ -75,7 +76,7 @@ def rebuild(
         position, chain_hash = facts.position, facts.chain_hash
         if asked:
             position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
-        generation = generations.begin(ledger, position, chain_hash, clock)
+        generation = generations.begin(lock, position, chain_hash, clock)
         tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
         ladders = Ladders(facts)
         old = _stored(ledger, before) if asked else []
@@ -104,7 +105,7 @@ def rebuild(
                 differing = _differing(results, digests, failed, tell)
         if not differing:
             tell("promoting", {"generation": generation})
-            generations.promote(ledger, generation, clock)
+            generations.promote(lock, generation, clock)
         generations.sweep(ledger, None if differing else keep)
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,

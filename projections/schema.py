@@ -3,7 +3,18 @@
 All of it can be dropped and rebuilt from the events.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, SmallInteger, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    Table,
+    Text,
+)
 
 from ledger.schema import metadata
 
@@ -51,12 +62,13 @@ generation_standings = Table(
     Column("places", Text),
 )
 
-# one row: the generation that readers see
+# one row at most: the generation that readers see
 live_generation = Table(
     "live_generation",
     metadata,
     Column("singleton", SmallInteger, primary_key=True, autoincrement=False),
-    Column("generation", Integer, nullable=False),
+    Column("generation", Integer, ForeignKey("generations.generation"), nullable=False),
+    CheckConstraint("singleton = 1", name="one_row"),
 )
 
 VIEWS = {

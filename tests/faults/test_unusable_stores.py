@@ -151,7 +151,6 @@ def test_a_read_only_ledger_can_be_read_and_refuses_to_be_written(readable_folde
     assert ratings(*RECORD, db=path).exit_code == 0
     expected = {command: ratings(*command, db=path) for command in COMMANDS if command[0] not in ("record", "rebuild")}
     assert ratings("rebuild", db=path).exit_code == 0
-    path.with_name("ratings.db.rebuild-lock").unlink(missing_ok=True)
     path.chmod(0o444)
     readable_folder.chmod(0o555)
 

@@ -8,6 +8,7 @@ from ledger.errors import AlreadyRunning
 from projections import generations
 from projections.generations import ladders_of, live
 from projections.integrity import verify_standings
+from projections.rebuild_lock import only_one
 from projections.rebuilding import rebuild
 from projections.registry import rule
 
@@ -149,7 +150,7 @@ def test_verify_finds_stored_standings_that_differ(ratings, ledger_url, ledger, 
 
 
 def test_a_second_rebuild_at_the_same_time_says_so_and_does_nothing(ratings, ledger_url, ledger):
-    with generations.only_one(ledger):
+    with only_one(ledger):
         with pytest.raises(AlreadyRunning):
             rebuild(ledger, ticking())
         result = ratings("rebuild", db=ledger_url)

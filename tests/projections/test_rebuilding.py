@@ -15,6 +15,7 @@ from ledger.store import open_ledger
 from projections import building, generations, rebuilding, workers
 from projections.generations import kept, ladders_of, live, roll_back, stored_rows
 from projections.integrity import verify_standings
+from projections.rebuild_lock import only_one
 from projections.rebuilding import rebuild
 from projections.standings import Ladders, UnknownLadder
 
@@ -279,7 +280,7 @@ def test_going_back_needs_a_generation_and_no_rebuild_under_way(ledger):
         roll_back(ledger)
     rebuild(ledger, ticking())
     rebuild(ledger, ticking())
-    with generations.only_one(ledger), pytest.raises(AlreadyRunning):
+    with only_one(ledger), pytest.raises(AlreadyRunning):
         roll_back(ledger)
     assert numbers(ledger) == [2, 1]
 

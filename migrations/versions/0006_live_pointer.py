@@ -1,0 +1,64 @@
+"""The live pointer is one row at most, and leads to a generation that there is."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from projections.schema import VIEWS
+
+revision = "0006"
+down_revision = "0005"
+branch_labels = None
+depends_on = None
+
+POINTER = (
+    "SELECT 1, generation FROM live_generation "
+    "WHERE singleton = 1 AND generation IN (SELECT generation FROM generations)"
+)
+
+
+def upgrade() -> None:
+    if op.get_bind().dialect.name == "sqlite":
+        _make_anew(
+            "live_generation_checked",
+            sa.CheckConstraint("singleton = 1", name=op.f("live_generation_one_row")),
+            sa.ForeignKeyConstraint(
+                ["generation"], ["generations.generation"], name=op.f("live_generation_generation_exists")
+            ),
+        )
+        return
+    # in place: a table that is made anew would lose what was granted on it
+    op.execute(
+        "DELETE FROM live_generation WHERE singleton <> 1 OR generation NOT IN (SELECT generation FROM generations)"
+    )
+    for name in ("live_generation_one_row", "live_generation_generation_exists"):
+        op.execute(f"ALTER TABLE live_generation DROP CONSTRAINT IF EXISTS {name}")
+    op.create_check_constraint(op.f("live_generation_one_row"), "live_generation", "singleton = 1")
+    op.create_foreign_key(
+        op.f("live_generation_generation_exists"), "live_generation", "generations", ["generation"], ["generation"]
+    )
+
+
+def downgrade() -> None:
+    if op.get_bind().dialect.name == "sqlite":
+        _make_anew("live_generation_unchecked")
+        return
+    op.drop_constraint(op.f("live_generation_generation_exists"), "live_generation")
+    op.drop_constraint(op.f("live_generation_one_row"), "live_generation")
+
+
+def _make_anew(name: str, *constraints: sa.Constraint) -> None:
+    """SQLite adds no constraint to a table: a new one takes its place, and its row if that leads somewhere."""
+    for view in VIEWS:
+        op.execute(f"DROP VIEW {view}")
+    op.create_table(
+        name,
+        sa.Column("singleton", sa.SmallInteger(), autoincrement=False, nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("singleton", name=op.f("live_generation_pk")),
+        *constraints,
+    )
+    op.execute(f"INSERT INTO {name} {POINTER}")
+    op.drop_table("live_generation")
+    op.rename_table(name, "live_generation")
+    for view in VIEWS.values():
+        op.execute(view)

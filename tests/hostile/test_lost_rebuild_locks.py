@@ -1,0 +1,239 @@
+"""A rebuild that lost its lock promotes nothing: the live pointer always leads to a whole generation."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from ledger import clock
+from ledger.errors import LedgerError, LockLost, StoreUnavailable
+from ledger.store import Ledger, open_ledger
+from projections import generations, rebuilding
+from projections.generations import live
+from projections.integrity import verify_standings
+from projections.rebuild_lock import POSTGRES_REBUILD_LOCK
+from projections.rebuilding import rebuild
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def db(store: str, ratings: Ratings) -> str:
+    """A ledger with a few games and a live generation, of each kind of store."""
+    assert ratings("init", "--for", "chess", db=store).exit_code == 0
+    for number in range(3):
+        play(ratings, store, number)
+    assert ratings("rebuild", db=store).exit_code == 0
+    return store
+
+
+def play(ratings: Ratings, db: str, number: int) -> None:
+    game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-{number + 1:02d}T20:00Z")
+    assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=db).exit_code == 0
+
+
+def sound(db: str) -> int:
+    """The number of the live generation, which a replay confirms."""
+    with open_ledger(db).reading() as connection:
+        assert list(verify_standings(connection)) == []
+        generation = live(connection)
+        assert generation is not None
+        found = connection.execute(text("SELECT count(*) FROM live_standings")).scalar_one()
+        assert found > 0
+        return int(generation.generation)
+
+
+def while_building(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
+    """Let something happen once, when a rebuild has written everything and is about to promote it."""
+    promote, calls = generations.promote, []
+
+    def interrupted(*arguments: Any) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            happens()
+        promote(*arguments)
+
+    monkeypatch.setattr(generations, "promote", interrupted)
+
+
+def lose(db: str) -> None:
+    """Take the lock from whoever holds it, as a failover, a pooler or a neighbour would."""
+    if db.startswith("sqlite"):
+        import fcntl
+
+        from projections import rebuild_lock
+
+        for key in list(rebuild_lock._held):
+            fcntl.flock(rebuild_lock._descriptors[key], fcntl.LOCK_UN)
+            rebuild_lock._held.discard(key)
+        return
+    with open_ledger(db).reading() as connection:
+        query = text(
+            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            "AND ((classid::bigint << 32) | objid::bigint) = :lock"
+        )
+        holders = connection.execute(query, {"lock": POSTGRES_REBUILD_LOCK}).scalars().all()
+        for holder in holders:
+            connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": holder})
+
+
+def test_given_a_rebuild_that_lost_its_lock_when_another_one_finished_then_it_promotes_nothing(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a second rebuild from lock to promotion while the first is in its middle, then the second's stays live."""
+    play(ratings, db, 7)
+
+    def happens() -> None:
+        lose(db)
+        assert rebuild(open_ledger(db), clock.now).promoted
+
+    while_building(monkeypatch, happens)
+    before = sound_or_none(db)
+    with pytest.raises((LockLost, StoreUnavailable)) as told:
+        rebuild(open_ledger(db), clock.now)
+    assert told.value.exit_code == 3
+    assert sound(db) > (before or 0)
+    assert rebuild(open_ledger(db), clock.now).promoted
+    sound(db)
+
+
+def sound_or_none(db: str) -> int | None:
+    with open_ledger(db).reading() as connection:
+        generation = live(connection)
+        return None if generation is None else int(generation.generation)
+
+
+def test_given_a_rebuild_that_lost_its_lock_when_another_one_began_then_neither_leads_readers_nowhere(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a second rebuild that waits in its middle until the first tries to promote, then the second is promoted."""
+    if db.startswith("postgresql"):
+        pytest.skip("the connection that held the lock is gone; the test above")
+    play(ratings, db, 7)
+    reached, go_on, ended = threading.Event(), threading.Event(), []
+    promote = generations.promote
+
+    def first(*arguments: Any) -> None:
+        lose(db)
+        second.start()
+        assert reached.wait(30)
+        try:
+            promote(*arguments)
+        finally:
+            go_on.set()
+
+    def later(*arguments: Any) -> None:
+        reached.set()
+        assert go_on.wait(30)
+        promote(*arguments)
+
+    monkeypatch.setattr(
+        generations, "promote", lambda *a: (first if threading.current_thread() is not second else later)(*a)
+    )
+    second = threading.Thread(target=lambda: ended.append(rebuild(open_ledger(db), clock.now).promoted))
+    with pytest.raises(LockLost, match="another rebuild began generation"):
+        rebuild(open_ledger(db), clock.now)
+    second.join(30)
+    assert ended == [True]
+    sound(db)
+
+
+def test_given_standings_that_vanish_while_built_when_promoted_then_it_is_refused(
+    db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sound(db)
+
+    def happens() -> None:
+        with open_ledger(db).writing() as connection:
+            newest = "(SELECT max(generation) FROM generations)"
+            connection.execute(text(f"DELETE FROM generation_standings WHERE build = {newest} AND ordinal = 1"))
+
+    while_building(monkeypatch, happens)
+    with pytest.raises(LockLost, match="standings; nothing was promoted"):
+        rebuild(open_ledger(db), clock.now)
+    assert sound(db) == before
+
+
+@pytest.mark.parametrize("how", ["symbolic link", "hard link", "dotted path"])
+def test_given_another_path_to_the_same_file_when_a_rebuild_runs_then_the_other_is_refused(
+    how: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a rebuild in its middle, when another process begins one by another name, then it says so."""
+    path, other = tmp_path / "ratings.db", tmp_path / "other.db"
+    assert ratings("init", "--for", "chess", db=path).exit_code == 0
+    play(ratings, f"sqlite:///{path}", 1)
+    if how == "symbolic link":
+        other.symlink_to(path)
+    elif how == "hard link":
+        os.link(path, other)
+    else:
+        (tmp_path / "deeper").mkdir()
+        other = tmp_path / "deeper" / ".." / "ratings.db"
+    told = []
+    while_building(monkeypatch, lambda: told.append(in_a_process(f"sqlite:///{other}")))
+    assert rebuild(open_ledger(f"sqlite:///{path}"), clock.now).promoted
+    assert told == [1]
+    assert [entry.name for entry in tmp_path.iterdir() if "lock" in entry.name] == []
+
+
+def in_a_process(db: str) -> int:
+    """What a rebuild in another process ends with."""
+    if (child := os.fork()) == 0:
+        try:
+            rebuild(open_ledger(db), clock.now)
+            os._exit(0)
+        except LedgerError as problem:
+            os._exit(problem.exit_code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("statement", [
+    "INSERT INTO live_generation VALUES (2, 1)",
+    "UPDATE live_generation SET generation = 999",
+    "DELETE FROM generations",
+])  # fmt: skip
+def test_given_a_pointer_to_nothing_or_to_two_when_written_then_the_database_refuses_it(
+    db: str, statement: str
+) -> None:
+    before = sound(db)
+    with pytest.raises(Exception, match=r"(?i)constraint"), open_ledger(db).writing() as connection:
+        connection.execute(text(statement))
+    assert sound(db) == before
+
+
+def test_given_lost_locks_again_and_again_when_two_rebuild_and_others_write_then_the_pointer_is_always_on_a_whole_one(
+    db: str, ratings: Ratings, at_length: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds, ended = (20 if at_length else 3), {"promoted": 0, "lost": 0}
+    built = rebuilding.guarded  # something in the middle of a rebuild
+
+    def losing(ladders: Any, *rest: Any) -> Any:
+        lose(db)
+        return built(ladders, *rest)
+
+    monkeypatch.setattr(rebuilding, "guarded", losing)
+    for number in range(rounds):
+        play(ratings, db, 8 + number % 20) if number < 20 else None
+        threads = [threading.Thread(target=attempt, args=(open_ledger(db), ended)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        sound_at_its_position(db)
+    assert sum(ended.values()) == 2 * rounds
+
+
+def attempt(ledger: Ledger, ended: dict[str, int]) -> None:
+    try:
+        rebuild(ledger, clock.now)
+        ended["promoted"] += 1
+    except LedgerError:
+        ended["lost"] += 1
+
+
+def sound_at_its_position(db: str) -> None:
+    sound(db)
