@@ -243,6 +243,11 @@ def _print_quality(variant: Variant) -> None:
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
         render.print_table(header, rows, right=header[2:])
         click.echo("Less is better, but for the accuracy.")
+    _print_unplaced(variant)
+
+
+def _print_unplaced(variant: Variant) -> None:
+    """The ladders of which some games have no places."""
     for name, (_, after) in [*variant.quality.items()][:DETAILED]:
         if after is not None and after.unplaced:
             games = render.count(after.unplaced, "game")
@@ -270,6 +275,7 @@ def _print_variants(found: list[Variant]) -> None:
             rows = [[*row[:index], next(there) if row[index] else "", *row[index + 1 :]] for row in rows]
         click.echo(f"\n{name}")
         render.print_table(header, rows, right=header[1:])
+    _print_unplaced(found[0])
     if len(ladders) > DETAILED:
         click.echo(f"\nOthers than these {DETAILED}: --ladder LADDER, or --format json")
 

@@ -17,6 +17,7 @@ from ledger.appending import version_exists
 from ledger.canonical import format_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Ruleset
+from ledger.games import seats_of
 from ledger.leagues import scheduled_games
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store import head, read_live
@@ -27,7 +28,7 @@ from projections.facts import LABELS, Facts
 from projections.game_clock.logs import Clocks
 from projections.ladders import parse_name, partition_values, refuse_name
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
-from projections.scope import counted, why_not_scored, why_out_of_scope
+from projections.scope import counted, told_players, why_not_scored, why_out_of_scope
 
 DAY = 86_400_000_000  # microseconds
 SHAPES_MAX = 10_000
@@ -58,7 +59,7 @@ class Admission:
         self._clocks = Clocks(connection, self.versions)
         # the rulesets that games of a name are judged by
         self._scoring: dict[str, list[list[Version]]] = {}
-        self._homes: dict[tuple[str, str, frozenset[str]], str | None] = {}
+        self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
         # of each game from when on it is scored, and by which ruleset
         self._since: dict[str, tuple[int, Ruleset] | None] = {}
         # games that were found countable, by their shape and the versions that may score them
@@ -166,7 +167,7 @@ class Admission:
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Why a game is on no ladder, as far as its name, kind and labels tell; else None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
-        seen = (data["game"], kind, labels)
+        seen = (data["game"], kind, labels, seats_of(data))
         if seen not in self._homes:
             self._homes[seen] = _why_homeless(self.versions, *seen)
         return self._homes[seen]
@@ -279,8 +280,8 @@ def _why_uncountable(facts: Facts, version: Version) -> str | None:
 
 
 def _why_homeless(
-    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str]
-) -> str | None:  # fmt: skip
+    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int
+) -> str | None:
     scoring = [v.ruleset for known in versions.values() for v in known if game in v.ruleset.scope.game]
     if not versions:
         return None
@@ -291,7 +292,10 @@ def _why_homeless(
     if not (of_kind := [ruleset for ruleset in scoring if kind in ruleset.scope.kind]):
         kinds = sorted({known for ruleset in scoring for known in ruleset.scope.kind})
         return f"{scoring[0].id} scores games of kind {', '.join(kinds)}, not {kind}"
-    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in of_kind}
+    fitting = [one for one in of_kind if one.scope.players_min <= seats <= (one.scope.players_max or seats)]
+    if not fitting:
+        return f"{of_kind[0].id} scores games of {told_players(of_kind[0])} players, this has {seats}"
+    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in fitting}
     if all(missing.values()):
         return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
     return None

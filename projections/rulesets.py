@@ -31,6 +31,7 @@ SHIPPED = (
     "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
     "youplay-wsim-v1", "youplay-wsim-v2",
 )  # fmt: skip
+INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
 # a ruleset for whatever game it is published for: GAME and ZONE stand for the game and a time zone
 ELO = "elo"
 # the same in every ledger, so that the export of one can be imported into another
@@ -86,7 +87,7 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
     """A ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
-    if problems := [Problem(key, "a whole number or a string is needed, not a float or a time: write it in quotes")
+    if problems := [Problem(key, INEXACT)
                     for key in _inexact(data)]:  # fmt: skip
         return None, problems
     try:
@@ -115,8 +116,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
         *_refuse_rule(found, params),
         *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
           for kind in ruleset.scope.kind if kind not in KINDS),
-        *(Problem("scope.kind", f"{found.id} scores games of kind {' or '.join(_kinds_of(found))}, not {kind}")
-          for kind in ruleset.scope.kind if _kinds_of(found) and kind in KINDS and kind not in _kinds_of(found)),
+        *(Problem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
+          for kind in ruleset.scope.kind if kinds_of(found) and kind in KINDS and kind not in kinds_of(found)),
         *(Problem("partition.bands", f"the band {band} ends before it begins")
           for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
         *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
@@ -160,7 +161,7 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[Problem]:
             hint = did_you_mean(name, known)
             yield Problem("rule", f"{found.id} asks for the column {shown(name)}, which no kind of game has; "
                                   f"there are {_columns_told()}{hint}")  # fmt: skip
-    if known.issuperset(found.columns) and not _kinds_of(found):
+    if known.issuperset(found.columns) and not kinds_of(found):
         yield Problem("rule", f"{found.id} asks for the columns {', '.join(found.columns)}, and no kind of game has "
                               f"all of them: there are {_columns_told()}")  # fmt: skip
     if abs(params.start) * found.scale > UNITS_MAX:
@@ -195,7 +196,7 @@ def _nested(params: dict[str, Any]) -> set[str]:
     return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
-def _kinds_of(found: Rule) -> list[str]:
+def kinds_of(found: Rule) -> list[str]:
     """The kinds of games whose participants have all that a rule looks at."""
     return [name for name, kind in KINDS.items() if {*found.columns} <= {*COMMON_COLUMNS, *kind.columns}]
 

@@ -36,9 +36,16 @@ def why_cell_out_of_scope(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | N
         return f"{ruleset.name} leaves out the group {group}"
     seats = cell.seats
     if seats < scope.players_min or (scope.players_max is not None and seats > scope.players_max):
-        most = "" if scope.players_max is None else f" to {scope.players_max}"
-        return f"{ruleset.name} scores games of {scope.players_min}{most or ' or more'} players, this has {seats}"
+        return f"{ruleset.name} scores games of {told_players(ruleset)} players, this has {seats}"
     return None
+
+
+def told_players(ruleset: Ruleset) -> str:
+    """How many players the games of a ruleset have, such as `2`, `2 to 4` or `2 or more`."""
+    least, most = ruleset.scope.players_min, ruleset.scope.players_max
+    if least == most:
+        return str(least)
+    return f"{least} or more" if most is None else f"{least} to {most}"
 
 
 def why_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:

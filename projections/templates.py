@@ -14,7 +14,7 @@ import tomli_w
 from ledger.events import Partition, Ruleset, Scope
 from ledger.kinds import KINDS
 from projections.contract import Rule
-from projections.rulesets import parse_toml, shipped, shipped_elo
+from projections.rulesets import kinds_of, parse_toml, shipped, shipped_elo
 
 WIDTH = 34  # where comments begin
 
@@ -45,6 +45,8 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
     """
     example = _example(rule, game)
     scope, partition, params = (example.get(table, {}) for table in ("scope", "partition", "params"))
+    possible = kinds_of(rule)
+    kinds = scope.get("kind", ["placing"] if "placing" in possible else possible[:1])
     lines = [
         "# A ruleset: which rule scores which games, with which constants, on which ladders.",
         "# Check it: ratings rules check FILE. What it would change: ratings whatif FILE.",
@@ -60,7 +62,7 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
         "",
         "[scope]",
         _line("game", [game], "the names of the games that it scores"),
-        _line("kind", scope.get("kind", ["placing"]), f"of {', '.join(KINDS)}", needed="kind" in scope),
+        _line("kind", kinds, f"of {', '.join(KINDS)}", needed=kinds != ["placing"]),
         _line("players_min", scope.get("players_min", 2), "seats", needed="players_min" in scope),
         _line("players_max", scope.get("players_max", 6), "seats; no limit without it", needed="players_max" in scope),
         *_excluded(scope),

@@ -35,15 +35,19 @@ SEED = 1
 PLAYERS, SEATS_USUAL, SEATS_MANY = 200, 10, 60
 FROM = 1_735_689_600_000_000  # 2025-01-01, as all that is drawn
 HOUR = 3_600_000_000
+# the kinds whose games have places
+PLACED = ("placing", "b5", "diplomacy")
 # so far may somebody be ahead that all together stay within bounds
 AHEAD = UNITS_MAX // 64
 JUNK = (0, 77, -(2**40))
+# so much may rounding take from two expected scores that sum to one
+NEARLY = 16
 
 
 class Trial(NamedTuple):
     """What came of it: so many games drawn and scored, why others were not, and what is wrong with the rule.
 
-    `compiled`: whether compiled code was tried, too.
+    `compiled`: whether compiled code was tried, too. `foretells`: whether `whatif` can measure what it foretells.
     """
 
     drawn: int
@@ -52,12 +56,13 @@ class Trial(NamedTuple):
     uncounted: list[tuple[str, int]]
     problems: list[str]
     compiled: bool
+    foretells: bool
 
 
 def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     """Try the rule of a version. A rule of annual lists scores no games, so that none are drawn."""
     if version.rule.ranking == "annual":
-        return Trial(0, seed, 0, [], [], False)
+        return Trial(0, seed, 0, [], [], False, True)
     version = version._replace(effective_from=-(2**63))
     facts = _drawn(version, Random(seed), games)
     problems: dict[str, str] = {}
@@ -69,7 +74,14 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     left_out = Counter(
         _why(facts, row, version) for row in range(len(facts.start)) if row not in scored and not problems
     )
-    return Trial(games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found))
+    return Trial(
+        games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _foretells(version)
+    )
+
+
+def _foretells(version: Version) -> bool:
+    """Whether the games of a rule that foretells results have places, by which it could be measured."""
+    return version.rule.chance is None or any(kind in PLACED for kind in version.ruleset.scope.kind)
 
 
 def _why(facts: Facts, row: int, version: Version) -> str:
@@ -186,7 +198,13 @@ def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[i
     twice("remark", lambda: containment.remark(version, ladder, row, names, columns))
     if version.rule.chance is not None:
         for i, j in ((0, 1), (n - 1, 0)) if n > 1 else ():
-            twice("chance", partial(containment.chance, version, ladder, row, i, j, points, columns))
+            both = [
+                twice("chance", partial(containment.chance, version, ladder, row, *pair, points, columns))
+                for pair in ((i, j), (j, i))
+            ]
+            if abs(sum(both) - containment.CHANCES) > NEARLY:
+                told = f"chance gave {both[0]} for one of two players and {both[1]} for the other"
+                raise _broken(stream, row, "chance", f"{told}; they sum to 2^32 = {containment.CHANCES}")
 
 
 def _score(
@@ -232,5 +250,7 @@ def told(trial: Trial) -> Iterator[str]:
         return
     compiled_too = ", interpreted and compiled" if trial.compiled else ""
     yield f"tried on {trial.drawn:,} drawn games (seed {trial.seed}): {trial.scored:,} scored{compiled_too}"
+    if not trial.foretells:
+        yield "it foretells results, but games of this kind have no places: whatif cannot measure it"
     for reason, count in trial.uncounted[:3]:
         yield f"{count:,} not scored: {reason}"

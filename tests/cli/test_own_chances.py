@@ -33,7 +33,7 @@ def explain(n, names, points, columns, params, change):
 def of_players(i, j, points, columns, constants, table):
     """Whoever sits on the first seat is more likely to be ahead."""
     seat = columns[0]
-    return HALF + (HALF // 2 if seat[i] == 1 else -HALF // 2 if seat[j] == 1 else 0)
+    return HALF + HALF // 2 * ((seat[i] == 1) - (seat[j] == 1))
 
 
 OWN = Rule(
@@ -96,6 +96,18 @@ def test_given_a_chance_of_four_arguments_when_it_foretells_then_it_gets_both_pl
 
     assert foretold(ratings, *use(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
     assert seen == [(0, 0), (2, 0)]
+
+
+def test_given_chances_that_do_not_sum_to_one_or_foretell_nothing_when_checked_then_it_says_so(
+    ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
+    told = ratings("rules", "check", file, db=db)
+    assert (told.exit_code, "they sum to 2^32 = 4294967296" in told.stdout) == (1, True)
+    db, file = use(OWN, "battle")
+    told = ratings("rules", "check", file, db=db)
+    assert told.exit_code == 0
+    assert "games of this kind have no places: whatif cannot measure it" in told.stdout.replace("\n    ", " ")
 
 
 @pytest.mark.parametrize("chance", [0, 1 << 32, -5, 0.5, None])
