@@ -98,12 +98,17 @@ def test_given_a_chance_of_four_arguments_when_it_foretells_then_it_gets_both_pl
     assert seen == [(0, 0), (2, 0)]
 
 
-def test_given_chances_that_do_not_sum_to_one_or_foretell_nothing_when_checked_then_it_says_so(
+def test_given_chances_that_do_not_sum_to_one_when_checked_then_it_is_refused(
     ratings: Ratings, use: Callable[..., tuple[str, Path]]
 ) -> None:
     db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
     told = ratings("rules", "check", file, db=db)
     assert (told.exit_code, "they sum to 2^32 = 4294967296" in told.stdout) == (1, True)
+
+
+def test_given_games_without_places_when_a_rule_that_foretells_is_checked_then_it_says_that_nothing_measures_it(
+    ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
     db, file = use(OWN, "battle")
     told = ratings("rules", "check", file, db=db)
     assert told.exit_code == 0
