@@ -71,8 +71,7 @@ def write_ledger(url: str, history: History) -> Head:
     for values in _chunks_of_rows(history, latest):
         with ledger.writing() as connection:
             ledger.dialect.lock_appends(connection)
-            insert_rows(connection, values)
-        latest = Head(values[-1].position, values[-1].chain_hash, values[-1].recorded_at)
+            latest = insert_rows(connection, values, latest)
     return latest
 
 

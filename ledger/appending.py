@@ -10,12 +10,12 @@ from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from ledger.canonical import format_instant, parse_object
 from ledger.clock import Clock
 from ledger.collecting import rarely_collecting
-from ledger.errors import ClockBehind, NotEmpty
+from ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
 from ledger.events import Draft, Ruleset, meaning
 from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
 from ledger.records import Row, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
@@ -201,8 +201,7 @@ def append(
         if refused:
             return Appended(0, len(known) - len(refused), refused, before)
         if fresh:
-            insert_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)))
-            after = head(connection)
+            after = insert_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)), before)
     return Appended(len(fresh), len(known), [], after)
 
 
@@ -282,10 +281,25 @@ def _ahead(rows: Iterator[Row]) -> Iterator[Row]:
             few = coming.result()
 
 
-def insert_rows(connection: Connection, rows: Iterable[Row]) -> None:
-    """Rows that continue the log, as they are; the append lock is held."""
+def insert_rows(connection: Connection, rows: Iterable[Row], before: Head) -> Head:
+    """Rows that continue the log, as they are; the append lock is held. Gives the new head.
+
+    Raises `StoreDamaged` unless all of them are there then: nothing is acknowledged that is not stored.
+    """
+    last = before
+
+    def noted() -> Iterator[Row]:
+        nonlocal last
+        for row in rows:
+            last = Head(row.position, row.chain_hash, row.recorded_at)
+            yield row
+
     with driver_cursor(connection) as cursor:
-        dialect_of(connection).insert(cursor, events.name, Row._fields, rows)
+        dialect_of(connection).insert(cursor, events.name, Row._fields, noted())
+    behind = select(func.count()).where(events.c.position > before.position)
+    if head(connection) != last or connection.execute(behind).scalar_one() != last.position - before.position:
+        raise StoreDamaged(NOT_STORED)
+    return last
 
 
 def require_empty(ledger: Ledger) -> Head:
@@ -310,6 +324,5 @@ def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
                 raise NotEmpty(
                     f"somebody else appended to {ledger.location} during the restore; start with a new ledger"
                 )
-            insert_rows(connection, rows)
-        latest = Head(rows[-1].position, rows[-1].chain_hash, rows[-1].recorded_at)
+            latest = insert_rows(connection, rows, latest)
     return latest

@@ -3,6 +3,11 @@
 Bad data is not here: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are values too.
 """
 
+NOT_STORED = (
+    "the database did not store what was appended, so nothing is: a trigger, a rule or a table that is not this "
+    "program's stands in the way; see: ratings verify"
+)
+
 
 class LedgerError(Exception):
     """A failure with a message for a person; `exit_code` is what the command line ends with."""

@@ -105,8 +105,11 @@ BEGIN
      OR EXISTS (SELECT FROM events e WHERE e.event_id = new_id)
      OR new_type = 'game.recorded'
         AND EXISTS (SELECT FROM events e WHERE e.subject = new_subject AND e.type = 'game.recorded')
-     OR current_setting('server_encoding') <> 'UTF8' OR 'on' <> ANY (ARRAY[
-       current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')]) THEN
+     OR current_setting('server_encoding') <> 'UTF8' OR current_setting('session_replication_role') <> 'origin'
+     OR 'on' <> ANY (ARRAY[
+       current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes')])
+     OR EXISTS (SELECT FROM pg_class c WHERE c.oid = 'events'::regclass AND c.relpersistence <> 'p')
+     OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = 'events'::regclass) THEN
     RETURN;
   END IF;
   appended_at := coalesce(head.position, 0) + 1;
@@ -117,6 +120,12 @@ BEGIN
     leaf_hash, chain_hash)
   VALUES (appended_at, new_id, new_type, new_schema_version, new_subject, new_occurred_at, now, new_by, new_record,
     new_leaf_hash, appended_chain_hash);
+  -- whatever stood in the way: what is not there is not acknowledged
+  SELECT e.position, e.record, e.chain_hash INTO head FROM events e ORDER BY e.position DESC LIMIT 1;
+  IF head.position IS DISTINCT FROM appended_at OR head.record <> new_record
+     OR head.chain_hash <> appended_chain_hash THEN
+    RAISE EXCEPTION 'what was appended is not there' USING ERRCODE = 'data_exception';
+  END IF;
   RETURN NEXT;
 END $$""",
 }

@@ -8,7 +8,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.exc import NoSuchModuleError
 from sqlalchemy.pool import Pool
 
-from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.errors import NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.schema import NEWEST
 from ledger.settings import Setting, busy_seconds
@@ -23,12 +23,21 @@ NamedEvent = tuple[str, str, str, str]
 # name by name, in the indexes: with statistics from before an import, many names at once are sought in all of the table
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
-WANTED = {"server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+WANTED = {
+    "server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
+    "session_replication_role": "origin", "events": "kept",
+}  # fmt: skip
+# whether what is acknowledged survives a crash, and stands in no other table
+_KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
+WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
+ELSE 'kept' END"""
 
 REMEDIES = {
     "server_encoding": "restore an export into a database that is made with ENCODING 'UTF8'",
     "fsync": "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()",
     "full_page_writes": "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()",
+    "session_replication_role": "set it to origin for the role and the database, so that the guards run",
+    "events": "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events",
     "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
 }
 
@@ -130,7 +139,9 @@ def settings(connection: Connection) -> list[Setting]:
 
 def _settings(locking: bool = False) -> str:
     """The statement that asks for the settings, and takes the append lock if wanted."""
-    names = ", ".join(f"current_setting('{name}')" for name in ("server_version", *WANTED))
+    names = ", ".join(
+        _KEPT if name == "events" else f"current_setting('{name}')" for name in ("server_version", *WANTED)
+    )
     return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
 
 
@@ -183,6 +194,10 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
         return StoreUnavailable(f"this database user may not do that on {location}: {text}")
     if state is None or state[:2] in ("08", "28", "3D", "53", "57"):
         return StoreUnavailable(f"{location} cannot be reached: {text}")
+    if state == "22000" and "appended is not there" in text:
+        return StoreDamaged(NOT_STORED)
     if state in ("42P01", "42703"):
         return StoreDamaged(f"{location} is not as the migrations made it: {text}")
+    if state == "23001":  # the guards'
+        return StoreDamaged(f"{location} refused what was appended: {text}; see: ratings verify")
     return None

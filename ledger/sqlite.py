@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.pool import Pool
 
-from ledger.errors import LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.errors import NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import SQLITE_TRIGGERS
 from ledger.records import ZERO, Row, chain_hash, leaf_hash
 from ledger.schema import NEWEST
@@ -44,6 +44,8 @@ PRAGMAS = {
 REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
 
 _COLUMNS = Row._fields
+_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'events'"
+_LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
 # the records of some positions as one blob; the newline is no character of a record
 JOINED_RECORDS = """SELECT CAST(group_concat(record, '') AS BLOB) FROM (
@@ -100,8 +102,13 @@ def lock_appends(connection: Connection) -> None:
 
 
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """The row of the head, and the events of these names; the append lock is held already."""
+    """The row of the head, and the events of these names; the append lock is held already.
+
+    Raises `StoreDamaged` where other triggers than the guards could change what is appended.
+    """
     cursor: Any = connection.connection.cursor()
+    if not {row[0] for row in cursor.execute(_TRIGGERS)} <= SQLITE_TRIGGERS.keys():
+        raise StoreDamaged("the table events has other triggers than this program's; see: ratings verify")
     return cursor.execute(NEWEST).fetchone(), events_named(cursor, names) if names else []
 
 
@@ -125,7 +132,10 @@ def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]])
             record = f"{before}{position}{behind}"
             leaf = leaf_hash(record)
             chain = chain_hash(chain, leaf)
-            driver.execute(_insertion("events", _COLUMNS, 1), (position, *members, now, by, None, record, leaf, chain))
+            row = (position, *members, now, by, None, record, leaf, chain)
+            driver.execute(_insertion("events", _COLUMNS, 1), row)
+            if driver.execute(_LAST_ROW).fetchone() != row:
+                raise StoreDamaged(NOT_STORED)
             driver.execute("COMMIT")
             return position, chain, now
     except sqlite3.IntegrityError:  # the id or the game is there

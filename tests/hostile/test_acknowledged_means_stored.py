@@ -1,0 +1,115 @@
+"""Whatever stands in the way of an append: what is not stored, or what a crash would lose, is not acknowledged."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from ledger.store import connect
+
+Ratings = Callable[..., Any]
+SQLITE = {
+    "ignored": "CREATE TRIGGER zz BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END",
+    "changed afterwards": "DROP TRIGGER events_refuse_update; CREATE TRIGGER zz AFTER INSERT ON events BEGIN "
+    "UPDATE events SET recorded_by = 'eve' WHERE position = NEW.position; END",
+    "deleted afterwards": "DROP TRIGGER events_refuse_delete; CREATE TRIGGER zz AFTER INSERT ON events BEGIN "
+    "DELETE FROM events WHERE position = NEW.position; END",
+}  # fmt: skip
+NOTHING = "CREATE FUNCTION {0}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
+POSTGRES = {
+    "returned as nothing": NOTHING.format("nothing")
+    + "; CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION nothing()",
+    "done instead": "CREATE RULE zz AS ON INSERT TO events DO INSTEAD NOTHING",
+    "deleted afterwards": "DROP TRIGGER events_refuse_delete ON events; CREATE FUNCTION gone() RETURNS trigger "
+    "LANGUAGE plpgsql AS $$ BEGIN DELETE FROM events WHERE position = NEW.position; RETURN NULL; END $$; "
+    "CREATE TRIGGER zz AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION gone()",
+}  # fmt: skip
+LOST = {
+    "unlogged": ("ALTER TABLE events SET UNLOGGED", "events = unlogged"),
+    "inherited": ("CREATE TABLE more () INHERITS (events)", "events = inherited by another table"),
+    "not flushed": ("ALTER DATABASE {0} SET synchronous_commit = off", "synchronous_commit = off"),
+    "without guards": ("ALTER DATABASE {0} SET session_replication_role = replica", "session_replication_role"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def db(store: str, ratings: Ratings) -> str:
+    """A ledger with one game, of each kind of store."""
+    assert ratings("init", "--for", "chess", db=store).exit_code == 0
+    assert record(ratings, store, 1).exit_code == 0
+    return store
+
+
+def record(ratings: Ratings, db: str, number: int) -> Any:
+    game = ("--game", "chess", "--game-id", f"g-{number}", "--at", "2024-01-01T20:00Z")
+    return ratings("record", "-q", *game, "anna", "ben", db=db)
+
+
+def imported(ratings: Ratings, db: str, numbers: range) -> Any:
+    games = [
+        {"type": "game.recorded", "occurred_at": "2024-01-01T20:00:00Z", "data": {
+            "game_id": f"i-{number}", "game": "chess",
+            "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]}}
+        for number in numbers
+    ]  # fmt: skip
+    return ratings("import", "-", db=db, input="\n".join(map(json.dumps, games)))
+
+
+def execute(db: str, statements: str) -> None:
+    with connect(db).reading() as connection:
+        parts = [statements] if "$$" in statements or "BEGIN" in statements else statements.split("; ")
+        if connection.dialect.name == "sqlite":
+            connection.connection.driver_connection.executescript(statements)  # type: ignore[union-attr]
+            return
+        for statement in parts:
+            connection.execute(text(statement.format(connection.engine.url.database)))
+
+
+def count(db: str) -> int:
+    with connect(db).reading() as connection:
+        return int(connection.execute(text("SELECT count(*) FROM events")).scalar_one())
+
+
+@pytest.mark.parametrize("how", [*SQLITE, *(f"postgres: {how}" for how in POSTGRES)])
+def test_given_something_in_the_way_of_rows_when_appended_then_it_is_refused_and_nothing_is_acknowledged(
+    how: str, ratings: Ratings, request: pytest.FixtureRequest, tmp_path: Any
+) -> None:
+    """Given one event, then many, when the database says that all went well, then the ledger looks."""
+    kind, _, name = how.partition(": ")
+    db = request.getfixturevalue("postgres_url") if name else f"sqlite:///{tmp_path / 'ratings.db'}"
+    assert ratings("init", "--for", "chess", db=db).exit_code == 0
+    assert record(ratings, db, 1).exit_code == 0
+    execute(db, POSTGRES[name] if name else SQLITE[kind])
+    before = count(db)
+    for told in (record(ratings, db, 2), imported(ratings, db, range(1))):
+        assert (told.exit_code, told.stdout) == (1, ""), told
+        assert "see: ratings verify" in told.stderr
+    assert count(db) == before
+    many = imported(ratings, db, range(1, 6))
+    # PostgreSQL's COPY looks at no rules
+    stored = 5 if name == "done instead" else 0
+    assert (many.exit_code, count(db)) == (int(not stored), before + stored), many
+    assert "bug" not in many.stderr
+
+
+@pytest.mark.parametrize("how", LOST)
+def test_given_a_server_that_would_lose_what_it_acknowledges_when_appended_then_the_setting_is_named(
+    how: str, ratings: Ratings, postgres_url: str
+) -> None:
+    statement, named = LOST[how]
+    assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
+    assert record(ratings, postgres_url, 1).exit_code == 0
+    execute(postgres_url, statement)
+    before = count(postgres_url)
+    for told in (record(ratings, postgres_url, 2), imported(ratings, postgres_url, range(5))):
+        assert (told.exit_code, named in told.stderr) == (3, True), told
+    assert count(postgres_url) == before
+
+
+def test_given_nothing_in_the_way_when_appended_then_all_is_there(ratings: Ratings, db: str) -> None:
+    assert record(ratings, db, 2).exit_code == 0
+    assert imported(ratings, db, range(300)).exit_code == 0
+    assert count(db) == 303
+    assert ratings("verify", db=db) == (0, "", "")
