@@ -44,7 +44,10 @@ def upgrade(name: str) -> Ledger:
             )
     if found != SCHEMA_REVISION:
         with ledger.writing() as connection:
-            config = configuration()
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            ledger.dialect.lock_schema(connection)
+            # others may have made it meanwhile
+            if schema_revision(connection) != SCHEMA_REVISION:
+                config = configuration()
+                config.attributes["connection"] = connection
+                command.upgrade(config, "head")
     return connect(name)

@@ -1,15 +1,17 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine
-from sqlalchemy.exc import NoSuchModuleError
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.locations import hidden
 from ledger.schema import NEWEST
 from ledger.settings import Setting, busy_seconds
 
@@ -46,17 +48,60 @@ JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY p
 WHERE position > {after} AND position <= {until}"""
 
 
+# what a session is set to, whatever the server, the database, the role or the environment say; by statements, so that
+# a pooler that keeps a session for its client passes them on
+SESSION = (
+    "SET client_encoding = 'UTF8'",
+    "SET standard_conforming_strings = on",
+    "SET quote_all_identifiers = off",
+    "SET default_transaction_isolation = 'read committed'",
+    "SET default_transaction_read_only = off",
+    # a policy that would leave rows out makes a statement fail instead
+    "SET row_security = off",
+    "SET bytea_output = 'hex'",
+    # a temporary table of one of our names must not stand before ours
+    "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
+    # the connection that holds the lock of a rebuild waits for long
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+)
+CONNECT_SECONDS = 10
+POSTGRES_SCHEMA_LOCK = 7_236_836_024
+
+
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
-    given = str(url.query.get("options", ""))
-    arguments = {"connect_timeout": 10, "options": f"{given} -c lock_timeout={int(busy_seconds(url) * 1_000)}".strip()}
-    url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout", "options"])
+    # 0 would wait for ever
+    lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
+    arguments = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
+    named = {} if "application_name" in url.query else {"application_name": "ratings"}
+    url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
+    # that a connection is gone is told by whoever needed it
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     try:
-        return create_engine(url, poolclass=pool, connect_args=arguments)
+        made = create_engine(url, poolclass=pool, connect_args={**arguments, **named, "client_encoding": "UTF8"})
     except (ImportError, NoSuchModuleError):
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
         ) from None
+    except (ArgumentError, TypeError, ValueError):
+        raise NotALedger(f"{hidden(url.render_as_string())} has a part that PostgreSQL does not know") from None
+
+    def begin_session(connection: Any, record: Any) -> None:
+        open_session(connection, lock_timeout, hidden(url.render_as_string()))
+
+    # before anything else is asked over the connection
+    event.listen(made, "connect", begin_session, insert=True)
+    return made
+
+
+def open_session(connection: Any, lock_timeout: str, location: str) -> None:
+    """Set a new connection of the driver to what this program needs. Raises `NotALedger` for another encoding."""
+    before, connection.autocommit = connection.autocommit, True
+    encoding = connection.execute("SELECT current_setting('server_encoding')").fetchone()[0]
+    if encoding != "UTF8":
+        raise NotALedger(f"the database {location} is in {encoding}; a ledger needs one made with ENCODING 'UTF8'")
+    connection.execute("; ".join((*SESSION, lock_timeout)))
+    connection.autocommit = before
 
 
 def autocommitting(connection: Connection) -> Connection:
@@ -66,6 +111,11 @@ def autocommitting(connection: Connection) -> Connection:
 
 def begin(connection: Connection) -> None:
     """Begin to write; the driver does so with the first statement."""
+
+
+def lock_schema(connection: Connection) -> None:
+    """Wait for whoever makes or upgrades the tables."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_SCHEMA_LOCK})")
 
 
 def lock_appends(connection: Connection) -> None:
@@ -184,16 +234,30 @@ def storage_findings(connection: Connection) -> list[str]:
     return []
 
 
+# what the server says of a page, an index or a text that it cannot read: nothing else is damage
+DAMAGED = ("XX001", "XX002", "22021", "22P05")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of the driver tells of damaged data, not of a connection, a lock, a right or a cancellation."""
+    state = getattr(error, "sqlstate", None)
+    return state in DAMAGED or (state == "XX000" and "toast" in str(error))
+
+
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """The driver's error as one of ours, or None for an error that is a bug."""
     state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if state in ("55P03", "57014"):
+    if state in ("55P03", "57014") or (state or "")[:2] == "40":
         return StoreUnavailable(f"{location} is busy: {text}; try again")
+    if state == "25006":
+        return StoreUnavailable(f"{location} takes no changes now: {text}; is it a standby, or set to read only?")
     if state == "42501":
         return StoreUnavailable(f"this database user may not do that on {location}: {text}")
-    if state is None or state[:2] in ("08", "28", "3D", "53", "57"):
+    if state is None or state[:2] in ("08", "28", "3D", "53", "57", "58"):
         return StoreUnavailable(f"{location} cannot be reached: {text}")
+    if state in DAMAGED:
+        return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
     if state == "22000" and "appended is not there" in text:
         return StoreDamaged(NOT_STORED)
     if state in ("42P01", "42703"):

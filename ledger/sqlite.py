@@ -97,6 +97,10 @@ def begin(connection: Connection) -> None:
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
+def lock_schema(connection: Connection) -> None:
+    """BEGIN IMMEDIATE has taken the lock already."""
+
+
 def lock_appends(connection: Connection) -> None:
     """BEGIN IMMEDIATE has taken the lock already."""
 
@@ -206,6 +210,14 @@ def storage_findings(connection: Connection) -> list[str]:
     except Exception as error:  # a damaged file fails in every way there is
         return [str(getattr(error, "orig", error))]
     return [] if found == ["ok"] else found
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of the driver tells of damaged data, not of a lock, a right or an interruption."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return isinstance(error, UnicodeDecodeError)
+    # Python's own complaints, about text that is not UTF-8, carry no code
+    return getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1] in ("CORRUPT", "NOTADB", "FORMAT")
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:

@@ -22,6 +22,7 @@ from ledger.canonical import dump, parse_object, record_instant
 from ledger.errors import NotALedger
 from ledger.events import TYPES
 from ledger.lineage import Known, voided_ids
+from ledger.locations import hidden
 from ledger.records import ZERO
 from ledger.rejections import shown
 from ledger.schema import NEWEST, SCHEMA_REVISION, events, ledger_identity
@@ -119,8 +120,12 @@ def parse_url(name: str) -> URL:
         url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
     except (ArgumentError, ValueError):
         raise NotALedger(
-            f"{shown(name)} is not a database URL; write sqlite:///ratings.db or postgresql://..."
+            f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://..."
         ) from None
+    if re.match(r"(?i)[a-z+]*(sql|postgres)[a-z+]*:", name) and "://" not in name:
+        raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
+    if "@" in (url.host or "") or "@" in (url.username or ""):
+        raise NotALedger(f"{shown(hidden(name))} has more than one @; one in a password is written %40")
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
     return url
@@ -130,7 +135,7 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     """The store of that name, without a look at what it holds; with `keep_open` as `open_ledger` has it."""
     url = parse_url(name)
     dialect = sqlite if url.get_backend_name() == "sqlite" else postgres
-    location = str(url.database) if dialect is sqlite else url.render_as_string(hide_password=True)
+    location = str(url.database) if dialect is sqlite else hidden(name)
     return Ledger(dialect.engine(url, create, QueuePool if keep_open else NullPool), dialect, location, url)
 
 

@@ -1,0 +1,28 @@
+"""Where a ledger is, as people may read it: a URL or a path without anything secret."""
+
+import re
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+MASK = "***"
+_SECRET = re.compile(r"(?i)((?:^|[?&\s])(?:ssl)?pass(?:word|wd|phrase)?\s*=\s*)[^&\s]*")
+# user:secret@ of what does not parse: the secret may hold anything, an @, too
+_USER = re.compile(r"(?s)^([^:]*:/{0,3}[^:/@]*):.*@")
+
+
+def hidden(name: str) -> str:
+    """A URL or a path without passwords, also one that does not parse.
+
+    >>> hidden("postgresql://anna:se@cret@db/club?sslpassword=x"), hidden("postgresql:/anna:secret@db")
+    ('postgresql://anna:***@db/club?sslpassword=***', 'postgresql:/anna:***@db')
+    """
+    try:
+        url: URL | None = make_url(name) if "://" in name else None
+    except (ArgumentError, ValueError):
+        url = None
+    if url is not None and url.password is not None:
+        name = url.render_as_string(hide_password=True)
+    if url is None or url.password is None or "@" in name.rpartition(MASK)[2].partition("@")[2]:
+        name = _USER.sub(rf"\1:{MASK}@", name)
+    return _SECRET.sub(rf"\1{MASK}", name)
