@@ -1,7 +1,10 @@
 """`rebuild` and `verify`: what cron runs, and what an auditor runs."""
 
+import os
 import re
 import sys
+from collections.abc import Generator
+from typing import TypeVar
 
 import click
 from click.core import ParameterSource
@@ -22,6 +25,7 @@ from projections.rebuilding import KEPT, Rebuilt, rebuild
 from projections.standings import UnknownLadder
 
 SHOWN_LADDERS = 20
+T = TypeVar("T")
 
 
 @click.command(name="rebuild")
@@ -156,29 +160,53 @@ def _head(context: click.Context, parameter: click.Parameter, value: str | None)
 )
 @click.pass_obj
 def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
-    """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well."""
-    ledger = open_ledger(db)
+    """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
+
+    On a terminal it says how much it looked at. Exit 3 where something kept it from looking, such as a lock.
+    """
+    ledger = open_ledger(db, any_events=True)
     findings: list[Finding] = []
-    with ledger.reading() as connection:
-        for finding in verify_log(ledger, connection, expected):
+
+    def take(found: Generator[Finding, None, T]) -> T:
+        while True:
+            try:
+                finding = next(found)
+            except StopIteration as end:
+                result: T = end.value
+                return result
             findings.append(finding)
             if form == "table":
-                click.echo(_line(finding))
-                sys.stdout.flush()
+                _tell(_line(finding))
+
+    with ledger.reading() as connection:
+        checked = take(verify_log(ledger, connection, expected))
         if not findings:
             try:
-                projected = [
-                    *verify_clocks(connection), *verify_published(connection), *verify_standings(connection)
-                ]  # fmt: skip
+                take(verify_clocks(connection))
+                checked = checked._replace(lists=take(verify_published(connection)))
+                checked = checked._replace(ladders=take(verify_standings(connection)))
             except (StoreDamaged, RulesetUnusable) as problem:
-                projected = [Finding("rule", None, f"the log cannot be replayed: {problem}")]
-            for finding in projected:
-                findings.append(finding)
+                findings.append(Finding("rule", None, f"the log cannot be replayed: {problem}"))
                 if form == "table":
-                    click.echo(_line(finding))
+                    _tell(_line(findings[-1]))
     if form == "json":
-        render.print_json({"findings": [finding._asdict() for finding in findings]})
+        render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
+    elif not findings and sys.stdout.isatty():
+        click.echo(
+            f"All is well: {render.count(checked.events, 'event')}, {checked.hashes:,} hashes, "
+            f"{checked.guards} guards, {checked.objects} tables and other objects, "
+            f"{render.count(checked.lists, 'published list')}, {render.count(checked.ladders, 'stored ladder')}."
+        )
     return int(bool(findings))
+
+
+def _tell(line: str) -> None:
+    """Print a finding; with nobody reading any more the exit code tells all the same."""
+    try:
+        click.echo(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _line(finding: Finding) -> str:

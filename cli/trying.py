@@ -8,11 +8,11 @@ import click
 
 from cli.rulefiles import read_file, read_tables
 from ledger.errors import WorkerLost
+from ledger.workers import TooSlow, limited
 from projections.guarding import RULE_SECONDS, why_lost
 from projections.registry import BUILT_IN
 from projections.rulesets import Problem, bind
 from projections.trials import SEED, told, try_rule
-from projections.workers import TooSlow, limited
 
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
 rule_seconds_option = click.option(

@@ -35,19 +35,25 @@ def upgrade(name: str) -> Ledger:
     ledger = connect(name, create=True)
     with ledger.reading() as connection:
         found = schema_revision(connection)
-        if found is None and (theirs := _other_program(connection)):
-            raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
-        known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
-        if found is not None and found not in known:
-            raise NotALedger(
-                f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program"
-            )
     if found != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
-            # others may have made it meanwhile
-            if schema_revision(connection) != SCHEMA_REVISION:
-                config = configuration()
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+            # asked again under the lock, as others may have made it meanwhile
+            found = schema_revision(connection)
+            if found is None and (theirs := _other_program(connection)):
+                raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
+            known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+            if found is not None and found not in known:
+                raise NotALedger(
+                    f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program"
+                )
+            if found != SCHEMA_REVISION:
+                make_tables(connection)
     return connect(name)
+
+
+def make_tables(connection: Connection) -> None:
+    """Run the migrations that a database lacks."""
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -65,6 +65,7 @@ SESSION = (
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
 CONNECT_SECONDS = 10
+GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 POSTGRES_SCHEMA_LOCK = 7_236_836_024
 
 

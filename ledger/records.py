@@ -134,6 +134,15 @@ def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) ->
         raise Refused("restore-mismatch", f"position {row.position} stands where {position} belongs")
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded before the position before it")
+    refuse_unwritten(row, event)
+    return row
+
+
+def refuse_unwritten(row: Row, event: dict[str, Any]) -> None:
+    """Raises `Refused` for a record that this program would not have written, whoever wrote it: its event has no such
+    meaning, or another form. What an option allows, such as an unlikely date, is no matter here.
+    """
+    record, position = row.record, row.position
     if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
         raise Refused("restore-mismatch", f"position {position} has an id or a name that no record has")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
@@ -146,4 +155,3 @@ def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) ->
     # an older form cannot be written again, so only what it means was checked
     if row.schema_version == current and dump(data) != dump(event["data"]):
         raise Refused("restore-mismatch", f"the data at position {position} is not normalised as a record's is")
-    return row

@@ -44,6 +44,7 @@ PRAGMAS = {
 REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
 
 _COLUMNS = Row._fields
+GUARDS = tuple(SQLITE_TRIGGERS)
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'events'"
 _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
@@ -208,7 +209,10 @@ def storage_findings(connection: Connection) -> list[str]:
     try:
         found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
     except Exception as error:  # a damaged file fails in every way there is
-        return [str(getattr(error, "orig", error))]
+        cause = getattr(error, "orig", None) or error
+        if isinstance(cause, sqlite3.Error) and not is_damage(cause):
+            raise
+        return [str(cause)]
     return [] if found == ["ok"] else found
 
 

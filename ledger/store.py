@@ -139,8 +139,10 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     return Ledger(dialect.engine(url, create, QueuePool if keep_open else NullPool), dialect, location, url)
 
 
-def open_ledger(name: str, keep_open: bool = False) -> Ledger:
+def open_ledger(name: str, keep_open: bool = False, any_events: bool = False) -> Ledger:
     """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, `UnknownSchemaVersion`.
+
+    With `any_events` it may hold some that this program cannot read, for whoever reads the records as they are.
 
     To connect takes as long as to append, so a program that appends one event after the other keeps its connection
     open until `close`. A process that is forked opens the ledger anew.
@@ -154,7 +156,8 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
         if found != SCHEMA_REVISION:
             remedy = f"upgrade it with: {init}" if found < SCHEMA_REVISION else "a newer ratings-ledger made it"
             raise NotALedger(f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}")
-        check_chain(_stored_versions(connection), {name: kind.schema_version for name, kind in TYPES.items()})
+        if not any_events:
+            check_chain(_stored_versions(connection), {name: kind.schema_version for name, kind in TYPES.items()})
     return ledger
 
 

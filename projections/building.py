@@ -159,7 +159,7 @@ def _all_of(
     ladders: Ladders, planned: Plan, one: Callable[[Ladders, Stream], Built | Failure], cores: int | None
 ) -> Generator[Built | Failure]:  # fmt: skip
     # loaded only here: reading commands do not need it
-    from projections.workers import available_cores, forked
+    from ledger.workers import available_cores, forked
 
     yield from planned.failures
     replay_together(planned.streams.values())

@@ -238,7 +238,23 @@ def _forget_orphans(ledger: Ledger) -> None:
 def live(connection: Connection) -> Row[Any] | None:
     """The live generation's row of `generations`, or None before the first rebuild."""
     query = select(generations).join(live_generation, live_generation.c.generation == generations.c.generation)
-    return connection.execute(query).one_or_none()
+    return connection.execute(query.where(live_generation.c.singleton == 1)).one_or_none()
+
+
+def pointer_findings(connection: Connection) -> Iterator[str]:
+    """What is wrong with the pointer to the live generation, or with what it leads to."""
+    rows = connection.execute(select(live_generation)).all()
+    for row in rows:
+        there = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
+        if row.singleton != 1:
+            yield "the table live_generation has a second row"
+        elif there is None:
+            yield f"the live pointer leads to generation {row.generation}, which there is not"
+        elif there.finished_at is None:
+            yield f"the live pointer leads to generation {row.generation}, which is not finished"
+    finished = select(func.count()).select_from(generations).where(generations.c.finished_at.is_not(None))
+    if not rows and connection.execute(finished).scalar_one():
+        yield "the live pointer is gone, though a generation is finished"
 
 
 def kept(connection: Connection) -> list[Generation]:

@@ -12,12 +12,12 @@ from typing import Any
 from ledger.errors import WorkerLost
 from ledger.events import Ruleset
 from ledger.store import Ledger, head, read_live
+from ledger.workers import TooSlow, limited
 from projections.building import Built, Failure, packed, plan, unpacked
 from projections.ladders import Stream, parse_name
 from projections.registry import BUILT_IN, give_up
 from projections.rulesets import bind
 from projections.standings import Ladders
-from projections.workers import TooSlow, limited
 
 # what a rule may take: to be loaded, or for all games of a ladder
 RULE_SECONDS = 60

@@ -1,6 +1,6 @@
 """`verify` for the projections: stored standings against a replay at the position that they name."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -8,16 +8,17 @@ from sqlalchemy import Connection, Row
 
 from ledger.games import STATUSES
 from ledger.integrity import Finding
+from ledger.rejections import shown
 from ledger.store import chain_hash_at, head, read_where
 from projections.building import Built, Failure, compute, is_named, plan, stored_row
 from projections.decoding import clock_of, decode
 from projections.facts import NONE, Facts
 from projections.game_clock.state import run_out
-from projections.generations import ladders_of, live, stored_rows
+from projections.generations import ladders_of, live, pointer_findings, stored_rows
 from projections.standings import Ladders
 
 
-def verify_clocks(connection: Connection) -> Iterator[Finding]:
+def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
     """Results that say of a player's removal something else than the clock of the game."""
     until = head(connection).position
     if not read_where(connection, until=until, type_name="clock.started"):
@@ -45,14 +46,17 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
     return number is not None and facts.person[number] == facts.person_of(participant)
 
 
-def verify_standings(connection: Connection) -> Iterator[Finding]:
-    """Ladders of the live generation that a replay does not confirm; none before the first rebuild.
+def verify_standings(connection: Connection) -> Generator[Finding, None, int]:
+    """Ladders of the live generation that a replay does not confirm; none before the first rebuild. Gives how many
+    there are.
 
     Those that were built at another position than the generation's are replayed there.
     """
     generation = live(connection)
+    for message in pointer_findings(connection):
+        yield Finding("standings", None, message)
     if generation is None:
-        return
+        return 0
     stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
     told: set[str] = set()
     for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
@@ -78,10 +82,16 @@ def verify_standings(connection: Connection) -> Iterator[Finding]:
                     found.append(Finding("standings", None, f"{result.ladder} is missing in the stored generation"))
         found += [Finding("standings", None, f"{name} is missing in a replay") for name in here]
         yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
+    return len(stored)
 
 
 def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
-    """That the stored rows of a ladder are not those of a replay, or are said to be others."""
+    """That the stored rows of a ladder are not those of a replay, or what is said of them is something else."""
     rows = stored_rows(connection, stored.build, stored.ladder)
     if stored.digest != replayed.digest or [stored_row(row) for row in rows] != replayed.rows:
         yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")
+    said = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
+    for name, value in said.items():
+        if getattr(stored, name) != value:
+            told = f"{stored.ladder}: {name} is stored as {shown(getattr(stored, name))}, a replay has {shown(value)}"
+            yield Finding("standings", None, told)

@@ -1,6 +1,6 @@
 """Publishing standings: the events that keep them, and whether they still come out as they were published."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -133,11 +133,12 @@ def _shown(found: Standings, facts: Facts, player: str) -> Fraction | None:
     return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)
 
 
-def verify_published(connection: Connection) -> Iterator[Finding]:
-    """Published lists that do not come out of their coordinates: what was known, and what had been played."""
+def verify_published(connection: Connection) -> Generator[Finding, None, int]:
+    """Published lists that do not come out of their coordinates: what was known, and what had been played. Gives how
+    many there are."""
     lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
     if not lists:
-        return
+        return 0
     # one walk through the log that stops where each list was computed
     facts = decode(connection, 0, ahead=lists[-1].known_at, cached=False)
     for one in lists:
@@ -158,6 +159,7 @@ def verify_published(connection: Connection) -> Iterator[Finding]:
             yield Finding(
                 "published", one.position, f"{told}, does not come out of position {one.known_at}: {_why(one, found)}"
             )
+    return len(lists)
 
 
 def _why_not_whole(connection: Connection, one: Published) -> str | None:

@@ -276,7 +276,7 @@ def test_ctrl_c_at_any_moment_ends_a_rebuild_in_two_seconds_with_130_and_leaves_
 ) -> None:
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
     monkeypatch.setattr(building, "FORKING_COST", 0)
-    monkeypatch.setattr("projections.workers.available_cores", lambda: cores)
+    monkeypatch.setattr("ledger.workers.available_cores", lambda: cores)
     seconds = duration(rated_url, rebuild_by_command)
     chance = random.Random(cores)
     codes = []
@@ -331,7 +331,7 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.touch()
     monkeypatch.setenv("WORKERS", str(path))
     monkeypatch.setattr(building, "FORKING_COST", 0)
-    monkeypatch.setattr("projections.workers.available_cores", lambda: 2)
+    monkeypatch.setattr("ledger.workers.available_cores", lambda: 2)
     monkeypatch.setattr(Ladders, "of_stream", forever)
     return path
 

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,9 +26,11 @@ RECORD = ("record", "--game", "club-catan", "--game-id", "new", "anna", "ben", "
 COMMANDS = [("status",), ("verify",), ("rebuild",), ("standings", "club-catan-elo/all"), ("export", "events"), RECORD]
 
 
-def assert_all_end(ratings: Ratings, url: str, exit_code: int, words: str) -> None:
+def assert_all_end(
+    ratings: Ratings, url: str, exit_code: int, words: str, commands: Sequence[tuple[str, ...]] = COMMANDS
+) -> None:  # fmt: skip
     """That every command says these words on one line, prints no result and ends with this code."""
-    for command in COMMANDS:
+    for command in commands:
         result = ratings(*command, db=url)
         assert (result.exit_code, result.stdout) == (exit_code, ""), (command, result)
         assert words in result.stderr, (command, result)
@@ -224,7 +226,9 @@ def test_a_ledger_whose_events_are_dropped_says_so(ledger_url: str, ratings: Rat
     with closing(plain_connection(ledger_url)) as connection:
         connection.execute("DROP VIEW events_readable")
         connection.execute("DROP TABLE events")
-    assert_all_end(ratings, ledger_url, 1, "events")
+    verified = ratings("verify", db=ledger_url)
+    assert (verified.exit_code, "schema: the table events is missing" in verified.stdout) == (1, True), verified
+    assert_all_end(ratings, ledger_url, 1, "events", [command for command in COMMANDS if command != ("verify",)])
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)

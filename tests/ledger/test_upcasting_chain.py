@@ -11,7 +11,7 @@ from ledger.errors import UnknownSchemaVersion
 from ledger.events import TYPES, Draft
 from ledger.records import ZERO, chain_hash, columns, leaf_hash
 from ledger.rejections import Refused
-from ledger.store import connect, open_ledger
+from ledger.store import Head, connect, open_ledger
 from ledger.upcasting import STEPS, Data, check_chain, upcast
 
 
@@ -112,6 +112,6 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
         type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf)
     )
     with connect(url).writing() as connection:
-        insert_rows(connection, [newer])
+        insert_rows(connection, [newer], Head(0, ZERO, 0))
     with connect(url).reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM events")).scalar() == 1

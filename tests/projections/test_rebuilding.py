@@ -9,10 +9,11 @@ from catan_years import year_of
 from histories import adjustment, facts_of, fill, game, random_games, ruleset, ticking
 from sqlalchemy import text
 
+from ledger import workers
 from ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
 from ledger.migrate import upgrade
 from ledger.store import open_ledger
-from projections import building, generations, rebuilding, workers
+from projections import building, generations, rebuilding
 from projections.generations import kept, ladders_of, live, roll_back, stored_rows
 from projections.integrity import verify_standings
 from projections.rebuild_lock import only_one

@@ -1,0 +1,114 @@
+"""What the database holds beside the rows, compared with what this program itself would make: by reading it.
+
+In SQLite all of it is compared: tables, indexes, triggers and views, by their definitions. In PostgreSQL those things
+that can run on our tables, hide rows or add some. Other tables and views are an operator's own, and so are additional
+plain indexes.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+from sqlalchemy import Connection, create_engine, text
+
+from ledger.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS, SQLITE_TRIGGERS
+from ledger.migrate import make_tables
+
+Objects = dict[tuple[str, str], tuple[str, str | None]]
+_ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
+
+
+def differences(connection: Connection) -> Iterator[str | None]:
+    """None for every object that is as it should be, and what is wrong with every other one."""
+    yield from (_sqlite if connection.dialect.name == "sqlite" else _postgres)(connection)
+
+
+@cache
+def _wanted() -> Objects:
+    """What the migrations make in SQLite."""
+    with create_engine("sqlite://").begin() as connection:
+        make_tables(connection)
+        return _found(connection)
+
+
+def _found(connection: Connection) -> Objects:
+    rows = connection.exec_driver_sql(_ALL).all()
+    return {
+        (kind, name): (table, None if sql is None else bytes(sql).decode("utf-8", "backslashreplace"))
+        for kind, name, table, sql in rows
+    }
+
+
+def _sqlite(connection: Connection) -> Iterator[str | None]:
+    wanted, found = _wanted(), _found(connection)
+    for key in wanted:
+        kind, name = key
+        if name in SQLITE_TRIGGERS:
+            continue  # the guards are findings of their own
+        if key not in found:
+            yield f"the {kind} {name} is missing"
+        elif found[key] != wanted[key]:
+            yield f"the {kind} {name} is not as this program makes it"
+        else:
+            yield None
+    tables = {name for kind, name in wanted if kind in ("table", "view")}
+    for kind, name in sorted(found.keys() - wanted.keys()):
+        table, sql = found[kind, name]
+        if table in tables and (kind in ("trigger", "view") or "UNIQUE" in str(sql).upper()):
+            yield f"the {kind} {name} on {table} is none of this program's"
+
+
+# a query each for what must not be there: its first column names it
+_FOREIGN = {
+    "the trigger {} is none of this program's": "SELECT t.tgname FROM pg_trigger t "
+    "WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:ours) AND NOT (t.tgname = ANY(:triggers))",
+    "the rule {} is none of this program's": "SELECT r.rulename FROM pg_rewrite r "
+    "JOIN pg_class c ON c.oid = r.ev_class WHERE r.ev_class = ANY(:ours) AND c.relkind IN ('r', 'p')",
+    "the policy {} may hide rows": "SELECT polname FROM pg_policy WHERE polrelid = ANY(:ours)",
+    "row security is switched on for {}, and may hide rows": "SELECT relname FROM pg_class WHERE oid = ANY(:ours) "
+    "AND (relrowsecurity OR relforcerowsecurity)",
+    "the table {} inherits from one of ours, and adds rows without guards": "SELECT inhrelid::regclass::text "
+    "FROM pg_inherits WHERE inhparent = ANY(:ours)",
+    "the table {} is unlogged: a crash empties it": "SELECT relname FROM pg_class WHERE oid = ANY(:ours) "
+    "AND relpersistence <> 'p'",
+    "the function {} has settings of its own": "SELECT proname FROM pg_proc WHERE proname = ANY(:functions) "
+    "AND pronamespace = :space AND coalesce(array_to_string(proconfig, ','), '') "
+    "NOT IN ('', 'enable_seqscan=off')",
+    "the function {} is there several times": "SELECT proname FROM pg_proc WHERE proname = ANY(:functions) "
+    "AND pronamespace = :space GROUP BY proname HAVING count(*) > 1",
+    "the index {} makes something unique that need not be": "SELECT i.indexrelid::regclass::text FROM pg_index i "
+    "WHERE i.indrelid = ANY(:ours) AND i.indisunique AND NOT (split_part(i.indexrelid::regclass::text, '.', -1) "
+    "= ANY(:indexes))",
+}  # fmt: skip
+
+
+def _postgres(connection: Connection) -> Iterator[str | None]:
+    wanted = _wanted()
+    tables = [name for kind, name in wanted if kind == "table" and not name.startswith("sqlite_")]
+    views = [name for kind, name in wanted if kind == "view"]
+    there = connection.execute(
+        text("SELECT n::text, to_regclass(n)::oid FROM unnest(cast(:names AS text[])) AS n"), {"names": tables + views}
+    ).all()
+    for name, oid in there:
+        kind = "table" if name in tables else "view"
+        yield f"the {kind} {name} is missing" if oid is None else None
+    if any(oid is None for name, oid in there if name in tables):
+        return
+    given = {
+        "ours": [oid for name, oid in there if oid is not None and name in tables],
+        "triggers": list(POSTGRES_TRIGGERS),
+        "functions": [*POSTGRES_FUNCTIONS, *POSTGRES_APPEND],
+        "indexes": [*(name for kind, name in wanted if kind == "index"), *UNIQUE],
+        "space": connection.execute(
+            text("SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass")
+        ).scalar_one(),
+    }
+    for message, query in _FOREIGN.items():
+        for name in connection.execute(text(query), {k: v for k, v in given.items() if f":{k}" in query}).scalars():
+            yield message.format(name)
+
+
+# the indexes of keys, which SQLite numbers
+UNIQUE = (
+    "events_pk", "events_event_id_once", "events_supersedes_once", "ledger_identity_pk", "generations_pk",
+    "generation_ladders_pk", "generation_standings_pk", "live_generation_pk", "alembic_version_pkc",
+)  # fmt: skip
