@@ -4,8 +4,9 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,8 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
+        if not Path(files[0]).is_file():
+            raise click.UsageError(f"--restore reads {files[0]} twice, so it has to be a file, not a pipe or a device")
         return report(ledger, _introduced(ledger, restore(ledger, files[0])), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
     with ledger.reading() as connection:
@@ -111,7 +114,7 @@ def import_(
     homeless: dict[str, str] = {}
     leagueless: dict[str, str] = {}
     preview = Preview(ledger, games_max=None if dry_run else CHANGES_GAMES, if_published=not dry_run)
-    with _rejects(files, keep_going and not dry_run) as reject, _bar(files) as (read, appended):
+    with _rejects(keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
             (item for name in files for item in read_items(name, options)),
@@ -351,27 +354,35 @@ def rejection_line(rejection: Rejection) -> str:
 
 
 @contextmanager
-def _rejects(inputs: tuple[str, ...], wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
-    """Writes refusals with their input to FILE.rejects.jsonl, one file for each that has any; old ones go."""
+def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
+    """Writes refusals with their input to FILE.rejects.jsonl, or where there is such a file to the next free name; one
+    file for each that has any. Nothing that is there is touched: it may be an input."""
     files: dict[str, Any] = {}
-    for name in inputs if wanted else ():
-        Path(f"{'stdin' if name == STDIN else name}.rejects.jsonl").unlink(missing_ok=True)
 
     def write(rejection: Rejection, source: Any) -> None:
         if not wanted:
             return
         name = "stdin" if rejection.file in (None, STDIN) else str(rejection.file)
         if name not in files:
-            files[name] = open(f"{name}.rejects.jsonl", "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+            files[name] = _new_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
         files[name].write(json.dumps(line, ensure_ascii=False) + "\n")
 
     try:
         yield write
     finally:
-        for name, file in files.items():
+        for file in files.values():
             file.close()
-            render.note(f"refused lines are in {name}.rejects.jsonl")
+            render.note(f"refused lines are in {file.name}")
+
+
+def _new_file(name: str) -> Any:
+    """A file for the refusals of an input that nobody has made yet."""
+    for number in count(1):
+        with suppress(FileExistsError):
+            numbered = f".{number}" if number > 1 else ""
+            return open(f"{name}.rejects{numbered}.jsonl", "x", encoding="utf-8", errors="backslashreplace")
+    raise AssertionError
 
 
 @contextmanager

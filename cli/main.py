@@ -133,6 +133,9 @@ def invoke(arguments: list[str] | None = None) -> int:
     except OSError as error:
         _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
         return 3
+    except MemoryError:
+        _complain("there is not enough memory for this; nothing was changed by what was under way")
+        return 3
     except Exception as error:
         cause = f"{_place(error)}: {type(error).__name__}: {error}"
         _complain(f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}")

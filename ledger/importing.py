@@ -215,7 +215,7 @@ def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
         named: set[str] = set()
         for waiting in [waiting for chunk in intake.spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
             names = names_of(waiting.draft.type, parse_object(waiting.draft.data.encode()))
-            wrong = [name for name in names if name in refused and newcomers.refuses(waiting.file)]
+            wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
             if not wrong:
                 named.update(names)
             elif intake.keep_going:

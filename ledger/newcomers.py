@@ -9,7 +9,7 @@ recorded by hand, it is refused then; in events that a program wrote it is taken
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
@@ -24,6 +24,7 @@ ALIKE_MIN = 3
 ACCENT_CLASS_MIN = 200
 # the points of Hebrew and Arabic, which are mostly left out
 VOWEL_CLASSES = range(10, 36)
+VIRAMA = 9
 # who is new is told of so many
 TOLD_MAX = 20
 ACCEPT = "if that is no slip, --new-names accept takes it"
@@ -81,15 +82,32 @@ class Newcomers:
         self.close = dict(close_names(self.names, sorted(known)))
         doubtful = [name for name in self.names if name not in self.close][:TOLD_MAX]
         self.alike = alike(doubtful, [*sorted(known), *self.names])
-        refused = {name: self._refusal(name, known) for name in self.names if self.refuses(self._first[name].file)}
+        refused = {
+            name: self._refusal(name, known) if self.refuses(self._first[name].file) else self._unseen(name)
+            for name in self.names
+        }
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 
     def refuses(self, file: str) -> bool:
         """Whether names in this file are refused."""
         return self._refusing == "all" or (self._refusing == "tables" and file in self._tables)
 
+    def is_refused(self, name: str, refused: Mapping[str, Rejection], file: str) -> bool:
+        """Whether a name in this file is among the refused ones, and refused there."""
+        return name in refused and (self.refuses(file) or refused[name].code == "bad-identifier")
+
+    def _unseen(self, name: str) -> Rejection | None:
+        """The refusal of a name with characters that nobody sees: two people would look like one."""
+        if not (found := unseen(name)):
+            return None
+        first = self._first[name]
+        message = f"{shown(name)} holds {found}, which nobody sees; leave it out"
+        return Rejection("bad-identifier", message, first.file, first.line)
+
     def _refusal(self, name: str, known: Collection[str]) -> Rejection | None:
         first = self._first[name]
+        if problem := self._unseen(name):
+            return problem
         if parts := self._tied(name, known):
             rejection = tied(name, parts, first.long)
         elif others := self.close.get(name):
@@ -153,6 +171,28 @@ def folded(name: str) -> str:
     apart = unicodedata.normalize("NFKD", name)
     kept = [character for character in apart if not _left_out(character)]
     return unicodedata.normalize("NFC", "".join(kept)).casefold()
+
+
+def unseen(name: str) -> str | None:
+    """The first character of a name that nobody sees, such as U+200B, or None.
+
+    Joiners (U+200C, U+200D) stand where a script needs them: behind a virama, or between letters of an Arabic one
+    (RFC 5892, appendix A).
+
+    >>> unseen("an\\u200bna"), unseen("क्\\u200dष"), unseen("anna")
+    ('U+200B', None, None)
+    """
+    for place, character in enumerate(name):
+        code = ord(character)
+        if character in "\u200c\u200d":
+            before, after = name[place - 1 : place], name[place + 1 : place + 2]
+            virama = before and unicodedata.combining(before) == VIRAMA
+            arabic = all(one and unicodedata.bidirectional(one) in ("AL", "NSM") for one in (before, after))
+            if not (virama or (arabic and character == "\u200c")):
+                return f"U+{code:04X}"
+        elif character in "\u200b\u2060\ufeff\u00ad" or 0xE0000 <= code <= 0xE007F:
+            return f"U+{code:04X}"
+    return None
 
 
 def _left_out(character: str) -> bool:

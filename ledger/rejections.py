@@ -13,6 +13,7 @@ CODES = {
     "is-a-spreadsheet": "a spreadsheet was given where a table in CSV belongs",
     "empty-file": "the file holds no event",
     "bad-gzip": "the compressed file is cut off or damaged",
+    "too-many-blank-lines": "a file has at most 100,000 lines that hold nothing",
     "bad-utf8": "the text is not valid UTF-8",
     "bad-json": "the line is not one JSON object",
     "bad-csv": "the CSV file cannot be split into rows and columns",

@@ -18,6 +18,10 @@ from ledger.rejections import Refused, Rejection
 from ledger.tables import table_events
 
 LINE_BYTES_MAX = 1 << 20
+# lines with nothing in them that a file may have, and how far a compressed one may expand: to so many bytes, or so many
+# times its size; events are compressed to a tenth, rarely to a fiftieth
+BLANK_LINES_MAX = 100_000
+EXPANDED_BYTES, EXPANDED_TIMES = 100_000_000, 200
 # how files of Excel, LibreOffice and Numbers begin: archives, and what Excel wrote before
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 STDIN = "-"
@@ -59,6 +63,9 @@ def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | 
                     yield Far(name, told())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
+        return
+    except Refused as problem:
+        yield problem.rejection(name)
         return
     if not count:
         yield Rejection("empty-file", f"{name} holds no event", name)
@@ -106,16 +113,35 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     try:
         buffered: IO[bytes] = io.BufferedReader(Counted(), 1 << 16)
         if buffered.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]
-            buffered = io.BufferedReader(gzip.GzipFile(fileobj=buffered), 1 << 16)
+            buffered = io.BufferedReader(_Expanding(gzip.GzipFile(fileobj=buffered), name, lambda: read), 1 << 16)
         yield buffered, lambda: read
     finally:
         if name != STDIN:
             raw.close()
 
 
+class _Expanding(io.RawIOBase):
+    """What a compressed file holds, as long as that is in proportion to its size. Raises `Refused`."""
+
+    def __init__(self, file: gzip.GzipFile, name: str, read: Callable[[], int]) -> None:
+        self._file, self._name, self._read = file, name, read
+        self._given = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        got = self._file.readinto(buffer)
+        self._given += got
+        if self._given > max(EXPANDED_BYTES, EXPANDED_TIMES * self._read()):
+            message = f"{self._name} expands to more than {EXPANDED_TIMES} times its size; no log does"
+            raise Refused("bad-gzip", message)
+        return got
+
+
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
     """The numbered lines that are not blank; of one that is too long only that."""
-    number = 0
+    number = blank = 0
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
@@ -127,6 +153,11 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
         line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
         if line.strip():
             yield number, line
+            continue
+        blank += 1
+        if blank > BLANK_LINES_MAX:
+            yield number, Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines hold nothing", number)
+            return
 
 
 def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection]:

@@ -32,6 +32,7 @@ from ledger.plain_tables import ROWS_MAX, plain_games
 from ledger.rejections import Refused, shown
 
 TIE = "="
+BLANK_LINES_MAX = 100_000
 
 _ODD = re.compile("[\udc80-\udcff\n\r]")
 
@@ -62,10 +63,13 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
-    mark = "\ufeff"
+    mark, blank = "\ufeff", 0
     while line := file.readline(line_bytes_max + 2):
         if len(line) > line_bytes_max:
             raise Refused("line-too-long", f"a line has more than {line_bytes_max:,} bytes")
+        blank += line.isspace()
+        if blank > BLANK_LINES_MAX:
+            raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines hold nothing")
         # what is not UTF-8 is kept as lone surrogates, so that the row that holds it can be named
         text = line.decode("utf-8", "surrogateescape")
         yield text.removeprefix(mark) if mark else text

@@ -31,6 +31,8 @@ SHIPPED = (
     "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
     "youplay-wsim-v1", "youplay-wsim-v2",
 )  # fmt: skip
+# what a ruleset file may hold: many more than any needs
+NESTED_MAX, CHARACTERS_MAX = 200, 200_000
 INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
 # a ruleset for whatever game it is published for: GAME and ZONE stand for the game and a time zone
 ELO = "elo"
@@ -64,6 +66,12 @@ class Problem(NamedTuple):
 
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     """The tables of a ruleset file, or why it is no TOML."""
+    for number, written in enumerate(text.splitlines(), 1):
+        # dotted keys make tables within tables: the time to read them grows with the square of their number
+        if max(map(written.count, ".[{")) > NESTED_MAX:
+            return None, [Problem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
+    if len(text) > CHARACTERS_MAX:
+        return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")]
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -71,6 +79,8 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         return None, [Problem("", str(error), int(line.group(1)) if line else None)]
+    except ValueError as error:  # of a number that is too long
+        return None, [Problem("", str(error))]
     if isinstance(data.get("effective_from"), date):
         data["effective_from"] = data["effective_from"].isoformat()
     return data, []

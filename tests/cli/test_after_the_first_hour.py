@@ -127,11 +127,12 @@ def test_given_a_ladder_or_a_version_mistyped_when_named_then_the_right_one_is_o
 
 
 @pytest.mark.parametrize("name", ["An\u200bna", "An\u00adna", "Anna\ufeff"])
-def test_given_a_name_with_something_nobody_sees_when_new_then_it_is_close(
+def test_given_a_name_with_something_nobody_sees_when_new_then_it_is_refused(
     name: str, ratings: Ratings, db: str
 ) -> None:
     told = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", name, "Ben", db=db)
-    assert (told.exit_code, "close-name" in told.stderr) == (1, True), told
+    assert (told.exit_code, "bad-identifier" in told.stderr) == (1, True), told
+    assert "which nobody sees; leave it out" in told.stderr
 
 
 @pytest.mark.parametrize(("known", "new"), [("محمد", "مُحمد"), ("שלום", "שָׁלוֹם")])

@@ -78,11 +78,19 @@ def test_a_file_named_twice_is_read_once(db: str, tmp_path: Path, ratings: Ratin
     assert imported(ratings, db, tmp_path / "t.csv", tmp_path / "t.csv") == (["g1"], [])
 
 
-def test_an_import_without_refusals_takes_an_old_rejects_file_away(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b"))
-    (tmp_path / "t.csv.rejects.jsonl").write_text("{}\n")
-    imported(ratings, db, tmp_path / "t.csv")
-    assert not (tmp_path / "t.csv.rejects.jsonl").exists()
+def test_no_file_that_is_there_is_deleted_or_overwritten(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Given the refusals of the day before among the inputs, when imported with them, then they are read, and the new
+    refusals go to the next free name, which is said."""
+    table, old = tmp_path / "t.csv", tmp_path / "t.csv.rejects.jsonl"
+    table.write_text(HEADER + rows("g1", "a", "b") + "g2,2024-01-01T12:00:00Z,catan,a,9\n")
+    old.write_text("{}\n")
+    for number in (2, 3):
+        done = ratings("import", "--keep-going", table, old, db=db)
+        assert done.exit_code == 1
+        assert f"refused lines are in {table}.rejects.{number}.jsonl" in done.stderr
+        assert f"refused lines are in {old}.rejects" in done.stderr
+        assert old.read_text() == "{}\n"
+    assert json.loads((tmp_path / "t.csv.rejects.2.jsonl").read_text())["code"] == "too-few-participants"
 
 
 def test_what_somebody_else_records_meanwhile_is_refused_and_the_rest_goes_in(

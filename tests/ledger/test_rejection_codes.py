@@ -177,6 +177,7 @@ CASES = {
     "is-a-directory": Case(None),
     "empty-file": Case(b" \n\n"),
     "bad-gzip": Case(gzip.compress(line(), mtime=0)[:-4]),
+    "too-many-blank-lines": Case(b"\n" * 100_001 + line()),
     "bad-utf8": Case(line().replace(b"anna", b"\xff\xfe")),
     "bad-json": Case(line()[:-1]),
     "is-a-spreadsheet": Case(b"PK\x03\x04" + bytes(100)),
