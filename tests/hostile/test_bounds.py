@@ -42,9 +42,7 @@ def test_given_a_file_that_expands_without_measure_when_imported_then_it_is_refu
 ) -> None:
     monkeypatch.setattr(sources, "EXPANDED_BYTES", 10_000_000)
     path = tmp_path / "bomb.jsonl.gz"
-    path.write_bytes(
-        gzip.compress(b'{"type": "' + b" " * 900_000 + b'"}\n') + gzip.compress((b" " * 1_000 + b"x\n") * 50_000)
-    )
+    path.write_bytes(gzip.compress((b'{"type": "' + b" " * 900_000 + b'"}\n') * 30))
     told = ratings("import", "--keep-going", path, db=db)
     assert (told.exit_code, "expands to more than 200 times its size" in told.stderr) == (1, True), told
 
