@@ -22,8 +22,8 @@ check: $(VENV)/ready
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, concurrent writers, random histories
-	$(VENV)/bin/pytest tests/faults $(ORACLES) --length long --timeout 3600
+evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, hostile hands, concurrent writers, random histories
+	$(VENV)/bin/pytest tests/faults tests/hostile $(ORACLES) --length long --timeout 3600
 
 bench: $(BENCH_VENV)/ready  ## measure everything against other programs, for an hour; writes docs/performance.md
 	$(BENCH_VENV)/bin/python -m benchmarks --write

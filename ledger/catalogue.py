@@ -11,7 +11,6 @@ from functools import cache
 from sqlalchemy import Connection, create_engine, text
 
 from ledger.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ledger.migrate import make_tables
 
 Objects = dict[tuple[str, str], tuple[str, str | None]]
 _ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
@@ -25,6 +24,8 @@ def differences(connection: Connection) -> Iterator[str | None]:
 @cache
 def _wanted() -> Objects:
     """What the migrations make in SQLite."""
+    from ledger.migrate import make_tables  # only here: alembic takes long to load
+
     with create_engine("sqlite://").begin() as connection:
         make_tables(connection)
         return _found(connection)
