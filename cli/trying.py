@@ -1,14 +1,14 @@
 """How a ruleset file is tried before it is published: in a process of its own, with a limit of time."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
 
 from cli.rulefiles import read_file, read_tables
 from ledger.errors import WorkerLost
-from ledger.workers import TooSlow, limited
+from ledger.forking import TooSlow, ahead
 from projections.guarding import RULE_SECONDS, why_lost
 from projections.registry import BUILT_IN
 from projections.rulesets import Problem, bind
@@ -35,13 +35,9 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]
     """Read some files and try their rules on drawn games, in another process, which may take so long for each."""
     found: list[Tried] = []
     while rest := files[len(found) :]:
-
-        def work(send: Callable[[bytes], None], rest: Sequence[str] = rest) -> None:
-            for name in rest:
-                send(json.dumps(_try(name, seed)).encode())
-
+        made = (json.dumps(_try(name, seed)).encode() for name in rest)
         try:
-            for message in limited(work, seconds):
+            for message in ahead(made, seconds, apart=True):
                 file, name, assumed, problems, lines = json.loads(message)
                 found.append(Tried(file, name, assumed, [Problem(*problem) for problem in problems], lines))
         except (TooSlow, WorkerLost) as error:
@@ -51,8 +47,13 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]
 
 def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
     """Do something in another process; why that gave no result, or None."""
+
+    def worked() -> Iterator[bytes]:
+        work()
+        yield from ()
+
     try:
-        for _ in limited(lambda send: work(), seconds):
+        for _ in ahead(worked(), seconds, apart=True):
             pass
     except (TooSlow, WorkerLost) as error:
         return why_lost(error, seconds)

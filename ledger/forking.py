@@ -1,6 +1,7 @@
 """Forked processes, which know what this one knows and never outlive it; above all one that is ahead of its reader.
 
-for message in ahead(blocks): ...     # blocks, an iterator of bytes, is driven by another process
+for message in ahead(blocks): ...               # blocks, an iterator of bytes, is driven by another process
+for message in ahead(blocks, seconds=60): ...   # each within a minute
 """
 
 import ctypes
@@ -29,12 +30,17 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def ahead(made: Iterator[bytes]) -> Generator[bytes]:
+class TooSlow(Exception):
+    """A process gave nothing for too long, and was ended."""
+
+
+def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
     """What an iterator gives, made by a forked process that is as far ahead as a pipe holds.
 
-    The process keeps the files that are open, so no lock may be held that lives as long as a file. Close the iterator
-    if it is not read to its end: that ends the process. Raises `WorkerLost` when it is killed, `RuntimeError` when the
-    iterator raises; what is wrong with a file or a store is raised as it is.
+    The process keeps the files that are open, so no lock may be held that lives as long as a file; or, `apart`, it
+    closes all of them. Close the iterator if it is not read to its end: that ends the process. Raises `WorkerLost` when
+    it is killed, `TooSlow` when it gives nothing for so many seconds, `RuntimeError` when the iterator raises; what is
+    wrong with a file or a store is raised as it is.
     """
     (reading, writing), (life, alive) = os.pipe(), os.pipe()
     process: int | None = None
@@ -42,11 +48,16 @@ def ahead(made: Iterator[bytes]) -> Generator[bytes]:
     try:
         with uninterrupted():
             if (process := fork()) == 0:
-                os.close(alive)
-                os.close(reading)
+                if apart:
+                    close_all_but(writing, life)
+                else:
+                    os.close(alive)
+                    os.close(reading)
                 _make_and_exit(made, writing, life)
         os.close(writing)
         while True:
+            if seconds is not None and not results.poll(seconds):
+                raise TooSlow(f"no answer in {seconds:g} s")
             try:
                 message = results.recv_bytes()
             except EOFError:
@@ -142,3 +153,13 @@ def ended(process: int) -> None:
     if status != 0:
         how = f"was killed by signal {-status}" if status < 0 else f"ended with {status}"
         raise WorkerLost(f"a worker process {how}; if the machine ran out of memory, the system's log says so")
+
+
+def close_all_but(*kept: int) -> None:
+    """Close what was inherited: a lock that a worker also held would outlive the parent, as would its connections."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:  # the listing's own
+                continue

@@ -1,7 +1,6 @@
 """Work in forked processes, which know what this one knows, hold nothing of its locks, and never outlive it.
 
     for result in forked(work, 100, cores=2): ...     # work(0) to work(99), each as soon as it is done
-    for message in limited(work, seconds=60): ...     # what work(send) sends, each message in time
 
 Whoever is free takes the next number.
 """
@@ -15,12 +14,12 @@ from typing import NoReturn
 
 from ledger.errors import WorkerLost
 from ledger.forking import available_cores as available_cores
-from ledger.forking import begin_work, ended, fork, uninterrupted
+from ledger.forking import begin_work, close_all_but, ended, fork, uninterrupted
 
 # their numbers fit into the buffer of a pipe, so that writing them never waits
 UNITS_MAX = 1_000
 NUMBER_BYTES = 4
-DONE, RAISED, FINISHED = b"+", b"!", b"."
+DONE, RAISED = b"+", b"!"
 
 
 def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[bytes]:
@@ -71,7 +70,7 @@ def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[by
 def _work_and_exit(work: Callable[[int], bytes], tasks: int, writing: int, life: int) -> NoReturn:
     status = 1
     try:
-        _close_all_but(tasks, writing, life)
+        close_all_but(tasks, writing, life)
         begin_work(life)
         results = Connection(writing, readable=False)
         try:
@@ -85,68 +84,3 @@ def _work_and_exit(work: Callable[[int], bytes], tasks: int, writing: int, life:
     finally:
         # nothing of the parent's may be tidied up here: no connection closed, no buffer written twice
         os._exit(status)
-
-
-class TooSlow(Exception):
-    """A process said nothing for too long, and was ended."""
-
-
-def limited(work: Callable[[Callable[[bytes], None]], None], seconds: float) -> Generator[bytes]:
-    """What `work` sends from a forked process, as soon as it is sent.
-
-    Close the iterator if it is not read to its end: that ends the process. Raises `TooSlow` when no message comes for
-    so many seconds, `WorkerLost` when the process ends before its work, `RuntimeError` when `work` raises.
-    """
-    (reading, writing), (life, alive) = os.pipe(), os.pipe()
-    results = Connection(reading, writable=False)
-    process: int | None = None
-    try:
-        with uninterrupted():
-            if (process := fork()) == 0:
-                _send_and_exit(work, writing, life)
-        os.close(writing)
-        while True:
-            if not results.poll(seconds):
-                raise TooSlow(f"no answer in {seconds:g} s")
-            try:
-                message = results.recv_bytes()
-            except (EOFError, OSError):
-                gone, process = process, None
-                ended(gone)
-                raise WorkerLost("a worker process ended without a word") from None
-            if message[:1] == RAISED:
-                raise RuntimeError(f"a worker process failed: {message[1:].decode()}")
-            if message[:1] == FINISHED:
-                return
-            yield message[1:]
-    finally:
-        if process is not None:
-            os.kill(process, signal.SIGKILL)
-            os.waitpid(process, 0)
-        results.close()
-        for pipe in (life, alive):
-            os.close(pipe)
-
-
-def _send_and_exit(work: Callable[[Callable[[bytes], None]], None], writing: int, life: int) -> NoReturn:
-    try:
-        _close_all_but(writing, life)
-        begin_work(life)
-        results = Connection(writing, readable=False)
-        try:
-            work(lambda message: results.send_bytes(DONE + message))
-            results.send_bytes(FINISHED)
-        except Exception:
-            results.send_bytes(RAISED + traceback.format_exc().encode())
-    finally:
-        os._exit(0)
-
-
-def _close_all_but(*kept: int) -> None:
-    """Close what was inherited: a lock that a worker also held would outlive the parent, as would its connections."""
-    for name in os.listdir("/dev/fd"):
-        if int(name) > 2 and int(name) not in kept:
-            try:
-                os.close(int(name))
-            except OSError:  # the listing's own
-                continue

@@ -5,14 +5,14 @@ the next ladder.
 """
 
 import json
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing
 from typing import Any
 
 from ledger.errors import WorkerLost
 from ledger.events import Ruleset
+from ledger.forking import TooSlow, ahead
 from ledger.store import Ledger, head, read_live
-from ledger.workers import TooSlow, limited
 from projections.building import Built, Failure, packed, plan, unpacked
 from projections.ladders import Stream, parse_name
 from projections.registry import BUILT_IN, give_up
@@ -41,11 +41,12 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
         if ruleset.rule in BUILT_IN:
             continue
 
-        def load(send: Callable[[bytes], None], ruleset: Ruleset = ruleset) -> None:
+        def load(ruleset: Ruleset = ruleset) -> Iterator[bytes]:
             bind(ruleset)
+            yield from ()
 
         try:
-            for _ in limited(load, seconds):
+            for _ in ahead(load(), seconds, apart=True):
                 pass
         except (TooSlow, WorkerLost) as error:
             give_up(ruleset.rule, f"{ruleset.rule}: {why_lost(error, seconds)}")
@@ -66,7 +67,7 @@ def _guarded(
     done: set[str] = set()
     together = True
 
-    def work(send: Callable[[bytes], None]) -> None:
+    def work() -> Iterator[bytes]:
         names = [name for name in asked if parse_name(name).ruleset_id == ruleset_id] or [ruleset_id]
         own = [name for name in stored if parse_name(name).ruleset_id == ruleset_id]
         for name, stream in plan(ladders, names, own).streams.items():
@@ -74,13 +75,13 @@ def _guarded(
                 continue
             if not together:
                 stream.batch = None
-            send(BEGUN + name.encode())
-            send(packed([one(ladders, stream)]))
+            yield BEGUN + name.encode()
+            yield packed([one(ladders, stream)])
 
     while True:
         current: str | None = None
         try:
-            with closing(limited(work, seconds)) as messages:
+            with closing(ahead(work(), seconds, apart=True)) as messages:
                 for message in messages:
                     if message.startswith(BEGUN):
                         current = message[1:].decode()
