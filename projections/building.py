@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from projections.containment import RuleFailure, is_ours
+from projections.containment import RuleFailure
 from projections.facts import Facts
+from projections.faults import is_ours
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
 from projections.replay import replay_together

@@ -21,8 +21,8 @@ from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 from projections import expected
-from projections.containment import FAULTS, compiles, is_ours, quiet
 from projections.contract import Rule, Score
+from projections.faults import FAULTS, compiles, is_ours, quiet
 
 # a shorter history is done before numba is loaded
 COMPILED_GAMES = 20_000

@@ -6,34 +6,17 @@ end the program; none of that may reach another ladder. (Who wants to harm can: 
 
 from __future__ import annotations
 
-import dis
-import sys
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from functools import cache
-from inspect import Parameter, signature
-from pathlib import Path
-from types import CodeType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from ledger.rejections import shown
-from projections.contract import INT64_MAX, Columns, Numbers, Rule, Term
+from projections.contract import Columns, Numbers, Rule, Term
+from projections.facts import Facts
+from projections.faults import FAULTS, OF_PLAYERS, Broken, fault, members, quiet, table, told, whole
+from projections.rulesets import Version
 
-if TYPE_CHECKING:
-    from projections.facts import Facts
-    from projections.rulesets import Version
-
-# what a rule may raise that is its own fault; who interrupts the program is no fault of a rule
-FAULTS = (Exception, SystemExit)
-OURS = "projections.rules."
-# the members that `chance` gets: two players' points, or two players among all, with the columns
-OF_POINTS, OF_PLAYERS = 4, 6
+# an expected score of one
 CHANCES = 1 << 32
-
-
-class Broken(Exception):
-    """A rule did not keep to the contract."""
 
 
 class RuleFailure(Exception):
@@ -63,47 +46,6 @@ def failed(ladder: str, rule: Rule, error: BaseException, row: int | None, what:
     return RuleFailure(ladder, fault(error, getattr(rule, what)), row)
 
 
-def fault(error: BaseException, function: Any) -> str:
-    """What went wrong in a function of a rule, in one line, and where in its file."""
-    code = getattr(function, "__code__", None)
-    message = str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
-    if not isinstance(code, CodeType):
-        return message
-    line = _line_in(error.__traceback__, code.co_filename) or code.co_firstlineno
-    return f"{message} ({Path(code.co_filename).name}, line {line})"
-
-
-def _line_in(traceback: TracebackType | None, file: str) -> int | None:
-    """The innermost line of a file on the way to an error."""
-    found = None
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == file:
-            found = traceback.tb_lineno
-        traceback = traceback.tb_next
-    return found
-
-
-def is_ours(rule: Rule) -> bool:
-    """Whether a rule comes with this program."""
-    return str(getattr(rule.score, "__module__", "")).startswith(OURS)
-
-
-def quiet(*rules: Rule) -> AbstractContextManager[Any]:
-    """What rules of packages print goes to standard error: standard output is an answer, which programs read."""
-    return nullcontext() if all(map(is_ours, rules)) else redirect_stdout(sys.stderr)
-
-
-def whole(value: Any, what: str) -> int:
-    """A number that a rule returned. Raises `Broken` for anything else."""
-    if isinstance(value, int):
-        return int(value)
-    raise Broken(f"{what} returned {_told(value)}; a whole number is needed")
-
-
-def _told(value: Any) -> str:
-    return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else str(value)[:80]
-
-
 def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> str | None:
     """Why the rule cannot score a game, or None. Raises `RuleFailure`."""
     rule = version.rule
@@ -114,7 +56,7 @@ def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> 
             reason = rule.check(n, columns, version.params)
         if reason is None or isinstance(reason, str):
             return reason
-        raise Broken(f"check returned {_told(reason)}; a reason or None is needed")
+        raise Broken(f"check returned {told(reason)}; a reason or None is needed")
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "check") from error
 
@@ -159,10 +101,10 @@ def explain(
 def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
     """Raises `Broken` unless these are as many lists of terms as there are changes, and sum to them."""
     if not isinstance(terms, list) or len(terms) != len(change) or not all(isinstance(mine, list) for mine in terms):
-        raise Broken(f"explain returned {_told(terms)}; a list of terms for each of {len(change)} players is needed")
+        raise Broken(f"explain returned {told(terms)}; a list of terms for each of {len(change)} players is needed")
     for term in (term for mine in terms for term in mine):
         if not isinstance(term, Term) or not all(map(isinstance, term, (str, int, str, str))):
-            raise Broken(f"explain returned {_told(term)}; a Term of texts and a whole number is needed")
+            raise Broken(f"explain returned {told(term)}; a Term of texts and a whole number is needed")
     sums = [sum(term.amount for term in mine) for mine in terms]
     if sums != list(change):
         raise Broken(f"explain: the terms sum to {sums}, the changes are {list(change)}")
@@ -178,7 +120,7 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
             said = rule.remark(len(names), names, columns, version.params)
         if isinstance(said, str):
             return said
-        raise Broken(f"remark returned {_told(said)}; a text is needed")
+        raise Broken(f"remark returned {told(said)}; a text is needed")
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "remark") from error
 
@@ -199,72 +141,3 @@ def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numb
         return found
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "chance") from error
-
-
-@cache
-def members(function: Callable[..., Any]) -> int:
-    """How many arguments a function takes one after the other."""
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in positional for one in signature(function).parameters.values())
-
-
-def table(rule: Rule) -> Numbers:
-    """The table of a rule; that of a package is read once, and is the same at every game. Raises `Broken`."""
-    return rule.table() if is_ours(rule) else _table(rule.table)
-
-
-@cache
-def _table(made: Callable[[], Numbers]) -> Numbers:
-    with redirect_stdout(sys.stderr):
-        return integers(made(), "table")
-
-
-def integers(values: Any, what: str) -> tuple[int, ...]:
-    """Constants of a rule. Raises `Broken` unless they are integers of 64 bits."""
-    try:
-        found = tuple(values)
-    except TypeError:
-        raise Broken(f"{what} returned {_told(values)}; whole numbers are needed") from None
-    if wrong := [value for value in found if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
-        kind = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
-        raise Broken(f"{what}: {_told(wrong[0])}; {kind}")
-    return tuple(map(int, found))
-
-
-def compiles(rule: Rule) -> bool:
-    """Whether compiled code may stand for a rule: not for one of a package that has other numbers than integers."""
-    return is_ours(rule) or inexact(rule) is None
-
-
-def inexact(rule: Rule) -> str | None:
-    """Where the scoring function of a rule, or a function that it calls, uses another number than integers, or None."""
-    return _inexact(rule.score)
-
-
-@cache
-def _inexact(function: Any) -> str | None:
-    return next(_floats(function, set()), None) if isinstance(function, FunctionType) else None
-
-
-def _floats(function: FunctionType, seen: set[Any]) -> Iterator[str]:
-    seen.add(function)
-    file, line = Path(function.__code__.co_filename).name, function.__code__.co_firstlineno
-    for step in dis.get_instructions(function):
-        line = step.starts_line if isinstance(step.starts_line, int) and step.starts_line > 1 else line
-        line = getattr(step, "line_number", None) or line
-        where = f"({file}, line {line})"
-        known = function.__globals__.get(str(step.argval)) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
-        if step.opname.startswith("LOAD_CONST") and isinstance(step.argval, (float, complex)):
-            yield f"{function.__name__} has the number {step.argval} {where}"
-        elif isinstance(known, (float, complex)):
-            yield f"{function.__name__} reads {step.argval} = {known} {where}"
-        elif step.argval == "float" and step.opname == "LOAD_GLOBAL":
-            yield f"{function.__name__} calls float {where}"
-        elif step.opname == "BINARY_OP" and step.argrepr in ("/", "/="):
-            yield f"{function.__name__} divides with / {where}; // divides whole numbers"
-        elif (
-            isinstance(known, FunctionType)
-            and known.__module__ in (function.__module__, "projections.expected")
-            and known not in seen
-        ):
-            yield from _floats(known, seen)

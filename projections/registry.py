@@ -10,8 +10,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from projections.containment import FAULTS, OF_PLAYERS, OF_POINTS, members
 from projections.contract import UNITS_MAX, Params, Rule
+from projections.faults import FAULTS, OF_PLAYERS, OF_POINTS, members
 
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from projections import compiling, containment, loops
-from projections.containment import FAULTS, RuleFailure, balanced, failed, fault, quiet, whole
+from projections import compiling, loops
+from projections.containment import RuleFailure, balanced, failed
 from projections.contract import UNITS_MAX, Numbers, Score
 from projections.facts import Column
+from projections.faults import FAULTS, fault, quiet, table, whole
 from projections.ladders import Batch, Inserted, Stream
 from projections.loops import FAILED, NOWHERE
 from projections.rulesets import Version
@@ -182,7 +183,7 @@ def _one_by_one(stream: Stream, last: int, watch: int | None, carried: dict[str,
 def _scoring(ladder: str, version: Version) -> tuple[Score, tuple[int, ...], Numbers, Version]:
     """What scores the games of a version. Raises `RuleFailure` if its table cannot be used."""
     try:
-        return version.rule.score, version.constants, containment.table(version.rule), version
+        return version.rule.score, version.constants, table(version.rule), version
     except FAULTS as error:
         message = fault(error, version.rule.table)
         raise RuleFailure(ladder, message, position=version.position) from error
@@ -299,7 +300,7 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
 
 def _constants(version: Version) -> tuple[Any, Any]:
     """The constants and the table of a version as compiled code reads them."""
-    made = (compiling.constants(version.constants), compiling.constants(containment.table(version.rule)))
+    made = (compiling.constants(version.constants), compiling.constants(table(version.rule)))
     return compiling.kept(made[0], version.rule), compiling.kept(made[1], version.rule)
 
 

@@ -19,8 +19,8 @@ from ledger.events import Ruleset
 from ledger.kinds import KINDS
 from ledger.rejections import did_you_mean, shown
 from ledger.zones import start_of
-from projections.containment import FAULTS, fault, integers, quiet, table
 from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
+from projections.faults import FAULTS, fault, integers, quiet, table
 from projections.lists import LISTS
 from projections.registry import rule, rule_names
 

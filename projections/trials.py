@@ -19,10 +19,11 @@ from ledger.kinds import KINDS
 from ledger.records import ZERO
 from ledger.zones import local_time
 from projections import compiling, containment
-from projections.containment import FAULTS, Broken, RuleFailure, fault
+from projections.containment import RuleFailure
 from projections.contract import UNITS_MAX
 from projections.decoding import apply, settle
 from projections.facts import LABELS, Facts
+from projections.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, table
 from projections.ladders import Stream, partition_values
 from projections.lists import LISTS
 from projections.replay import Outcome, compiled, course, interpreted
@@ -66,7 +67,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     version = version._replace(effective_from=-(2**63))
     facts = _drawn(version, Random(seed), games)
     problems: dict[str, str] = {}
-    if not containment.is_ours(version.rule) and (why := containment.inexact(version.rule)):
+    if not is_ours(version.rule) and (why := inexact(version.rule)):
         problems["inexact"] = f"{why}: points are whole numbers"
     streams = Ladders(facts).every(version.ruleset.id)
     found = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
@@ -214,8 +215,8 @@ def _score(
     rule = version.rule
     change = [junk] * len(points)
     try:
-        with containment.quiet(rule):
-            rule.score(len(points), points, columns, version.constants, containment.table(rule), change)
+        with quiet(rule):
+            rule.score(len(points), points, columns, version.constants, table(rule), change)
     except FAULTS as error:
         raise containment.failed(stream.ladder, rule, error, row) from error
     return change
@@ -227,7 +228,7 @@ def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
 
 def _try_compiled(stream: Stream, outcome: Outcome, problems: dict[str, str]) -> bool:
     """Whether the rule could be compiled; what came to something else is among the `problems`."""
-    if containment.is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
+    if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
         return False
     found = compiled(stream, len(stream.row), None, {}, keep=True)
     if found is None:
