@@ -1,8 +1,9 @@
 """What the database holds beside the rows, compared with what this program itself would make: by reading it.
 
-In SQLite all of it is compared: tables, indexes, triggers and views, by their definitions. In PostgreSQL those things
-that can run on our tables, hide rows or add some. Other tables and views are an operator's own, and so are additional
-plain indexes.
+In SQLite that is every table, index, trigger and view, by its definition. In PostgreSQL definitions are told otherwise
+from version to version: columns, keys and indexes are compared by alembic, views by what the server would do for them,
+functions by their bodies and how they run. What can run on our tables, hide rows or add some must not be there. Other
+tables and views are an operator's own, and so are additional plain indexes.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from functools import cache
 
 from sqlalchemy import Connection, create_engine, text
 
-from ledger.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS, SQLITE_TRIGGERS
+from ledger.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS, POSTGRES_VIEW, SQLITE_TRIGGERS
+from ledger.schema import metadata
 
 Objects = dict[tuple[str, str], tuple[str, str | None]]
 _ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
@@ -74,6 +76,12 @@ _FOREIGN = {
     "the function {} has settings of its own": "SELECT proname FROM pg_proc WHERE proname = ANY(:functions) "
     "AND pronamespace = :space AND coalesce(array_to_string(proconfig, ','), '') "
     "NOT IN ('', 'enable_seqscan=off')",
+    "{} belongs to another role than the table events": "SELECT relname FROM pg_class WHERE oid = ANY(:all) "
+    "AND relowner <> (SELECT relowner FROM pg_class WHERE oid = 'events'::regclass)",
+    "the function {} is not as this program makes it": "SELECT p.proname FROM pg_proc p "
+    "JOIN pg_language l ON l.oid = p.prolang WHERE p.proname = ANY(:functions) AND p.pronamespace = :space "
+    "AND (l.lanname <> 'plpgsql' OR p.prosecdef OR p.provolatile <> 'v' OR p.proisstrict OR p.proleakproof "
+    "OR p.proowner <> (SELECT relowner FROM pg_class WHERE oid = 'events'::regclass))",
     "the function {} is there several times": "SELECT proname FROM pg_proc WHERE proname = ANY(:functions) "
     "AND pronamespace = :space GROUP BY proname HAVING count(*) > 1",
     "the index {} makes something unique that need not be": "SELECT i.indexrelid::regclass::text FROM pg_index i "
@@ -85,9 +93,11 @@ _FOREIGN = {
 def _postgres(connection: Connection) -> Iterator[str | None]:
     wanted = _wanted()
     tables = [name for kind, name in wanted if kind == "table" and not name.startswith("sqlite_")]
-    views = [name for kind, name in wanted if kind == "view"]
+    views = {name: _select(sql) for (kind, name), (_, sql) in wanted.items() if kind == "view"}
+    views["events_readable"] = _select(POSTGRES_VIEW)
     there = connection.execute(
-        text("SELECT n::text, to_regclass(n)::oid FROM unnest(cast(:names AS text[])) AS n"), {"names": tables + views}
+        text("SELECT n::text, to_regclass(n)::oid FROM unnest(cast(:names AS text[])) AS n"),
+        {"names": [*tables, *views]},
     ).all()
     for name, oid in there:
         kind = "table" if name in tables else "view"
@@ -96,6 +106,7 @@ def _postgres(connection: Connection) -> Iterator[str | None]:
         return
     given = {
         "ours": [oid for name, oid in there if oid is not None and name in tables],
+        "all": [oid for _, oid in there if oid is not None],
         "triggers": list(POSTGRES_TRIGGERS),
         "functions": [*POSTGRES_FUNCTIONS, *POSTGRES_APPEND],
         "indexes": [*(name for kind, name in wanted if kind == "index"), *UNIQUE],
@@ -106,6 +117,59 @@ def _postgres(connection: Connection) -> Iterator[str | None]:
     for message, query in _FOREIGN.items():
         for name in connection.execute(text(query), {k: v for k, v in given.items() if f":{k}" in query}).scalars():
             yield message.format(name)
+    yield from _checks(connection)
+    yield from _columns(connection)
+    for name, oid in there:
+        if oid is not None and name in views:
+            same = _plan(connection, f"SELECT * FROM {name}") == _plan(connection, views[name])
+            yield None if same else f"the view {name} is not as this program makes it"
+
+
+def _select(sql: str | None) -> str:
+    """What a view selects."""
+    return str(sql).partition(" AS")[2].strip()
+
+
+def _plan(connection: Connection, query: str) -> list[str]:
+    """How the server would run a query, with the columns that come out: a view is no more than what it selects."""
+    names = list(connection.exec_driver_sql(f"SELECT * FROM ({query}) AS q LIMIT 0").keys())
+    plan = connection.exec_driver_sql(f"EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM ({query}) AS q").scalars()
+    return [*names, *plan]
+
+
+# the conditions of our tables as every server tells them
+_CHECKS = {
+    "events_hashes_have_32_bytes": "CHECK (((length(leaf_hash) = 32) AND (length(chain_hash) = 32)))",
+    "events_position_counts_from_1": 'CHECK (("position" >= 1))',
+    "ledger_identity_one_row": "CHECK ((singleton = 1))",
+    "live_generation_one_row": "CHECK ((singleton = 1))",
+}
+
+
+def _checks(connection: Connection) -> Iterator[str | None]:
+    """The conditions of the tables, which alembic does not compare."""
+    query = text(
+        "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint WHERE conname = ANY(:names)"
+    )
+    found = {name: (told, valid) for name, told, valid in connection.execute(query, {"names": list(_CHECKS)})}
+    for name, told in _CHECKS.items():
+        yield None if found.get(name) == (told, True) else f"the condition {name} is missing or altered"
+
+
+def _columns(connection: Connection) -> Iterator[str | None]:
+    """The columns, their types, defaults, keys and indexes, against the tables as they are declared."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+    for difference in compare_metadata(context, metadata):
+        steps = difference if isinstance(difference, list) else [difference]
+        for what, *about in steps:
+            if what in ("remove_table", "remove_index"):
+                continue  # somebody's own
+            names = " ".join(str(getattr(one, "name", one)) for one in about if one is not None)[:200]
+            yield f"the tables are not as this program makes them: {what.replace('_', ' ')} {names}"
+    yield None
 
 
 # the indexes of keys, which SQLite numbers

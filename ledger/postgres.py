@@ -206,7 +206,7 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
 def guards_missing(connection: Connection) -> list[str]:
     """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
     found = {
-        name: definition if enabled == "O" else ""
+        name: definition if enabled in ("O", "A") else ""
         for name, enabled, definition in connection.exec_driver_sql(
             "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger "
             "WHERE NOT tgisinternal AND tgrelid IN ('events'::regclass, 'ledger_identity'::regclass)"

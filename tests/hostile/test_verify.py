@@ -264,6 +264,28 @@ POSTGRES = {
     "a unique index": ["CREATE UNIQUE INDEX z ON generations (generation)"],
     "a table less": ["DROP TABLE generation_standings CASCADE"],
     "a view less": ["DROP VIEW live_standings"],
+    "a lying view": [
+        "CREATE OR REPLACE VIEW live_ladders AS SELECT l.ladder, l.ruleset, l.games + 1 AS games, l.players, "
+        "l.position, l.digest FROM generation_ladders l JOIN live_generation g ON l.generation = g.generation"
+    ],
+    "a view that leaves out": ["CREATE OR REPLACE VIEW events_readable AS SELECT position, event_id, type, subject, "
+                               "TIMESTAMPTZ 'epoch' + occurred_at * INTERVAL '1 microsecond' AS occurred_at, "
+                               "TIMESTAMPTZ 'epoch' + recorded_at * INTERVAL '1 microsecond' AS recorded_at, "
+                               "recorded_by, supersedes, record FROM events WHERE position > 1"],
+    "a type": ["DROP VIEW live_standings", "ALTER TABLE generation_standings ALTER gold TYPE bigint"],
+    "a default": ["ALTER TABLE generation_standings ALTER divisor SET DEFAULT 2"],
+    "a column more": ["ALTER TABLE events ADD COLUMN note text"],
+    "a column that may be empty": ["ALTER TABLE events ALTER recorded_by DROP NOT NULL"],
+    "an index less": ["DROP INDEX events_by_subject"],
+    "a unique index less": ["DROP INDEX events_game_recorded_once"],
+    "a key less": ["ALTER TABLE events DROP CONSTRAINT events_supersedes_once"],
+    "a reference less": ["ALTER TABLE live_generation DROP CONSTRAINT live_generation_generation_exists"],
+    "a condition less": ["ALTER TABLE events DROP CONSTRAINT events_hashes_have_32_bytes"],
+    "a condition that is not checked": [
+        "ALTER TABLE events DROP CONSTRAINT events_position_counts_from_1",
+        "ALTER TABLE events ADD CONSTRAINT events_position_counts_from_1 CHECK (position >= -1)"],
+    "a function run by its owner": ["ALTER FUNCTION events_append_one SECURITY DEFINER"],
+    "a function that is pure": ["ALTER FUNCTION ledger_refuse IMMUTABLE"],
     "a trigger switched off": ["ALTER TABLE events DISABLE TRIGGER events_guard_insert"],
     "a body": ["CREATE OR REPLACE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS "
                "$$ BEGIN RETURN NEW; END $$"],
@@ -277,6 +299,24 @@ def test_given_something_that_can_run_on_our_tables_when_verified_then_it_is_nam
     made(ratings, postgres_url)
     do(postgres_url, *POSTGRES[what])
     assert verified(ratings, postgres_url)
+
+
+def test_given_another_owner_of_a_table_when_verified_then_it_is_named(postgres_url: str, ratings: Ratings) -> None:
+    made(ratings, postgres_url)
+    name = f"owner_{make_url(postgres_url).database}"
+    do(postgres_url, f"CREATE ROLE {name}", f"ALTER TABLE generation_standings OWNER TO {name}")
+    try:
+        assert "schema: generation_standings belongs to another role than the table events" in verified(
+            ratings, postgres_url
+        )
+    finally:
+        do(postgres_url, "ALTER TABLE generation_standings OWNER TO CURRENT_USER", f"DROP ROLE {name}")
+
+
+def test_given_a_guard_that_always_runs_when_verified_then_it_is_no_alarm(postgres_url: str, ratings: Ratings) -> None:
+    made(ratings, postgres_url)
+    do(postgres_url, "ALTER TABLE events ENABLE ALWAYS TRIGGER events_guard_insert")
+    assert verified(ratings, postgres_url) == []
 
 
 @pytest.mark.parametrize("statement", ["CREATE INDEX mine ON events (recorded_by)", "CREATE TABLE mine (x integer)",
@@ -295,9 +335,11 @@ def sqlite_objects() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("how", ["dropped", "altered", "duplicated", "renamed"])
 @pytest.mark.parametrize(("kind", "name"), sqlite_objects())
 def test_given_any_object_of_a_ledger_in_sqlite_when_it_is_changed_then_it_is_named_once(
-    kind: str, name: str, how: str, tmp_path: Path, ratings: Ratings, original_files: Callable[..., str]
+    kind: str, name: str, how: str, tmp_path: Path, ratings: Ratings, at_length: bool
 ) -> None:
     """Given every table, index, trigger and view, when its definition is another, then one finding names it."""
+    if not at_length and how not in ("dropped", "altered"):
+        pytest.skip("at length")
     path = tmp_path / "ratings.db"
     db = f"sqlite:///{path}"
     assert ratings("init", "--for", "chess", db=db).exit_code == 0
