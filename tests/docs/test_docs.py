@@ -105,6 +105,15 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
 
 
+def test_every_test_that_the_page_on_security_names_is_there() -> None:
+    page = (FOLDER / "security.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("|")][2:]
+    named = re.findall(r"`(\w+/test_\w+\.py)`", page)
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
+    # what nothing stops and nobody finds has no test
+    assert [row for row in rows if "test_" not in row and "nothing" not in row] == []
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     reached, todo = set(), [ROOT / "README.md"]
     while todo:
