@@ -105,7 +105,7 @@ def import_(
     if restoring:
         if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        if not Path(files[0]).is_file():
+        if not Path(files[0]).is_file() and not Path(files[0]).is_dir():
             raise click.UsageError(f"--restore reads {files[0]} twice, so it has to be a file, not a pipe or a device")
         return report(ledger, _introduced(ledger, restore(ledger, files[0])), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
