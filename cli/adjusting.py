@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -16,7 +17,8 @@ from ledger.cells import DELIMITERS
 from ledger.events import read_decimal
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.sources import STDIN, Item, read_lines
-from ledger.store import open_ledger
+from ledger.store import head, open_ledger
+from projections.admission import Admission
 from projections.contract import decimal
 from projections.decoding import decode
 from projections.facts import Facts
@@ -70,7 +72,8 @@ def adjust(
         usual = Row(STDIN, 1, str(player), points, to, reason, instant_or_now(ledger, at, zone))
         rows = [usual] if file is None else [*_rows(how.db, file, usual, zone)]
         with ledger.reading() as connection:
-            added = [*_added(connection, ladder, rows)]
+            seen = head(connection).position
+            added = [*_added(connection, ladder, rows, seen)]
     except Refused as problem:
         return refuse_event(how, TYPE, problem)
     except UnknownLadder as problem:
@@ -85,7 +88,22 @@ def adjust(
         return refuse_event(
             how, TYPE, Refused("nothing-to-correct", f"{who} has these points on {ladder} already")
         )  # fmt: skip
-    return enter(how, TYPE, items)
+    to_values = any(row.to is not None for row in rows)
+    return enter(how, TYPE, items, ladders=partial(Unchanged, seen) if to_values else Admission)
+
+
+class Unchanged(Admission):
+    """The ladders, as they were when it was worked out what somebody lacks."""
+
+    def __init__(self, seen: int, connection: Connection, **rest: Any) -> None:
+        super().__init__(connection, **rest)
+        self._changed = head(connection).position != seen
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """As the ladders do; raises `Refused` (changed-meanwhile) if anything was recorded since."""
+        if self._changed:
+            raise Refused("changed-meanwhile", "others recorded something meanwhile; try again")
+        super().admit(type_name, occurred_at, data)
 
 
 def _rows(db: str, file: str, usual: Row, zone: str | None) -> Iterator[Row]:
@@ -128,17 +146,26 @@ def _checked(file: str, line: int, header: list[str]) -> list[str]:
             raise Refused(
                 "unknown-column", f"line {line} of {file}: {shown(name)} is none of {', '.join(COLUMNS)}{hint}"
             )
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise Refused("unknown-column", f"line {line} of {file}: the column {twice[0]} stands there twice")
     if "player" not in header or not {"points", "to"} & {*header}:
         raise Refused("missing-column", f"line {line} of {file}: the columns player, and points or to, are needed")
     return header
 
 
-def _added(connection: Connection, ladder: str, rows: list[Row]) -> Iterator[tuple[Row, str]]:
-    """What is added for each row; rows whose player has his points already are left out. Raises `Refused`."""
+def _added(connection: Connection, ladder: str, rows: list[Row], known_at: int) -> Iterator[tuple[Row, str]]:
+    """What is added for each row, as is known at a position; rows whose player has his points already are left out.
+
+    Raises `Refused`.
+    """
+    lines: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        if (first := lines.setdefault(row._replace(line=0), row.line)) != row.line:
+            raise Refused("player-twice", f"lines {first} and {row.line} of {row.file} say the same; leave one out")
     if all(row.to is None for row in rows):
         yield from ((row, str(row.points)) for row in rows)
         return
-    facts = decode(connection)
+    facts = decode(connection, known_at)
     with failures_told(facts):
         yield from _to_values(facts, ladder, rows)
 

@@ -289,6 +289,7 @@ def enter(
     any_date: bool = False,
     refuse: Callable[[Draft], None] = lambda draft: None,
     refusing: Literal["all", ""] = "",
+    ladders: Callable[..., Admission] = Admission,
 ) -> int:
     """Check some events of one type, work out what they change together, append all or none, and tell."""
     ledger = open_ledger(how.db)
@@ -308,7 +309,7 @@ def enter(
     try:
         result = import_items(
             ledger, items, by=how.by, clock=clock.now, dry_run=how.dry_run, ignore_clock=how.ignore_clock,
-            ladders=partial(Admission, allow_uncounted=allow_uncounted), checked=look,
+            ladders=partial(ladders, allow_uncounted=allow_uncounted), checked=look,
             newcomers=Newcomers(preview.known, refusing), any_date=any_date,
         )  # fmt: skip
     except Refused as problem:

@@ -18,7 +18,7 @@ from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
 from ledger.store import Ledger, open_ledger
-from projections.generations import roll_back
+from projections.generations import before_live, roll_back
 from projections.integrity import verify_clocks, verify_standings
 from projections.publishing import verify_published
 from projections.rebuilding import KEPT, Rebuilt, rebuild
@@ -89,6 +89,14 @@ def rebuild_(
 
 
 def _roll_back(ledger: Ledger, log: Log | None, form: str) -> int:
+    with ledger.reading() as connection:
+        kept = before_live(connection)
+        wrong = list(verify_standings(connection, kept)) if kept is not None else []
+    if wrong:
+        for finding in wrong[:SHOWN_LADDERS]:
+            render.note(f"ratings: {_line(finding)}")
+        render.note("ratings: the generation before is not as it was built; nothing was rolled back")
+        return 1
     before, given_up = roll_back(ledger)
     numbers = {"generation": before.generation, "position": before.position, "given_up": given_up}
     if log is not None:

@@ -6,6 +6,7 @@ functions by their bodies and how they run. What can run on our tables, hide row
 tables and views are an operator's own, and so are additional plain indexes.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -53,17 +54,49 @@ def _sqlite(connection: Connection) -> Iterator[str | None]:
             yield f"the {kind} {name} is not as this program makes it"
         else:
             yield None
-    tables = {name for kind, name in wanted if kind in ("table", "view")}
+    # SQLite tells tables apart without regard to capitals, and keeps a name as it was written
+    tables = {name.lower() for kind, name in wanted if kind in ("table", "view")}
     for kind, name in sorted(found.keys() - wanted.keys()):
         table, sql = found[kind, name]
-        if table in tables and (kind in ("trigger", "view") or "UNIQUE" in str(sql).upper()):
+        ours = table.lower() in tables
+        if (ours and (kind in ("trigger", "view") or "UNIQUE" in str(sql).upper())) or (
+            kind == "trigger" and any(other in str(sql).lower() for other in tables)
+        ):
             yield f"the {kind} {name} on {table} is none of this program's"
 
 
+_TABLE = re.compile(r" ON (\w+)")
 # a query each for what must not be there: its first column names it
 _FOREIGN = {
+    "the trigger {} runs a function that is none of this program's": "SELECT t.tgname FROM pg_trigger t "
+    "JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:ours) "
+    "AND (p.pronamespace <> :space OR NOT (p.proname = ANY(:functions)))",
+    "the references of {} are switched off": "SELECT DISTINCT t.tgrelid::regclass::text FROM pg_trigger t "
+    "WHERE t.tgisinternal AND t.tgrelid = ANY(:ours) AND t.tgenabled = 'D'",
+    "the condition {} is none of this program's": "SELECT conname FROM pg_constraint "
+    "WHERE conrelid = ANY(:ours) AND contype IN ('c', 'x') AND NOT (conname = ANY(:checks))",
+    "the key or reference {} is not checked, or not at once": "SELECT conname FROM pg_constraint "
+    "WHERE conrelid = ANY(:ours) AND (condeferrable OR NOT convalidated)",
+    "the index {} computes something at every append": "SELECT indexrelid::regclass::text FROM pg_index "
+    "WHERE indrelid = ANY(:ours) AND indexprs IS NOT NULL",
+    "the index {} is not valid": "SELECT indexrelid::regclass::text FROM pg_index "
+    "WHERE indrelid = ANY(:ours) AND NOT (indisvalid AND indisready)",
+    "the index {} leaves other rows out than it should": "SELECT indexrelid::regclass::text FROM pg_index "
+    "WHERE indrelid = ANY(:ours) AND indisunique AND indpred IS NOT NULL "
+    "AND pg_get_expr(indpred, indrelid) <> '(type = ''game.recorded''::text)'",
+    "the operator {} may stand in for one of PostgreSQL's own": "SELECT o.oprname FROM pg_operator o "
+    "WHERE o.oprnamespace = ANY(cast(current_schemas(false) AS text[])::regnamespace[]) "
+    "AND o.oprname IN (SELECT oprname FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace) "
+    "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = o.oid AND d.deptype = 'e')",
+    "the function {} may stand in for one of PostgreSQL's own": "SELECT DISTINCT p.proname FROM pg_proc p "
+    "WHERE p.pronamespace = ANY(cast(current_schemas(false) AS text[])::regnamespace[]) "
+    "AND p.proname IN (SELECT proname FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace) "
+    "AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')",
+    "the rule {} is on a view of this program's": "SELECT rulename FROM pg_rewrite "
+    "WHERE ev_class = ANY(:all) AND rulename <> '_RETURN' AND NOT (ev_class = ANY(:ours))",
     "the trigger {} is none of this program's": "SELECT t.tgname FROM pg_trigger t "
-    "WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:ours) AND NOT (t.tgname = ANY(:triggers))",
+    "JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:all) "
+    "AND NOT (c.relname || '.' || t.tgname = ANY(:triggers))",
     "the rule {} is none of this program's": "SELECT r.rulename FROM pg_rewrite r "
     "JOIN pg_class c ON c.oid = r.ev_class WHERE r.ev_class = ANY(:ours) AND c.relkind IN ('r', 'p')",
     "the policy {} may hide rows": "SELECT polname FROM pg_policy WHERE polrelid = ANY(:ours)",
@@ -107,7 +140,8 @@ def _postgres(connection: Connection) -> Iterator[str | None]:
     given = {
         "ours": [oid for name, oid in there if oid is not None and name in tables],
         "all": [oid for _, oid in there if oid is not None],
-        "triggers": list(POSTGRES_TRIGGERS),
+        "triggers": [f"{_TABLE.findall(sql)[0]}.{name}" for name, sql in POSTGRES_TRIGGERS.items()],
+        "checks": list(_CHECKS),
         "functions": [*POSTGRES_FUNCTIONS, *POSTGRES_APPEND],
         "indexes": [*(name for kind, name in wanted if kind == "index"), *UNIQUE],
         "space": connection.execute(
@@ -117,7 +151,7 @@ def _postgres(connection: Connection) -> Iterator[str | None]:
     for message, query in _FOREIGN.items():
         for name in connection.execute(text(query), {k: v for k, v in given.items() if f":{k}" in query}).scalars():
             yield message.format(name)
-    yield from _checks(connection)
+    yield from _checks(connection, given["ours"])
     yield from _columns(connection)
     for name, oid in there:
         if oid is not None and name in views:
@@ -146,12 +180,14 @@ _CHECKS = {
 }
 
 
-def _checks(connection: Connection) -> Iterator[str | None]:
+def _checks(connection: Connection, ours: list[int]) -> Iterator[str | None]:
     """The conditions of the tables, which alembic does not compare."""
     query = text(
-        "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint WHERE conname = ANY(:names)"
+        "SELECT conname, pg_get_constraintdef(oid), convalidated FROM pg_constraint "
+        "WHERE conname = ANY(:names) AND conrelid = ANY(:ours)"
     )
-    found = {name: (told, valid) for name, told, valid in connection.execute(query, {"names": list(_CHECKS)})}
+    given = {"names": list(_CHECKS), "ours": ours}
+    found = {name: (told, valid) for name, told, valid in connection.execute(query, given)}
     for name, told in _CHECKS.items():
         yield None if found.get(name) == (told, True) else f"the condition {name} is missing or altered"
 

@@ -113,7 +113,7 @@ BEGIN
     RETURN;
   END IF;
   appended_at := coalesce(head.position, 0) + 1;
-  new_record := before_position || appended_at || behind_position;
+  new_record := before_position || appended_at::text || behind_position;
   new_leaf_hash := sha256('\\x00'::bytea || convert_to(new_record, 'UTF8'));
   appended_chain_hash := sha256(coalesce(head.chain_hash, decode(repeat('00', 32), 'hex')) || new_leaf_hash);
   INSERT INTO events (position, event_id, type, schema_version, subject, occurred_at, recorded_at, recorded_by, record,

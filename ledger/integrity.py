@@ -19,6 +19,7 @@ from ledger.forking import available_cores
 from ledger.lineage import SUPERSEDING, superseded
 from ledger.records import ZERO, Row, chain_hash, columns, leaf_hash, refuse_unwritten
 from ledger.rejections import Refused, shown
+from ledger.restoring import Renames
 from ledger.schema import SCHEMA_REVISION
 from ledger.store import Ledger, Log, ledger_id
 from ledger.workers import UNITS_MAX, forked
@@ -369,6 +370,27 @@ def _lines(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         yield Finding("storage", None, f"the lines of corrections cannot be checked: {shown(str(error))}")
 
 
+def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+    """Renames that lead in a circle, or an id to two others."""
+    renames = Renames()
+    query = text(
+        f"SELECT {', '.join(Row._fields)} FROM events "
+        "WHERE type IN ('player.renamed', 'event.voided') ORDER BY position"
+    )
+    try:
+        rows = [Row(*row) for row in connection.execute(query)]
+    except DBAPIError as error:
+        _raise_unless_damage(ledger, error)
+        return
+    for row in rows:
+        try:
+            renames.check(row)
+        except Refused as problem:
+            yield Finding("meaning", row.position, problem.message)
+        except (LookupError, ValueError, TypeError):
+            continue  # what cannot be read is a finding of its own
+
+
 def _links(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
     """Supersedes links and what must be unique, straight from the table (a dropped index protects nothing)."""
     queries = {
@@ -381,6 +403,7 @@ def _links(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         "HAVING count(*) > 1",
     }
     yield from _lines(ledger, connection)
+    yield from _renames(ledger, connection)
     for code, query in queries.items():
         try:
             for position, what in connection.execute(text(query)):

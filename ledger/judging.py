@@ -20,7 +20,9 @@ WATCHED = (
     *CLOCK_TYPES,
 )  # fmt: skip
 # what depends on more than that, so that it is judged again whatever others appended
-FAR_REACHING = frozenset({"player.renamed", "event.voided", "league.created", "league.joined", *CLOCK_TYPES})
+FAR_REACHING = frozenset(
+    {"player.renamed", "event.voided", "league.created", "league.joined", "points.adjusted", *CLOCK_TYPES}
+)
 
 
 DAY = 86_400_000_000  # microseconds

@@ -45,7 +45,7 @@ def _rows(name: str) -> Iterator[Row]:
 
 def _unique(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, as long as ids and games occur once and what supersedes stands in line. Raises `Refused`."""
-    renames = _Renames()
+    renames = Renames()
     with closing(Lines()) as seen:
         for row in rows:
             renames.check(row)
@@ -59,7 +59,7 @@ def _unique(rows: Iterator[Row]) -> Iterator[Row]:
             yield row
 
 
-class _Renames:
+class Renames:
     """The renames of a restore, which must never lead in a circle, and lead each id to one."""
 
     def __init__(self) -> None:

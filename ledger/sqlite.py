@@ -45,7 +45,7 @@ REMEDY = "another program keeps it so: close the programs that have the file ope
 
 _COLUMNS = Row._fields
 GUARDS = tuple(SQLITE_TRIGGERS)
-_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'events'"
+_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'events'"
 _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
 # the records of some positions as one blob; the newline is no character of a record

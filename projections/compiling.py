@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from projections import expected
 from projections.contract import Rule, Score
-from projections.faults import FAULTS, compiles, is_ours, quiet
+from projections.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
 # a shorter history is done before numba is loaded
 COMPILED_GAMES = 20_000
@@ -82,6 +82,8 @@ def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
                 return _for_types(loop, rule.score, _types(arguments), is_ours(rule))(*arguments)
         except NumbaError as problem:
             _say_why(rule.score, why_not_compiled(str(problem)))
+        except INTERRUPTIONS:
+            raise
         except FAULTS:  # of the rule, which is interpreted again to say where
             return None
         return None

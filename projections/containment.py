@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from projections.contract import Columns, Numbers, Rule, Term
+from projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
 from projections.facts import Facts
 from projections.faults import FAULTS, OF_PLAYERS, Broken, fault, members, quiet, table, told, whole
 from projections.rulesets import Version
@@ -78,6 +78,8 @@ def balanced(n: int, minted: int, change: array[int]) -> list[int]:
     found = change.tolist()
     if len(found) != n:
         raise Broken(f"score made {len(found)} changes of {n}")
+    if minted > UNITS_MAX:
+        raise Broken(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
     if minted < 0 or minted < sum(found):
         raise Broken(f"the books do not balance: score minted {minted}, and the changes sum to {sum(found)}")
     return found

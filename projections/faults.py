@@ -13,8 +13,10 @@ from typing import Any
 from ledger.rejections import shown
 from projections.contract import INT64_MAX, Numbers, Rule
 
-# what a rule may raise that is its own fault; who interrupts the program is no fault of a rule
-FAULTS = (Exception, SystemExit)
+# what a rule may raise; whoever catches it calls `fault`, or lets an interruption of the program go on by himself
+FAULTS = (BaseException,)
+INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
+MESSAGE_MAX = 500
 OURS = "projections.rules."
 # how many arguments `chance` takes: of two players' points, or of two players among all, with the columns
 OF_POINTS, OF_PLAYERS = 4, 6
@@ -25,13 +27,32 @@ class Broken(Exception):
 
 
 def fault(error: BaseException, function: Any) -> str:
-    """What went wrong in a function of a rule, in one line, and where in its file."""
+    """What went wrong in a function of a rule, in one line, and where in its file.
+
+    Raises the error itself if somebody interrupted the program.
+    """
+    if isinstance(error, INTERRUPTIONS):
+        raise error
     code = getattr(function, "__code__", None)
-    message = str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
+    message = _text(error) if isinstance(error, Broken) else f"{type(error).__name__}: {_text(error)}"
     if not isinstance(code, CodeType):
         return message
     line = _line_in(error.__traceback__, code.co_filename) or code.co_firstlineno
     return f"{message} ({Path(code.co_filename).name}, line {line})"
+
+
+def _text(value: Any) -> str:
+    """What a rule says, in one line of printable characters, whatever it is."""
+    try:
+        text = str(value)
+    except BaseException as error:
+        if isinstance(error, INTERRUPTIONS):
+            raise
+        return f"a {type(value).__name__} that cannot be read"
+    printable = (
+        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text[:MESSAGE_MAX]
+    )
+    return "".join(printable)
 
 
 def _line_in(traceback: TracebackType | None, file: str) -> int | None:
@@ -63,7 +84,7 @@ def whole(value: Any, what: str) -> int:
 
 def told(value: Any) -> str:
     """A value that a rule returned, in a few words."""
-    return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else str(value)[:80]
+    return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else _text(value)[:80]
 
 
 @cache

@@ -257,6 +257,11 @@ def pointer_findings(connection: Connection) -> Iterator[str]:
         yield "the live pointer is gone, though a generation is finished"
 
 
+def before_live(connection: Connection) -> Row[Any] | None:
+    """The finished generation before the live one, or None."""
+    return next(iter(_finished(connection)[1:]), None)
+
+
 def kept(connection: Connection) -> list[Generation]:
     """The live generation and the finished ones before it, the newest first; none before the first rebuild."""
     ladders, found = generation_ladders, []

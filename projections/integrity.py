@@ -1,6 +1,6 @@
 """`verify` for the projections: stored standings against a replay at the position that they name."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -46,16 +46,19 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
     return number is not None and facts.person[number] == facts.person_of(participant)
 
 
-def verify_standings(connection: Connection) -> Generator[Finding, None, int]:
-    """Ladders of the live generation that a replay does not confirm; none before the first rebuild. Gives how many
-    there are.
+def verify_standings(connection: Connection, kept: Row[Any] | None = None) -> Generator[Finding, None, int]:
+    """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
+    Gives how many there are.
 
     Those that were built at another position than the generation's are replayed there.
     """
-    generation = live(connection)
-    for message in pointer_findings(connection):
+    generation = kept or live(connection)
+    for message in pointer_findings(connection) if kept is None else ():
         yield Finding("standings", None, message)
     if generation is None:
+        return 0
+    if wrong := _why_unreadable(generation, ladders_of(connection, generation.generation)):
+        yield Finding("standings", None, wrong)
         return 0
     stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
     told: set[str] = set()
@@ -85,9 +88,25 @@ def verify_standings(connection: Connection) -> Generator[Finding, None, int]:
     return len(stored)
 
 
+def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
+    """What in the rows of a generation is of another type than it is written, or None."""
+    for row in (generation, *ladders):
+        what = f"generation {generation.generation}" if row is generation else shown(str(row.ladder))
+        for name, value in row._mapping.items():
+            wanted: Any = bytes if name == "chain_hash" else str if name in ("ladder", "ruleset", "digest") else int
+            value = bytes(value) if isinstance(value, memoryview) else value
+            if not isinstance(value, wanted) or (wanted is int and not -1 <= value < 2**62):
+                return f"{what}: {name} is stored as {shown(str(value)[:40])}"
+    return None
+
+
 def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
     """That the stored rows of a ladder are not those of a replay, or what is said of them is something else."""
-    rows = stored_rows(connection, stored.build, stored.ladder)
+    try:
+        rows = stored_rows(connection, stored.build, stored.ladder)
+    except (ValueError, TypeError) as error:
+        yield Finding("standings", None, f"{stored.ladder}: the stored standings cannot be read: {shown(str(error))}")
+        return
     if stored.digest != replayed.digest or [stored_row(row) for row in rows] != replayed.rows:
         yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")
     said = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}

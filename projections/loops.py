@@ -227,6 +227,8 @@ def run(
                 changes[games[player]] = change[i]
             games[player] += 1
             total += change[i]
+        if minted > UNITS_MAX:
+            return BOUNDS
         if minted < 0 or minted < total:
             return BOOKS
         totals[1] += minted

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from projections.contract import UNITS_MAX, Params, Rule
-from projections.faults import FAULTS, OF_PLAYERS, OF_POINTS, members
+from projections.faults import FAULTS, OF_PLAYERS, OF_POINTS, fault, members
 
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 
@@ -49,9 +49,7 @@ def rule(name: str) -> Rule | None:
         with redirect_stdout(sys.stderr):
             loaded = outside[0].load()
     except FAULTS as error:
-        raise ValueError(
-            f"the rule {name} cannot be loaded from {outside[0].value}: {type(error).__name__}: {error}"
-        ) from error
+        raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {fault(error, None)}") from error
     if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_parts(name)):
         raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
     if wrong := next(_why_malformed(loaded), None):

@@ -132,3 +132,38 @@ def test_given_a_ladder_with_another_order_in_time_when_exported_as_of_then_only
     told = ratings("export", "changes", LADDER, "--as-of", "2024-01-01", "-o", file, db=db)
     assert (told.exit_code, told.stderr) == (0, f"2 changes in {file}\n")
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
+
+
+def test_given_something_recorded_meanwhile_when_adjusted_to_a_value_then_it_is_refused(
+    ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given another adjustment between the look and the lock, when it goes on, then nobody gets both."""
+    from cli import adjusting
+
+    def meanwhile(*arguments: Any, **options: Any) -> int:
+        monkeypatch.undo()
+        assert adjust(ratings, db, "anna", "7", "--at", "2024-01-05").exit_code == 0
+        return int(enter(*arguments, **options))
+
+    enter = adjusting.enter
+    monkeypatch.setattr(adjusting, "enter", meanwhile)
+    told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05")
+    assert (told.exit_code, "changed-meanwhile" in told.stderr) == (1, True), told
+    assert adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05").exit_code == 0
+    assert points(ratings, db)["anna"] == "1500"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("player,points\nanna,5\nanna,5\n", "player-twice: lines 2 and 3 of {} say the same; leave one out"),
+        ("player,to,to\nanna,5,6\n", "unknown-column: line 1 of {}: the column to stands there twice"),
+    ],
+)
+def test_given_a_row_or_a_column_twice_when_adjusted_then_nothing_is_dropped_without_a_word(
+    content: str, message: str, ratings: Ratings, db: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text(content, encoding="utf-8")
+    told = adjust(ratings, db, "--file", file)
+    assert (told.exit_code, told.stderr) == (1, message.format(file) + "\n")

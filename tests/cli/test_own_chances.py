@@ -152,3 +152,52 @@ def test_given_books_that_do_not_balance_when_a_game_is_explained_then_it_is_not
     assert (
         "the books do not balance: score minted 1, and the changes sum to 2 (test_own_chances.py, line" in told.stderr
     )
+
+
+class Unprintable(Exception):
+    """An error that cannot even be told."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Deeper(BaseException):
+    """What most programs do not catch."""
+
+
+def raising(error: BaseException) -> Any:
+    def score(n, points, columns, constants, table, change):
+        raise error
+
+    return score
+
+
+def minting(n, points, columns, constants, table, change):
+    return 10**5000
+
+
+ODD = {
+    "no text": (raising(Unprintable()), "Unprintable: a Unprintable that cannot be read"),
+    "no usual error": (raising(Deeper("far down")), "Deeper: far down"),
+    "several lines": (
+        raising(ValueError("one\nverify: all well\x1b[31m\u202e")), "ValueError: one\\u000averify: all well",
+    ),
+    "more than there is": (minting, "the points grow out of bounds"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("command", [("standings", "own"), ("export", "standings"), ("rebuild",), ("books", "own")])
+def test_given_an_odd_error_of_a_rule_when_anything_is_asked_then_one_line_tells_it_and_no_ladder_is_lost(
+    what: str, command: tuple[str, ...], ratings: Ratings, use: Callable[..., tuple[str, Path]]
+) -> None:
+    db, file = use(OWN)
+    assert ratings("rules", "publish", file, db=db).exit_code == 0
+    score, message = ODD[what]
+    with pytest.MonkeyPatch.context() as patch:
+        odd = OWN._replace(score=score)
+        patch.setattr("projections.rulesets.rule", lambda name: odd if name == "own/1" else registry.rule(name))
+        told = ratings(*command, db=db)
+    assert (told.exit_code, told.stderr.count("\n")) == (1, 1), told
+    assert message in told.stderr
+    assert "bug" not in told.stderr

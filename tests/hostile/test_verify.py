@@ -387,3 +387,122 @@ def test_given_a_long_log_when_walked_by_several_processes_then_the_findings_are
     monkeypatch.setattr(integrity, "PART_EVENTS", 10**6)
     assert verified(ratings, db) == together
     assert sum(one.startswith("column: ") for one in together) == 6
+
+
+@pytest.mark.parametrize("on", ["EVENTS", "GENERATION_STANDINGS", "other"])
+def test_given_a_trigger_on_a_table_in_capitals_or_on_another_when_it_reaches_ours_then_it_is_named(
+    on: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    made(ratings, db)
+    do(db, "CREATE TABLE other (x)", f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN "
+       "UPDATE generation_standings SET points = points + 1000000; END")  # fmt: skip
+    assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
+    if on == "EVENTS":
+        game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
+        told = ratings("import", "-", db=db, input="")
+        told = ratings("record", "-q", *game, "anna", "ben", "--new-names", "accept", db=db)
+        assert told.exit_code in (0, 1)
+
+
+def test_given_a_kept_generation_that_was_changed_when_rolled_back_to_then_it_is_not_served(
+    db: str, ratings: Ratings
+) -> None:
+    game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
+    assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
+    assert ratings("rebuild", db=db).exit_code == 0
+    do(db, "UPDATE generation_standings SET points = points + 1 WHERE build = 1 AND ordinal = 1")
+    told = ratings("rebuild", "--rollback", db=db)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert "nothing was rolled back" in told.stderr
+    assert verified(ratings, db) == []
+
+
+def test_given_renames_in_a_circle_when_verified_then_it_is_named(db: str, ratings: Ratings) -> None:
+    for number, (player, new) in enumerate((("anna", "xa"), ("xa", "anna"))):
+        rename(db, number, player, new)
+    found = verified(ratings, db)
+    assert len(found) == 1, found
+    assert found[0].startswith("meaning: position ")
+
+
+def rename(url: str, number: int, player: str, new_player: str) -> None:
+    """A rename by SQL, with right hashes."""
+    with open_ledger(url).writing() as connection:
+        before = head(connection)
+        data = {"player": player, "new_player": new_player}
+        event = {
+            "by": "eve", "data": data, "id": f"r-{number}", "occurred_at": "2026-01-01T00:00:00.000000Z",
+            "position": before.position + 1, "recorded_at": "2029-01-01T00:00:00.000000Z", "schema_version": 1,
+            "type": "player.renamed",
+        }  # fmt: skip
+        record = dump(event)
+        leaf = leaf_hash(record)
+        insert(connection, (
+            before.position + 1, event["id"], event["type"], 1, f"player:{player}", 1_767_225_600_000_000,
+            1_861_920_000_000_000, "eve", None, record, leaf, chain_hash(before.chain_hash, leaf),
+        ))  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", [
+    "UPDATE generation_ladders SET position = 'abc'", "UPDATE generation_ladders SET chain_hash = 'abc'",
+    "UPDATE generation_ladders SET chain_hash = 500000000000", "UPDATE generation_standings SET places = 'a,b'",
+    "UPDATE generations SET finished_at = 'abc'", "UPDATE generations SET finished_at = -9223372036854775808",
+])  # fmt: skip
+def test_given_stored_tables_with_other_types_when_verified_then_it_is_a_finding_and_no_bug(
+    statement: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    made(ratings, db)
+    do(db, statement)
+    found = verified(ratings, db)
+    assert found
+    assert all(one.startswith("standings: ") for one in found), found
+
+
+STANDING_IN = {
+    "an operator": [
+        "CREATE FUNCTION public.cc(text, bigint) RETURNS text LANGUAGE sql AS $$ SELECT $1 $$",
+        "CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = bigint, FUNCTION = public.cc)"],
+    "a function of another schema": [
+        "CREATE SCHEMA evil", "CREATE FUNCTION evil.ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RETURN OLD; END $$", "DROP TRIGGER events_refuse_delete ON events",
+        "CREATE TRIGGER events_refuse_delete BEFORE DELETE ON events FOR EACH ROW "
+        "EXECUTE FUNCTION evil.ledger_refuse()"],
+    "a trigger of our name on another table": [
+        "CREATE TRIGGER events_refuse_update BEFORE INSERT ON generations FOR EACH ROW "
+        "EXECUTE FUNCTION ledger_refuse()"],
+    "a condition": ["ALTER TABLE events ADD CONSTRAINT zz CHECK (recorded_by <> 'zoe')"],
+    "a condition of our name elsewhere": [
+        "ALTER TABLE live_generation DROP CONSTRAINT live_generation_one_row",
+        "CREATE TABLE my (singleton smallint CONSTRAINT live_generation_one_row CHECK (singleton = 1))"],
+    "an index that computes": ["CREATE INDEX ix ON events (lower(recorded_by))"],
+    "an index that leaves out": [
+        "DROP INDEX events_game_recorded_once",
+        "CREATE UNIQUE INDEX events_game_recorded_once ON events (subject) WHERE type = 'game.recordedx'"],
+    "a key that waits": [
+        "ALTER TABLE events DROP CONSTRAINT events_supersedes_once",
+        "ALTER TABLE events ADD CONSTRAINT events_supersedes_once UNIQUE (supersedes) DEFERRABLE INITIALLY DEFERRED"],
+    "references switched off": ["ALTER TABLE live_generation DISABLE TRIGGER ALL"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STANDING_IN)
+def test_given_something_that_stands_in_for_ours_when_verified_then_it_is_named(
+    what: str, postgres_url: str, ratings: Ratings
+) -> None:
+    made(ratings, postgres_url)
+    do(postgres_url, *STANDING_IN[what])
+    assert verified(ratings, postgres_url)
+
+
+def test_given_an_operator_that_stands_in_when_appended_then_the_game_is_what_was_given(
+    postgres_url: str, ratings: Ratings
+) -> None:
+    made(ratings, postgres_url)
+    do(postgres_url, "CREATE FUNCTION public.cc(text, bigint) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN "
+       "pg_catalog.replace($1, 'anna', 'eve') OPERATOR(pg_catalog.||) $2::text; END $$",
+       "CREATE OPERATOR public.|| (LEFTARG = text, RIGHTARG = bigint, FUNCTION = public.cc)")  # fmt: skip
+    game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
+    assert ratings("record", "-q", *game, "anna", "ben", db=postgres_url).exit_code == 0
+    assert "eve" not in ratings("export", "events", db=postgres_url).stdout
