@@ -166,7 +166,7 @@ def _added(connection: Connection, ladder: str, rows: list[Row], known_at: int) 
         yield from ((row, str(row.points)) for row in rows)
         return
     facts = decode(connection, known_at)
-    with failures_told(facts):
+    with failures_told(facts, connection):
         yield from _to_values(facts, ladder, rows)
 
 

@@ -14,7 +14,7 @@ from cli.times import Times, times_of
 from ledger.published import Published
 from ledger.store import open_ledger
 from projections.comparing import Effect, Had, Radius, compare, had, radius
-from projections.containment import RuleFailure
+from projections.containment import RuleFailure, told_with_game
 from projections.decoding import decode
 from projections.facts import Facts
 from projections.ladders import Stream, parse_name
@@ -128,7 +128,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
         except (UnknownLadder, UnknownVersion) as problem:
             raise click.UsageError(str(problem)) from None
         for failure in failures:
-            render.note(f"ratings: {failure.told(worlds.latest)}")
+            render.note(f"ratings: {told_with_game(failure, worlds.latest, connection)}")
     if form == "json":
         render.print_json(render.with_decimals({"ladders": [_as_json(one) for one in found]}))
     elif form == "csv":

@@ -168,7 +168,7 @@ class Export:
                 found = ladders.standings(name)
             except RuleFailure as problem:
                 self.complete = False
-                render.note(f"ratings: {problem.told(self.seen.facts)}")
+                self.seen.note(problem)
                 continue
             self.written += 1
             if form == "csv":

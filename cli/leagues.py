@@ -190,7 +190,7 @@ def _see(connection: Connection, ladders: Ladders, there: League) -> Seen:
         ruleset = versions[0].ruleset
         usable = ruleset_id not in ladders.facts.unusable
         if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
-            with failures_noted(ladders.facts):
+            with failures_noted(ladders.facts, connection):
                 found = ladders.standings(f"{ruleset_id}/{there.name}")
     return Seen(there, played, found)
 

@@ -9,7 +9,6 @@ import click
 from cli import render
 from cli.coordinates import print_csv
 from cli.options import axes, composed, format_option
-from cli.reading import failures_noted
 from cli.survey import survey
 from ledger import clock
 from ledger.canonical import format_instant
@@ -34,7 +33,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
     for ruleset_id in sorted(facts.rulesets):
         ladders = seen.ladders(ruleset_id)
         for name, stream in sorted(ladders.every(ruleset_id).items()):
-            with failures_noted(facts):
+            with seen.noting():
                 if stream.broken is not None:
                     raise stream.broken
                 annual = stream.rule.ranking == "annual"
@@ -97,7 +96,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
         for name, stream in sorted(ladders.every(ruleset_id).items()):
             value = dict(zip(by, parse_name(name).values, strict=True)).get("month" if "month" in by else "year")
             if period is None or str(value).startswith(period):
-                with failures_noted(facts):
+                with seen.noting():
                     rows.append(_row(ladders.of_stream(stream), str(value), _state(ladders, stream)))
                     places.append(seen.at(ruleset_id))
     header = ("list", "period", "state", "players", "ranked", "games", "ruleset")
@@ -144,7 +143,7 @@ def statistics_(
     lists = ((name, seen.ladders(name)) for name in seen.usable)
     paid, failures = gold(lists, player, clock.now(), game)
     for failure in failures:
-        render.note(f"ratings: {failure.told(facts)}")
+        seen.note(failure)
     if found is None:
         what = "" if game is None else f" {render.plain(game)}"
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))

@@ -1,5 +1,6 @@
 """`rebuild` and `verify`: what cron runs, and what an auditor runs."""
 
+import json
 import os
 import re
 import sys
@@ -17,7 +18,7 @@ from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
-from ledger.store import Ledger, open_ledger
+from ledger.store import Ledger, open_ledger, read_records_at
 from projections.generations import before_live, roll_back
 from projections.integrity import verify_clocks, verify_standings
 from projections.publishing import verify_published
@@ -84,7 +85,7 @@ def rebuild_(
             raise
         render.note(last_words())
         return INTERRUPTED
-    _report(done, written, log, form, check)
+    _report(done, _games_of(ledger, done), written, log, form, check)
     return int(bool(done.failures or done.differing))
 
 
@@ -109,7 +110,15 @@ def _roll_back(ledger: Ledger, log: Log | None, form: str) -> int:
     return 0
 
 
-def _report(done: Rebuilt, log: Log, wanted: str | None, form: str, checked: bool) -> None:
+def _games_of(ledger: Ledger, done: Rebuilt) -> dict[int, str]:
+    """The games at which rules failed, by position."""
+    with ledger.reading() as connection:
+        records = read_records_at(connection, [failure.position for failure in done.failures])
+    found = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
+    return {position: game_id for position, game_id in found.items() if game_id}
+
+
+def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, form: str, checked: bool) -> None:
     """What a rebuild made to stdout, what went wrong to stderr."""
     if form == "json":
         render.print_json(
@@ -117,8 +126,10 @@ def _report(done: Rebuilt, log: Log, wanted: str | None, form: str, checked: boo
         )
     elif done.promoted:
         click.echo(_summary(done, log.seconds, checked))
+    at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
     failed = [
-        f"ratings: {failure.ladder}: the rule failed at position {failure.position}: {failure.message}; "
+        f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
+        f"{at.get(failure.position, '')}: {failure.message}; "
         "its standings of before keep serving"
         for failure in done.failures
     ]

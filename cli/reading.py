@@ -18,7 +18,7 @@ from ledger.identities import identities
 from ledger.published import published_lists
 from ledger.rejections import did_you_mean, shown
 from ledger.store import Ledger, open_ledger
-from projections.containment import RuleFailure
+from projections.containment import RuleFailure, told_with_game
 from projections.contract import exact
 from projections.decoding import decode
 from projections.explaining import UnknownGame, history
@@ -50,21 +50,21 @@ class Reading(NamedTuple):
 
 
 @contextmanager
-def failures_told(facts: Facts) -> Iterator[None]:
+def failures_told(facts: Facts, connection: Connection) -> Iterator[None]:
     """A ladder that cannot be replayed becomes a refusal."""
     try:
         yield
     except RuleFailure as problem:
-        raise click.ClickException(problem.told(facts)) from None
+        raise click.ClickException(told_with_game(problem, facts, connection)) from None
 
 
 @contextmanager
-def failures_noted(facts: Facts) -> Iterator[None]:
+def failures_noted(facts: Facts, connection: Connection) -> Iterator[None]:
     """A ladder that cannot be replayed is noted, and the others go on."""
     try:
         yield
     except RuleFailure as problem:
-        render.note(f"ratings: {problem.told(facts)}")
+        render.note(f"ratings: {told_with_game(problem, facts, connection)}")
 
 
 def note_unusable(facts: Facts) -> None:
@@ -86,7 +86,7 @@ def reading_of(
             coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules)
             found = Ladders(facts, coordinates.as_of, rules)
             note_future(as_of, zone)
-            with failures_told(facts):
+            with failures_told(facts, connection):
                 _note_early(found, ladder, times)
                 yield Reading(connection, found, coordinates, times)
         except UnknownLadder as problem:

@@ -1,14 +1,17 @@
 """The ladders of all rulesets at coordinates: what `ladders`, `lists`, `statistics` and `export standings` look at."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import click
 
+from cli import render
 from cli.coordinates import heading
 from cli.options import known_position, note_future, played_instant
 from cli.reading import note_unusable
 from cli.times import Times, times_of
 from ledger.store import open_ledger
+from projections.containment import RuleFailure, told_with_game
 from projections.decoding import decode
 from projections.facts import Facts
 from projections.standings import Coordinates, Ladders, UnknownVersion, check_version
@@ -17,7 +20,8 @@ from projections.standings import Coordinates, Ladders, UnknownVersion, check_ve
 class Survey:
     """All ladders of some facts; a date --as-of ends in the home zone, without one for each ruleset in its own."""
 
-    def __init__(self, facts: Facts, as_of: str | None, rules: str | None, times: Times) -> None:
+    def __init__(self, db: str, facts: Facts, as_of: str | None, rules: str | None, times: Times) -> None:
+        self.db = db
         self.facts = facts
         self.times = times
         self.as_of = as_of
@@ -45,6 +49,19 @@ class Survey:
             self._ladders[instant] = Ladders(self.facts, instant, self.rules)
         return self._ladders[instant]
 
+    def note(self, failure: RuleFailure) -> None:
+        """Tell of a ladder that cannot be replayed."""
+        with open_ledger(self.db).reading() as connection:
+            render.note(f"ratings: {told_with_game(failure, self.facts, connection)}")
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """A ladder that cannot be replayed is noted, and the others go on."""
+        try:
+            yield
+        except RuleFailure as failure:
+            self.note(failure)
+
     def _at(self, time_zone: str) -> Coordinates:
         return Coordinates(played_instant(self.as_of, self.times.home or time_zone), self.facts.position, self.rules)
 
@@ -64,7 +81,7 @@ def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) 
         check_version(facts, rules)
     except UnknownVersion as problem:
         raise click.UsageError(str(problem)) from None
-    found = Survey(facts, as_of, rules, times)
+    found = Survey(db, facts, as_of, rules, times)
     note_future(as_of, times.zone)
     note_unusable(facts)
     return found

@@ -16,7 +16,7 @@ from ledger.events import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store import open_ledger
 from projections.comparing import TOP, Effect, Radius
-from projections.containment import RuleFailure
+from projections.containment import RuleFailure, told_with_game
 from projections.decoding import decode
 from projections.effects import Reach, reach
 from projections.facts import Facts
@@ -145,7 +145,10 @@ def _variant(
         before = now.every(ruleset.id) if ruleset.id in now.facts.rulesets else {}
         names = sorted(name for name in mine if name in (ladders or mine))
         foretold = {
-            name: (_quality(now.facts, before.get(name), changes), _quality(then.facts, mine[name], changes))
+            name: (
+                _quality(connection, now.facts, before.get(name), changes),
+                _quality(connection, then.facts, mine[name], changes),
+            )
             for name in names
         }
     except Refused as problem:
@@ -157,12 +160,12 @@ def _some(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
 
 
-def _quality(facts: Facts, stream: Stream | None, changes: Reach) -> Quality | None:
+def _quality(connection: Connection, facts: Facts, stream: Stream | None, changes: Reach) -> Quality | None:
     """How well a ladder foretells; one that cannot be replayed is told of among what changes."""
     try:
         return None if stream is None else quality(facts, stream)
     except RuleFailure as failure:
-        changes.failed.append(failure.told(facts))
+        changes.failed.append(told_with_game(failure, facts, connection))
         return None
 
 

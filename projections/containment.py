@@ -6,10 +6,14 @@ end the program; none of that may reach another ladder. (Who wants to harm can: 
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Sequence
 from typing import Any
 
+from sqlalchemy import Connection
+
+from ledger.store import read_records_at
 from projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
 from projections.facts import Facts
 from projections.faults import FAULTS, OF_PLAYERS, Broken, fault, members, quiet, table, told, whole
@@ -39,6 +43,15 @@ class RuleFailure(Exception):
     def place(self, facts: Facts) -> int:
         """The log position of the game or adjustment."""
         return facts.live_position[self.row] if self.row is not None else self.position or 0
+
+
+def told_with_game(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
+    """What failed where, in one line, with the id of the game if it was at one."""
+    position = failure.place(facts)
+    record = read_records_at(connection, [position]).get(position)
+    game_id = None if record is None else json.loads(record)["data"].get("game_id")
+    where = f"at position {position}"
+    return failure.told(facts).replace(where, f"{where} (game {game_id})" if game_id else where, 1)
 
 
 def failed(ladder: str, rule: Rule, error: BaseException, row: int | None, what: str = "score") -> RuleFailure:

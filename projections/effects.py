@@ -12,7 +12,7 @@ from ledger.events import Draft
 from ledger.lineage import GAME_TYPES
 from ledger.published import Published, latest, published_lists
 from projections.comparing import Effect, Had, Radius, compare, had, radius, under_present_ids
-from projections.containment import RuleFailure
+from projections.containment import RuleFailure, told_with_game
 from projections.decoding import apply, settle
 from projections.explaining import UnknownGame, row_of_game
 from projections.facts import NONE, Facts
@@ -152,7 +152,7 @@ def reach(
             differing = compare(name, old_rows, new_rows, before.facts, after.facts)
             found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(connection, was, now, one)]
         except RuleFailure as error:
-            found.failed.append(_failure(after.facts, error))
+            found.failed.append(_failure(connection, after.facts, error))
             continue
         found.effects += [effect for effect in differing if listed or effect.rescored]
         if differing:
@@ -222,8 +222,9 @@ def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str
     return found
 
 
-def _failure(facts: Facts, error: RuleFailure) -> str:
-    return f"{error.ladder} cannot be replayed: the rule failed at position {error.place(facts)}: {error}"
+def _failure(connection: Connection, facts: Facts, error: RuleFailure) -> str:
+    # a game that is only about to be recorded stands nowhere yet
+    return told_with_game(error, facts, connection).replace(": the rule", " cannot be replayed: the rule", 1)
 
 
 def same(one: Stream | None, other: Stream | None) -> bool:

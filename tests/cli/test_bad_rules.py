@@ -6,6 +6,7 @@ published and that another version of its package has broken since. All three sc
 
 import importlib
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -203,6 +204,9 @@ def test_given_a_bad_rule_when_anything_is_asked_then_the_sound_ladders_answer_a
         for told in (asked.stderr, exported.stderr, rebuilt.stderr, verified.stdout):
             assert "bad" in told
             assert where in told
+        if fails != "load":
+            for told in (asked.stderr, exported.stderr, rebuilt.stderr):
+                assert re.search(r"failed at position \d+ \(game (g-\d+|new)\): ", told), told
     else:
         assert (rebuilt.exit_code, verified.exit_code) == (0, 0), (rebuilt, verified)
     installed(place.sound)
@@ -252,7 +256,8 @@ def test_given_a_rule_that_fails_only_where_it_foretells_or_explains_when_asked_
     asked = ratings("whatif", tmp_path / "bad.toml", db=db)
     assert asked.exit_code == 0
     assert (
-        "bad: the rule failed at position 4: IndexError: list index out of range (raises_in_chance.py" in asked.stderr
+        "bad: the rule failed at position 4 (game g-0): IndexError: list index out of range (raises_in_chance.py"
+        in asked.stderr
     )
     sound = json.loads(ok(ratings, "whatif", tmp_path / "sound.toml", "--format", "json", db=db))
     assert sound["variants"][0]["ladders"][0]["quality"]["after"]["pairs"] > 0

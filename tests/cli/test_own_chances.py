@@ -122,7 +122,7 @@ def test_given_a_chance_that_is_none_when_it_foretells_then_the_ladder_says_so(
     db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: chance))
     told = ratings("whatif", file, db=db)
     assert told.exit_code == 0
-    assert "own: the rule failed at position 2: chance returned" in told.stderr
+    assert "own: the rule failed at position 2 (game d-0): chance returned" in told.stderr
     assert "math domain" not in told.stderr
 
 
