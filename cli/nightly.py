@@ -212,10 +212,11 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
     if form == "json":
         render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
     elif not findings and sys.stdout.isatty():
-        click.echo(
+        render.hanging(
             f"All is well: {render.count(checked.events, 'event')}, {checked.hashes:,} hashes, "
             f"{checked.guards} guards, {checked.objects} tables and other objects, "
-            f"{render.count(checked.lists, 'published list')}, {render.count(checked.ladders, 'stored ladder')}."
+            f"{render.count(checked.lists, 'published list')}, {render.count(checked.ladders, 'stored ladder')}.",
+            2,
         )
     return int(bool(findings))
 
