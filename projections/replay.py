@@ -200,7 +200,8 @@ def compiled(
     outcome = _nothing_yet(stream, carried)
     offsets, players, version = (as_numpy(column) for column in (stream.offsets, stream.players, stream.version))
     columns = compiling.side_by_side(stream.columns)
-    columns = next((kept for v in stream.versions if (kept := compiling.kept(columns, v.rule)) is not columns), columns)
+    for one in stream.versions:
+        columns = compiling.kept(columns, one.rule)
     scratch = compiling.room_for_a_game(int(np.diff(offsets[: last + 1]).max(initial=0)))
     slots = np.empty(0, dtype=np.int64) if watch is None else np.flatnonzero(players[: offsets[last]] == watch)
     totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]) if keep else len(slots), dtype=np.int64)

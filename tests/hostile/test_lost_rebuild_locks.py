@@ -223,7 +223,7 @@ def test_given_lost_locks_again_and_again_when_two_rebuild_and_others_write_then
             thread.start()
         for thread in threads:
             thread.join(60)
-        sound_at_its_position(db)
+        sound(db)
     assert sum(ended.values()) == 2 * rounds
 
 
@@ -233,7 +233,3 @@ def attempt(ledger: Ledger, ended: dict[str, int]) -> None:
         ended["promoted"] += 1
     except LedgerError:
         ended["lost"] += 1
-
-
-def sound_at_its_position(db: str) -> None:
-    sound(db)

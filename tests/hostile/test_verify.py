@@ -398,11 +398,6 @@ def test_given_a_trigger_on_a_table_in_capitals_or_on_another_when_it_reaches_ou
     do(db, "CREATE TABLE other (x)", f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN "
        "UPDATE generation_standings SET points = points + 1000000; END")  # fmt: skip
     assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
-    if on == "EVENTS":
-        game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
-        told = ratings("import", "-", db=db, input="")
-        told = ratings("record", "-q", *game, "anna", "ben", "--new-names", "accept", db=db)
-        assert told.exit_code in (0, 1)
 
 
 def test_given_a_kept_generation_that_was_changed_when_rolled_back_to_then_it_is_not_served(
