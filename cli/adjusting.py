@@ -10,6 +10,7 @@ import click
 from sqlalchemy import Connection
 
 from cli.corrections import How, enter, reason_option, refuse_event, writing
+from cli.left_out import decoded
 from cli.options import composed, instant_or_now, zone_option
 from cli.reading import failures_told
 from ledger.canonical import format_instant
@@ -20,7 +21,6 @@ from ledger.sources import STDIN, Item, read_lines
 from ledger.store import head, open_ledger
 from projections.admission import Admission
 from projections.contract import decimal
-from projections.decoding import decode
 from projections.facts import Facts
 from projections.replay import replay, start_of
 from projections.rulesets import in_force, oldest
@@ -165,7 +165,7 @@ def _added(connection: Connection, ladder: str, rows: list[Row], known_at: int) 
     if all(row.to is None for row in rows):
         yield from ((row, str(row.points)) for row in rows)
         return
-    facts = decode(connection, known_at)
+    facts = decoded(connection, known_at)
     with failures_told(facts, connection):
         yield from _to_values(facts, ladder, rows)
 

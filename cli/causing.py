@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from cli import render
 from cli.asked import Asked
 from cli.differing import told
+from cli.left_out import decoded, note_left_out
 from cli.reading import refuse_unknown
 from cli.times import Times, times_of
 from ledger.identities import identities
@@ -17,7 +18,6 @@ from ledger.published import Published, published_lists
 from ledger.store import head, read_records_at
 from projections.causes import Attribution, Cause, attribute
 from projections.containment import RuleFailure
-from projections.decoding import decode
 from projections.ladders import parse_name
 from projections.publishing import as_published, compared_at
 from projections.standings import Coordinates, UnknownLadder
@@ -28,6 +28,8 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
     try:
         places = _places(connection, ladder, before, after)
         found = attribute(connection, ladder, player, *places)
+        note_left_out(found.left_out)
+        places = [at._replace(left_out=tuple(one for one in found.left_out if one <= at.known_at)) for at in places]
     except UnknownLadder as problem:
         raise click.UsageError(str(problem)) from None
     except RuleFailure as problem:
@@ -37,7 +39,7 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
             _note_other(connection, ladder, player, at, points)
     absent = found.before is None and found.after is None
     if absent:
-        refuse_unknown(decode(connection), player)
+        refuse_unknown(decoded(connection), player)
     causes = _told(connection, found)
     if form == "json":
         render.print_json(render.with_decimals(_as_json(ladder, player, places, found, causes)))
@@ -55,7 +57,7 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
         _print(ladder, player, places, found, causes, times_of(connection))
 
 
-def _places(connection: Connection, ladder: str, before: Asked, after: Asked) -> tuple[Coordinates, Coordinates]:
+def _places(connection: Connection, ladder: str, before: Asked, after: Asked) -> list[Coordinates]:
     """Both coordinates; a published list lends its `as_of` to the other side if that names none."""
     places = []
     for asked in (before, after):
@@ -71,11 +73,11 @@ def _places(connection: Connection, ladder: str, before: Asked, after: Asked) ->
         places[1] = places[1]._replace(as_of=places[0].as_of)
     if after.published and not before.published and before.as_of is None:
         places[0] = places[0]._replace(as_of=places[1].as_of)
-    return places[0], places[1]
+    return places
 
 
 def _compared_at(connection: Connection, one: Published) -> int | None:
-    versions = decode(connection, one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
+    versions = decoded(connection, one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
     return compared_at(one, versions[0].ruleset)
 
 
@@ -132,7 +134,7 @@ def _what(event: dict[str, Any] | None) -> str:
 
 
 def _as_json(
-    ladder: str, player: str, places: tuple[Coordinates, Coordinates], found: Attribution, causes: list[dict[str, Any]]
+    ladder: str, player: str, places: list[Coordinates], found: Attribution, causes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     points = [None if value is None else str(value) for value in (found.before, found.after)]
     return {
@@ -152,7 +154,7 @@ def _change(found: Attribution) -> Any:
 
 
 def _print(
-    ladder: str, player: str, places: tuple[Coordinates, Coordinates], found: Attribution, causes: list[dict[str, Any]],
+    ladder: str, player: str, places: list[Coordinates], found: Attribution, causes: list[dict[str, Any]],
     times: Times,
 ) -> None:  # fmt: skip
     click.echo(f"{render.plain(player)} on {ladder}")

@@ -8,14 +8,16 @@ from cli import render
 from cli.times import Times
 from projections.standings import Coordinates
 
+AXES = ("as_of", "known_at", "rules")
+
 
 def print_csv(
     header: Sequence[str], rows: Sequence[Sequence[render.Cell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
     """Rows for a spreadsheet, each ending in the coordinates, which are the same for all or one for each."""
     everywhere = [at] * len(rows) if isinstance(at, Coordinates) else at
-    stated = [[*row, *place.stated().values()] for row, place in zip(rows, everywhere, strict=True)]
-    render.print_csv((*header, *Coordinates._fields), stated)
+    stated = [[*row, *place.axes().values()] for row, place in zip(rows, everywhere, strict=True)]
+    render.print_csv((*header, *AXES), stated)
 
 
 def heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.asked import Asked, CoordinatesType
+from cli.left_out import decoded
 from cli.options import composed, format_option
 from cli.reach import print_effects
 from cli.times import Times, times_of
@@ -15,7 +16,6 @@ from ledger.published import Published
 from ledger.store import open_ledger
 from projections.comparing import Effect, Had, Radius, compare, had, radius
 from projections.containment import RuleFailure, told_with_game
-from projections.decoding import decode
 from projections.facts import Facts
 from projections.ladders import Stream, parse_name
 from projections.publishing import as_published, compared_at
@@ -56,7 +56,7 @@ class Worlds:
     def facts(self, position: int) -> Facts:
         """The facts known at a position."""
         if position not in self._facts:
-            self._facts[position] = decode(self.connection, position)
+            self._facts[position] = decoded(self.connection, position)
         return self._facts[position]
 
     @property
@@ -77,7 +77,7 @@ class Worlds:
         """
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
-            return Side({**at.stated(), "ruleset": None}, {}, facts)
+            return Side({**at.of(facts).stated(), "ruleset": None}, {}, facts)
         # published lists of many times are prefixes of one replay
         whole = at._replace(as_of=None)
         ladders = self.ladders(whole)
@@ -86,7 +86,7 @@ class Worlds:
             self._replayed[whole, ladder] = stream, replay(stream)[0]
         stream, outcome = self._replayed[whole, ladder]
         ruleset, rows = ladders.rows_at(stream, outcome, at.as_of)
-        return Side({**at.stated(), "ruleset": ruleset}, had(rows, stream.rule.scale), facts)
+        return Side({**at.of(facts).stated(), "ruleset": ruleset}, had(rows, stream.rule.scale), facts)
 
     def compared_at(self, one: Published) -> int | None:
         """Up to when a published list is compared with what would come out today."""

@@ -44,7 +44,7 @@ def export_events(db: str, known_at: str | None, output: str) -> None:
 
     This is the log itself: nothing is computed, so only --known-at applies to it.
     """
-    with open_ledger(db, any_events=True).reading() as connection:
+    with open_ledger(db).reading() as connection:
         until = known_position(connection, known_at)
         with _opened(output) as file:
             for page in read_records(connection, until=until):
@@ -172,7 +172,7 @@ class Export:
                 continue
             self.written += 1
             if form == "csv":
-                yield render.csv_text([*row, *at.stated().values()] for row in _rows(found))
+                yield render.csv_text([*row, *at.axes().values()] for row in _rows(found))
             else:
                 yield (
                     json.dumps(

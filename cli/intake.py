@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from cli import render
+from cli.left_out import decoded
 from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import Preview, note_failed, print_lists, print_reach, told
 from cli.times import times_of
@@ -30,7 +31,6 @@ from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import Ledger, home_zone, open_ledger
 from ledger.tables import TIE
 from projections.admission import Admission
-from projections.decoding import decode
 from projections.effects import Reach
 from projections.people import known_players
 
@@ -259,7 +259,7 @@ def _introduced(ledger: Ledger, result: Imported) -> Imported:
     """What a restore did, with the players of the ledger, who are all new to it."""
     if not result.rejected_count:
         with ledger.reading() as connection:
-            result.new_players = sorted(known_players(decode(connection)))
+            result.new_players = sorted(known_players(decoded(connection)))
         result.close = dict(close_names(result.new_players, ()))
     return result
 

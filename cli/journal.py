@@ -1,6 +1,7 @@
 """`games`, `log`: the facts as they were recorded."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -9,16 +10,18 @@ from click.core import ParameterSource
 from sqlalchemy import Connection
 
 from cli import render
+from cli.left_out import decoded, note_left_out
 from cli.options import composed, format_option, known_at_option, known_position, played_instant
 from cli.times import Times, times_of
-from ledger.canonical import format_instant, record_instant
+from ledger.canonical import format_instant
 from ledger.identities import identities, players_of
-from ledger.lineage import GAME_TYPES, Known, live_game
-from ledger.rejections import did_you_mean
+from ledger.lineage import GAME_TYPES, UNREADABLE, Known, live_game
+from ledger.rejections import Refused, did_you_mean
 from ledger.resent import result_of
 from ledger.store import (
     Log,
     known_event,
+    known_events,
     open_ledger,
     read_naming,
     read_records,
@@ -26,8 +29,9 @@ from ledger.store import (
     read_where,
     taken_back_ids,
 )
-from projections.decoding import decode
 from projections.people import known_players
+
+GAME_RECORDED = '"type":"game.recorded"}'
 
 
 @click.command()
@@ -52,6 +56,7 @@ def games(
     """The recorded games as they stand, by the time they were played; or the one that is named."""
     ledger = open_ledger(db)
     found: list[_Listed] = []
+    left_out: dict[int, str] = {}
     count = 0
     with ledger.reading() as connection:
         times = times_of(connection)
@@ -62,19 +67,22 @@ def games(
         ids = people.ids(player) if player is not None else None
         for page in read_records(connection, until=until):
             for position, record in page:
-                event = json.loads(record)
-                if event["type"] != "game.recorded":
+                if not record.endswith(GAME_RECORDED):
                     continue
-                listed = changed.get(event["data"]["game_id"]) or _Listed(
-                    record_instant(event["occurred_at"]), position, event["data"], False
-                )
+                try:
+                    event = known_event(position, record)
+                except Refused as problem:
+                    left_out[position] = problem.message
+                    continue
+                listed = changed.get(event.data["game_id"]) or _Listed(event.occurred_at, position, event.data, False)
                 late = instant is not None and listed.played_at > instant
                 if not late and game_id in (None, listed.data["game_id"]) and _wanted(listed.data, slug, ids):
                     found.append(listed)
                     count += 1
             if limit and len(found) > 2 * limit + 10_000:
                 found = sorted(found, key=_replay_order)[-limit:]
-        known = known_players(decode(connection)) if player is not None and not found else ()
+        known = known_players(decoded(connection)) if player is not None and not found else ()
+    note_left_out(left_out)
     found.sort(key=_replay_order)
     found = [game._replace(data=people.present(game.data)) for game in (found[-limit:] if limit else found)]
     if form == "json":
@@ -162,7 +170,10 @@ def _changed_games(connection: Connection, until: int) -> dict[str, _Listed]:
     found: dict[str, _Listed] = {}
     for type_name in sorted(GAME_TYPES - {"game.recorded"}):
         for row in read_where(connection, until=until, type_name=type_name):
-            game_id = known_event(*row).data["game_id"]
+            event = next(known_events([row]), None)
+            if event is None:
+                continue
+            game_id = event.data["game_id"]
             history = [] if game_id in found else Log(connection, until).about(f"game:{game_id}")
             if (game := live_game(history)) is not None:
                 found[game_id] = _Listed(game.occurred_at, history[0].position or 0, game.data, game.voided)
@@ -204,16 +215,16 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
             records = sorted({*of_subject, *read_records_at(connection, of_player).items()})
             hidden = max(0, len(records) - limit) if limit else 0
             records = records[hidden:]
-        events = [json.loads(record) for _, record in records]
+        events = [_told(position, record) for position, record in records]
         gone = taken_back_ids(connection, until)
         targets = {event["data"]["id"]: Log(connection).event(event["data"]["id"])
-                   for event in events if event["type"] == "event.voided"}  # fmt: skip
+                   for event in events if event["type"] == "event.voided" and UNREADABLE not in event}  # fmt: skip
     if form == "json":
         render.print_json({"rows": events})
         return
     told = [_what(event, targets, times) + (" (taken back)" if event["id"] in gone else "") for event in events]
     rows = [
-        (e["position"], e["type"], e["id"], e["occurred_at"], e["recorded_at"], e["by"], e["data"].get("reason"), what)
+        (e["position"], e["type"], e["id"], e.get("occurred_at"), e.get("recorded_at"), e.get("by"), _reason(e), what)
         for e, what in zip(events, told, strict=True)
     ]
     if form == "csv":
@@ -221,7 +232,7 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
     elif rows:
         render.print_table(
             ("position", times.column("recorded"), "by", "type", "what"),
-            [(row[0], times.minute(row[4]), row[5], row[1], row[7]) for row in rows],
+            [(row[0], "" if row[4] is None else times.minute(row[4]), row[5], row[1], row[7]) for row in rows],
             right=("position",),
         )
         _note_hidden(hidden)
@@ -240,7 +251,24 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
                 later = log.successor(later.event_id)
 
 
+def _told(position: int, record: str) -> dict[str, Any]:
+    """An event as its record tells it; of one that no event has only its names, its text, and what is wrong."""
+    try:
+        known_event(position, record)
+        event: dict[str, Any] = json.loads(record)
+        return event
+    except Refused as problem:
+        names = dict(re.findall(r'"(id|type)":"([^"\\]{1,64})"', record))
+        return {"position": position, "type": "?", "id": "?", **names, UNREADABLE: problem.message, "record": record}
+
+
+def _reason(event: dict[str, Any]) -> Any:
+    return None if UNREADABLE in event else event["data"].get("reason")
+
+
 def _what(event: dict[str, Any], targets: dict[str, Known | None], times: Times) -> str:
+    if UNREADABLE in event:
+        return f"does not count: {event[UNREADABLE]}"
     data = event["data"]
     if event["type"] == "event.voided":
         target = targets[data["id"]]

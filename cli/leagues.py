@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from cli import render
 from cli.corrections import How, writing
 from cli.intake import report
+from cli.left_out import decoded
 from cli.options import composed, format_option, instant_or_now, zone_option
 from cli.reading import failures_noted, print_rows, reading_of, standings_
 from cli.times import times_of
@@ -22,9 +23,8 @@ from ledger.lineage import live_game
 from ledger.rejections import Refused, Rejection
 from ledger.scheduling import PLAYERS, draw
 from ledger.sources import STDIN, Item
-from ledger.store import Log, head, known_event, open_ledger, read_live
+from ledger.store import Log, head, open_ledger, read_live
 from projections.admission import Admission
-from projections.decoding import decode
 from projections.entrants import league_ids, unmet
 from projections.standings import Ladders, Standings
 
@@ -196,13 +196,13 @@ def _see(connection: Connection, ladders: Ladders, there: League) -> Seen:
 
 
 def _seen(connection: Connection, name: str) -> Seen:
-    facts = decode(connection)
+    facts = decoded(connection)
     return _see(connection, Ladders(facts), known_league(Log(connection), name))
 
 
 def _all(connection: Connection, ladders: Ladders) -> list[Seen]:
     created = read_live(connection, until=ladders.facts.position, type_name="league.created")
-    names = [known_event(*row).data["league"] for row in created]
+    names = [event.data["league"] for event in created]
     return [_see(connection, ladders, known_league(Log(connection), name)) for name in sorted(names)]
 
 
@@ -212,7 +212,7 @@ def _all(connection: Connection, ladders: Ladders) -> list[Seen]:
 def list_(db: str, form: str) -> None:
     """The leagues, what they wait for, and who won."""
     with open_ledger(db).reading() as connection:
-        facts = decode(connection)
+        facts = decoded(connection)
         found = _all(connection, Ladders(facts))
     header = ("league", "game", "players_per_game", "players", "games", "played", "state", "winners")
     rows = [

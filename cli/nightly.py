@@ -5,13 +5,14 @@ import os
 import re
 import sys
 from collections.abc import Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from cli import render
 from cli.interrupts import INTERRUPTED, ending_soon
+from cli.left_out import note_left_out
 from cli.options import composed
 from cli.progress import Log, progress
 from cli.trying import rule_seconds_option
@@ -85,6 +86,7 @@ def rebuild_(
             raise
         render.note(last_words())
         return INTERRUPTED
+    note_left_out(done.left_out)
     _report(done, _games_of(ledger, done), written, log, form, check)
     return int(bool(done.failures or done.differing))
 
@@ -121,9 +123,8 @@ def _games_of(ledger: Ledger, done: Rebuilt) -> dict[int, str]:
 def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, form: str, checked: bool) -> None:
     """What a rebuild made to stdout, what went wrong to stderr."""
     if form == "json":
-        render.print_json(
-            {**done._asdict(), "chain_hash": done.chain_hash.hex(), "failures": [f._asdict() for f in done.failures]}
-        )
+        failures = [failure._asdict() for failure in done.failures]
+        render.print_json({**_numbers(done), "chain_hash": done.chain_hash.hex(), "failures": failures})
     elif done.promoted:
         click.echo(_summary(done, log.seconds, checked))
     at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
@@ -148,8 +149,15 @@ def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, 
         if done.differing:
             render.note("ratings: nothing was promoted; the generation of before keeps serving")
     if wanted is not None:
-        numbers = done._asdict() | {"failures": len(failed), "differing": len(differing)}
+        numbers = _numbers(done) | {"failures": len(failed), "differing": len(differing)}
         log.write("done", {name: value for name, value in numbers.items() if name != "chain_hash"})
+
+
+def _numbers(done: Rebuilt) -> dict[str, Any]:
+    """What a rebuild made, with the positions that it left out if there are any."""
+    numbers = done._asdict()
+    left_out = list(numbers.pop("left_out"))
+    return {**numbers, **({"left_out": left_out} if left_out else {})}
 
 
 def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
@@ -183,7 +191,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
 
     On a terminal it says how much it looked at. Exit 3 where something kept it from looking, such as a lock.
     """
-    ledger = open_ledger(db, any_events=True)
+    ledger = open_ledger(db)
     findings: list[Finding] = []
 
     def take(found: Generator[Finding, None, T]) -> T:

@@ -8,12 +8,12 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
+from cli.left_out import decoded
 from cli.times import Times, times_of
 from ledger.events import Draft
 from ledger.published import Published, published_lists
 from ledger.store import Ledger, head
 from projections.comparing import Radius
-from projections.decoding import decode
 from projections.effects import Reach, effects
 from projections.facts import Facts
 from projections.people import known_players
@@ -41,7 +41,7 @@ class Preview:
     def facts(self, connection: Connection) -> Facts:
         """The facts up to the head of the log."""
         if self._facts is None:
-            self._facts = decode(connection)
+            self._facts = decoded(connection)
         return self._facts
 
     def known(self, connection: Connection) -> set[str]:

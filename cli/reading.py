@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.coordinates import heading, print_csv
+from cli.left_out import decoded
 from cli.options import axes, composed, format_option, known_position, note_future, played_instant
 from cli.times import Times, times_of
 from ledger import clock
@@ -20,7 +21,6 @@ from ledger.rejections import did_you_mean, shown
 from ledger.store import Ledger, open_ledger
 from projections.containment import RuleFailure, told_with_game
 from projections.contract import exact
-from projections.decoding import decode
 from projections.explaining import UnknownGame, history
 from projections.facts import LABELS, Facts
 from projections.ladders import parse_name
@@ -81,9 +81,9 @@ def reading_of(
     with ledger.reading() as connection:
         try:
             times, zone = times_of(connection), date_zone(connection, ladder)
-            facts = decode(connection, known_position(connection, known_at, zone))
+            facts = decoded(connection, known_position(connection, known_at, zone))
             versions_of(facts, ladder, rules)
-            coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules)
+            coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules).of(facts)
             found = Ladders(facts, coordinates.as_of, rules)
             note_future(as_of, zone)
             with failures_told(facts, connection):
@@ -216,7 +216,7 @@ def _print_published(
 def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
     """Raises `click.UsageError` if there is no such ladder."""
     try:
-        versions_of(decode(connection, position), ladder, None)
+        versions_of(decoded(connection, position), ladder, None)
     except UnknownLadder as problem:
         raise click.UsageError(str(problem)) from None
 

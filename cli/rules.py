@@ -22,7 +22,7 @@ from ledger.events import Ruleset, read_slug
 from ledger.importing import Imported, import_items
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.sources import Item
-from ledger.store import Ledger, Log, head, open_ledger, read_live
+from ledger.store import Ledger, Log, head, open_ledger, read_live, read_records_at
 from projections.admission import Admission
 from projections.effects import Reach
 from projections.registry import rule, rule_names
@@ -72,8 +72,11 @@ def _published(connection: Connection, until: int | None = None) -> list[Publish
     """The versions that are live at a position, by default the head."""
     until = head(connection).position if until is None else until
     found = read_live(connection, until=until, type_name="ruleset.published")
-    events = [(position, json.loads(record)) for position, record in found]
-    return [Published(position, Ruleset.model_validate(event["data"]), event) for position, event in events]
+    records = read_records_at(connection, [event.position or 0 for event in found])
+    return [
+        Published(position, Ruleset.model_validate(event.data), json.loads(records[position]))
+        for event, position in zip(found, sorted(records), strict=True)
+    ]
 
 
 @rules.command(name="list")

@@ -7,12 +7,12 @@ import click
 
 from cli import render
 from cli.coordinates import heading
+from cli.left_out import decoded
 from cli.options import known_position, note_future, played_instant
 from cli.reading import note_unusable
 from cli.times import Times, times_of
 from ledger.store import open_ledger
 from projections.containment import RuleFailure, told_with_game
-from projections.decoding import decode
 from projections.facts import Facts
 from projections.standings import Coordinates, Ladders, UnknownVersion, check_version
 
@@ -63,7 +63,8 @@ class Survey:
             self.note(failure)
 
     def _at(self, time_zone: str) -> Coordinates:
-        return Coordinates(played_instant(self.as_of, self.times.home or time_zone), self.facts.position, self.rules)
+        instant = played_instant(self.as_of, self.times.home or time_zone)
+        return Coordinates(instant, self.facts.position, self.rules).of(self.facts)
 
     def heading(self, subject: str, coordinates: Iterable[Coordinates]) -> None:
         """What a table of several rulesets is about, and where on the axes its rows were computed."""
@@ -76,7 +77,7 @@ def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) 
     """All ladders of a ledger at coordinates; a version that there is not is a usage error."""
     with open_ledger(db).reading() as connection:
         times = times_of(connection)
-        facts = decode(connection, known_position(connection, known_at))
+        facts = decoded(connection, known_position(connection, known_at))
     try:
         check_version(facts, rules)
     except UnknownVersion as problem:

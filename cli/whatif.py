@@ -8,6 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
+from cli.left_out import decoded
 from cli.options import composed, format_option, known_position, played_instant
 from cli.reach import print_effects, print_lists, print_radii
 from cli.rulefiles import problem_line, read_file, read_tables
@@ -17,7 +18,6 @@ from ledger.rejections import Refused, shown
 from ledger.store import open_ledger
 from projections.comparing import TOP, Effect, Radius
 from projections.containment import RuleFailure, told_with_game
-from projections.decoding import decode
 from projections.effects import Reach, reach
 from projections.facts import Facts
 from projections.ladders import Stream, parse_name, refuse_name
@@ -75,9 +75,9 @@ def whatif(
     rulesets = _rulesets(file, settings)
     with open_ledger(db).reading() as connection:
         times = times_of(connection)
-        facts = decode(connection, known_position(connection, known_at))
+        facts = decoded(connection, known_position(connection, known_at))
         as_of_instant = played_instant(as_of, times.home or rulesets[0][1].time_zone)
-        at = Coordinates(as_of_instant, facts.position, None)
+        at = Coordinates(as_of_instant, facts.position, None).of(facts)
         now = Ladders(facts, at.as_of)
         _check_ladders(facts, rulesets[0][1], ladders)
         found = [_variant(connection, now, told, ruleset, ladders) for told, ruleset in rulesets]

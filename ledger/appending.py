@@ -21,8 +21,7 @@ from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_sta
 from ledger.records import Row, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import events
-from ledger.store import Head, Ledger, Log, dialect_of, driver_cursor, head, locked
-from ledger.upcasting import upcast
+from ledger.store import Head, Ledger, Log, dialect_of, driver_cursor, head, known_events, locked
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
 # building so many rows takes as long as inserting them, and no longer may the interpreter be kept from the store
@@ -143,13 +142,12 @@ def same_content(record: str, draft: Draft) -> bool:
     """Whether a record says what the draft says, defaults filled in."""
     if says_the_same(record, draft):
         return True
-    event = parse_object(record.encode())
-    if event["type"] != draft.type or event["occurred_at"] != format_instant(draft.occurred_at):
+    event = next(known_events([(0, record)]), None)
+    if event is None or event.type != draft.type or event.occurred_at != draft.occurred_at:
         return False
-    data = upcast(draft.type, event["schema_version"], draft.schema_version, event["data"])
     given = parse_object(draft.data.encode())
-    return data == given or (
-        meaning(draft.type, draft.occurred_at, data) == meaning(draft.type, draft.occurred_at, given)
+    return event.data == given or (
+        meaning(draft.type, draft.occurred_at, event.data) == meaning(draft.type, draft.occurred_at, given)
     )
 
 

@@ -3,6 +3,10 @@
 Bad data is not here: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are values too.
 """
 
+CLOCK_AHEAD = (
+    "the event would be recorded more than a day ahead of the clock that the database goes by: one of them is wrong; "
+    "set it right"
+)
 NOT_STORED = (
     "the database did not store what was appended, so nothing is: a trigger, a rule or a table that is not this "
     "program's stands in the way; see: ratings verify"
@@ -41,10 +45,6 @@ class NotEmpty(LedgerError):
     """A restore needs a ledger without events (exit code 1)."""
 
     exit_code = 1
-
-
-class UnknownSchemaVersion(LedgerError):
-    """The store holds an event in a form that this program does not know (exit code 2)."""
 
 
 class RulesetUnusable(LedgerError):

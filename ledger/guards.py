@@ -3,10 +3,72 @@
 The migrations install them; `verify` reads them back and compares. In SQLite a guard stands before every INSERT,
 because INSERT OR REPLACE deletes the row in its way without any delete trigger. In PostgreSQL the guard takes the
 append lock itself and recomputes both hashes, so that no other program can append a row that does not fit.
+
+A row's columns are compared with its record without reading JSON, which SQLite refuses to a trigger that may be a
+stranger's: all but the data stand at known places of a record, in canonical form. Of the data only what the event is
+about is looked for.
 """
+
+from collections.abc import Callable
 
 # the number of the transaction-level advisory lock that serialises appends
 POSTGRES_APPEND_LOCK = 7_236_836_021
+
+
+# of a row that whoever appends may not bring, or the clock of the server is wrong
+AHEAD = "recorded more than a day ahead of the clock"
+_DAY = 86_400_000_000
+# what JSON escapes in a name, and what stands behind the backslash then
+_ESCAPED = {"\\": "\\", '"': '"', "\n": "n", "\t": "t"}
+
+
+def _quoted(column: str, character: str) -> str:
+    """SQL for a text as JSON has it; no name holds another character that JSON escapes."""
+    escaped = column
+    for plain, behind in _ESCAPED.items():
+        escaped = f"replace({escaped}, {character}({ord(plain)}), {character}(92) || {character}({ord(behind)}))"
+    return f"'\"' || {escaped} || '\"'"
+
+
+def _sqlite_quoted(column: str) -> str:
+    # few names hold such a character, and SQLite takes long to replace
+    odd = f"{column} GLOB '*[' || char({', '.join(str(ord(plain)) for plain in _ESCAPED)}) || ']*'"
+    return f"CASE WHEN {odd} THEN {_quoted(column, 'char')} ELSE '\"' || {column} || '\"' END"
+
+
+def _ending(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
+    """SQL for what stands behind the data in the record of a new row."""
+    return (
+        f"""',"id":' || {quoted("NEW.event_id")} || ',"occurred_at":"' || {instant("NEW.occurred_at")} || """
+        f"""'","position":' || CAST(NEW.position AS text) || ',"recorded_at":"' || {instant("NEW.recorded_at")} || """
+        f"""'","schema_version":' || CAST(NEW.schema_version AS text) || """
+        f"""coalesce(',"supersedes":' || {quoted("NEW.supersedes")}, '') || ',"type":"' || NEW.type || '"}}'"""
+    )
+
+
+def _sqlite_instant(column: str) -> str:
+    fraction = f"(({column} % 1000000 + 1000000) % 1000000)"
+    whole = f"replace(datetime(({column} - {fraction}) / 1000000, 'unixepoch'), ' ', 'T')"
+    return f"{whole} || '.' || substr(1000000 + {fraction}, 2) || 'Z'"
+
+
+def _postgres_instant(column: str) -> str:
+    # seconds apart, since an interval is multiplied as a floating-point number; every type is said, so that no
+    # operator or function of somebody's fits better than PostgreSQL's own
+    million = "1000000::bigint"
+    fraction = f"mod(mod({column}, {million}) + {million}, {million})"
+    whole = f"TIMESTAMP 'epoch' + (({column} - {fraction}) / {million})::double precision * INTERVAL '1 second'"
+    return f"to_char({whole}, 'YYYY-MM-DD\"T\"HH24:MI:SS') || '.' || lpad(({fraction})::text, 6, '0') || 'Z'"
+
+
+def _postgres_quoted(column: str) -> str:
+    return _quoted(column, "chr")
+
+
+_SQLITE_ENDING = _ending(_sqlite_instant, _sqlite_quoted)
+_SQLITE_THING = _sqlite_quoted("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
+_POSTGRES_ENDING = _ending(_postgres_instant, _postgres_quoted)
+_POSTGRES_THING = _postgres_quoted("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
 
 
 def _sqlite_refusals(table: str, what: str) -> dict[str, str]:
@@ -32,6 +94,15 @@ SQLITE_TRIGGERS = {
       AND EXISTS (SELECT 1 FROM events WHERE subject = NEW.subject AND type = 'game.recorded');
   SELECT RAISE(ABORT, 'recorded_at never decreases')
     WHERE NEW.recorded_at < (SELECT recorded_at FROM events WHERE position = NEW.position - 1);
+"""
+    f"""  SELECT RAISE(ABORT, '{AHEAD}')
+    WHERE NEW.recorded_at IS NOT (SELECT recorded_at FROM events WHERE position = NEW.position - 1)
+      AND NEW.recorded_at > CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + {_DAY};
+  SELECT RAISE(ABORT, 'the columns do not fit the record')
+    WHERE instr(NEW.record, '{{"by":' || {_sqlite_quoted("NEW.recorded_by")} || ',"data":{{') IS NOT 1
+      -- no record holds a line end
+      OR coalesce(instr(NEW.record || char(10), {_SQLITE_ENDING} || char(10)), 0) = 0
+      OR (NEW.subject <> 'ledger:zone' AND instr(NEW.record, ':' || {_SQLITE_THING}) = 0);
 END""",
     "ledger_identity_guard_insert": """CREATE TRIGGER ledger_identity_guard_insert BEFORE INSERT ON ledger_identity
 BEGIN
@@ -52,6 +123,7 @@ DECLARE
   head_position bigint;
   head_recorded_at bigint;
   head_chain_hash bytea;
+  ending text := {_POSTGRES_ENDING};
 BEGIN
   PERFORM pg_advisory_xact_lock({POSTGRES_APPEND_LOCK});
   -- a statement of its own, so that it sees what was committed before the lock was granted
@@ -68,6 +140,13 @@ BEGIN
     RAISE EXCEPTION 'an event''s position is the head''s plus one' USING ERRCODE = 'restrict_violation';
   ELSIF NEW.recorded_at < head_recorded_at THEN
     RAISE EXCEPTION 'recorded_at never decreases' USING ERRCODE = 'restrict_violation';
+  ELSIF coalesce(NEW.recorded_at > head_recorded_at, true)
+     AND NEW.recorded_at > extract(epoch FROM clock_timestamp())::bigint * 1000000::bigint + {_DAY}::bigint THEN
+    RAISE EXCEPTION '{AHEAD}' USING ERRCODE = 'restrict_violation';
+  ELSIF NOT starts_with(NEW.record, '{{"by":' || {_postgres_quoted("NEW.recorded_by")} || ',"data":{{')
+     OR right(NEW.record, length(ending)) <> ending
+     OR NEW.subject <> 'ledger:zone' AND strpos(NEW.record, ':' || {_POSTGRES_THING}) = 0 THEN
+    RAISE EXCEPTION 'the columns do not fit the record' USING ERRCODE = 'restrict_violation';
   ELSIF NEW.leaf_hash <> sha256('\\x00'::bytea || convert_to(NEW.record, 'UTF8'))
      OR NEW.chain_hash <> sha256(coalesce(head_chain_hash, decode(repeat('00', 32), 'hex')) || NEW.leaf_hash) THEN
     RAISE EXCEPTION 'the hashes do not fit the record' USING ERRCODE = 'restrict_violation';

@@ -1,28 +1,47 @@
 """Who is who: the ids that live renames make one person, and what no rename and no game may do to them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
 from ledger.lineage import Events, Known, live_game
 from ledger.rejections import Refused, shown
-from ledger.store import head, known_event, read_live
+from ledger.store import head, read_live
+
+Name = TypeVar("Name")
+
+
+def following(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
+    """What each id is renamed to, and which renames, by index, would close a circle: those do not count.
+
+    >>> following([("a", "b"), ("b", "c"), ("c", "a")])
+    ({'a': 'b', 'b': 'c'}, [2])
+    """
+    found: dict[Name, Name] = {}
+    circular = []
+    for index, (player, new_player) in enumerate(renames):
+        name = new_player
+        while name in found and name != player:
+            name = found[name]
+        if name == player:
+            circular.append(index)
+        else:
+            found[player] = new_player
+    return found, circular
 
 
 class Identities:
     """The live renames. Chains lead to the current id; each id is renamed at most once, and never in a circle."""
 
     def __init__(self, renames: Iterable[tuple[str, str]] = ()) -> None:
-        self._next = dict(renames)
+        self._next, _ = following(renames)
 
     def current(self, player: str) -> str:
-        """The id that a player has now. Raises `ValueError` if the renames form a circle."""
-        for _ in range(len(self._next) + 1):
-            if player not in self._next:
-                return player
+        """The id that a player has now."""
+        while player in self._next:
             player = self._next[player]
-        raise ValueError(f"the renames of {player!r} form a circle")
+        return player
 
     def ids(self, player: str) -> set[str]:
         """All ids of the person who has this one."""
@@ -72,8 +91,8 @@ class Identities:
 def identities(connection: Connection, until: int | None = None) -> Identities:
     """Who is who after the events up to a position (default: the head)."""
     last = head(connection).position if until is None else until
-    renames = (known_event(*row).data for row in read_live(connection, until=last, type_name="player.renamed"))
-    return Identities((data["player"], data["new_player"]) for data in renames)
+    renames = read_live(connection, until=last, type_name="player.renamed")
+    return Identities((event.data["player"], event.data["new_player"]) for event in renames)
 
 
 def players_of(event: Known) -> set[str]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ledger.lineage import Events, Known, is_live, live_game
 from ledger.rejections import Refused, shown
 from ledger.scheduling import PLAYERS, schedule
-from ledger.store import head, known_event, read_live
+from ledger.store import head, read_live
 
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
@@ -35,8 +35,7 @@ class League:
 def scheduled_games(connection: Connection) -> dict[str, str]:
     """The league of each game that a live schedule names, by game_id."""
     found = read_live(connection, until=head(connection).position, type_name="league.scheduled")
-    schedules = (known_event(*row).data for row in found)
-    return {game["game_id"]: data["league"] for data in schedules for game in data["games"]}
+    return {game["game_id"]: event.data["league"] for event in found for game in event.data["games"]}
 
 
 def league_of(events: Events, name: str) -> League | None:

@@ -12,6 +12,8 @@ from ledger.events import Draft, corrected_game
 from ledger.rejections import Refused, shown
 
 GAME_TYPES = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
+# of an event in the log that cannot be read: it changes nothing, and still has its place
+UNREADABLE = "unreadable"
 SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
 
 
@@ -76,6 +78,8 @@ def live_game(history: Iterable[Known]) -> Game | None:
             game = Game(*corrected_game(event.data, game.occurred_at), False, event)
         elif game is not None and event.type in GAME_TYPES:
             game = game._replace(voided=event.type == "game.voided", last=event)
+        elif game is not None and event.type == UNREADABLE:
+            game = game._replace(last=event)
     return game
 
 
@@ -106,13 +110,15 @@ def _end_of_line(events: Events, event_id: str) -> str:
     target = events.event(event_id)
     if target is None:
         raise Refused("event-unknown", f"no event has the id {shown(event_id)}; see: ratings log")
+    if target.type == UNREADABLE:
+        raise Refused("event-unknown", f"{shown(event_id)} does not count: no event says this; see: ratings verify")
     if target.type in GAME_TYPES:
         raise Refused(
             "event-of-game", f"{shown(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
     last, taken_back = target, False
     while (successor := events.successor(last.event_id)) is not None:
-        last, taken_back = successor, not taken_back
+        last, taken_back = successor, taken_back ^ (successor.type != UNREADABLE)
         if target.type == "event.voided":
             break  # a void that was taken back stays so, whatever happened to its target since
     if taken_back:
@@ -125,9 +131,9 @@ def taken_back(events: Events, event_id: str) -> tuple[Known, bool]:
     again). The void itself was checked by `superseded`.
     """
     root = events.event(event_id)
-    while root is not None and root.type == "event.voided":
-        root = events.event(root.data["id"])
     assert root is not None
+    while root.type == "event.voided" and (target := events.event(root.data["id"])) is not None:
+        root = target
     return root, is_live(events, root.event_id)
 
 
@@ -135,7 +141,7 @@ def is_live(events: Events, event_id: str) -> bool:
     """Whether an event that is not a game's and no `event.voided` stands, and is not taken back."""
     live, last = True, event_id
     while (successor := events.successor(last)) is not None:
-        live, last = not live, successor.event_id
+        live, last = live ^ (successor.type != UNREADABLE), successor.event_id
     return live
 
 

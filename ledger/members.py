@@ -5,10 +5,19 @@ Each refuses with a code of `rejections.CODES`; ids and labels come out in Unico
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import PydanticCustomError
 
 from ledger.canonical import INTEGER_MAX
@@ -100,6 +109,19 @@ def _ascii(limit: int, inside: str) -> Plain:
     """Ids of printable ASCII out of a class of characters, with no space at either end."""
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
     return Plain(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def is_written(kind: Any, text: str) -> bool:
+    """Whether a text is a value of one of these kinds in the form in which a record has it."""
+    try:
+        return bool(_adapter(kind).validate_python(text, strict=True) == text)
+    except ValidationError:
+        return False
 
 
 PlayerId = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/=")), _ascii(64, "!-.0-<>-~")]

@@ -9,8 +9,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import Pool
 
-from ledger.errors import NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.guards import POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.guards import AHEAD, POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.locations import hidden
 from ledger.schema import NEWEST
 from ledger.settings import Setting, busy_seconds
@@ -263,6 +263,8 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
         return StoreDamaged(NOT_STORED)
     if state in ("42P01", "42703"):
         return StoreDamaged(f"{location} is not as the migrations made it: {text}")
+    if AHEAD in text:
+        return StoreUnavailable(CLOCK_AHEAD)
     if state == "23001":  # the guards'
         return StoreDamaged(f"{location} refused what was appended: {text}; see: ratings verify")
     return None

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.canonical import parse_instant, parse_object, record_instant
+from ledger.canonical import parse_instant, parse_object
 from ledger.lineage import Events, Known, is_live
 from ledger.list_events import digest_of
 from ledger.rejections import Refused, shown
-from ledger.store import known_event, read_live
+from ledger.store import read_live, read_records_at
 
 TYPES = frozenset({"list.rows", "list.published"})
 
@@ -45,15 +45,18 @@ def published_lists(connection: Connection, until: int, ladder: str | None = Non
     """All live published lists up to a position, or those of a ladder, in log order."""
     subject = None if ladder is None else f"ladder:{ladder}"
     found = read_live(connection, until=until, type_name="list.published", subject=subject)
-    return [_published(position, record) for position, record in found]
+    records = read_records_at(connection, [event.position or 0 for event in found])
+    return [
+        _published(event, position, records[position]) for event, position in zip(found, sorted(records), strict=True)
+    ]
 
 
-def _published(position: int, record: str) -> Published:
-    event, data = parse_object(record.encode()), known_event(position, record).data
+def _published(event: Known, position: int, record: str) -> Published:
+    told, data = parse_object(record.encode()), event.data
     return Published(
-        position, event["id"], event["recorded_at"], event["by"], data["ladder"], _as_of(data), data["known_at"],
+        position, event.event_id, told["recorded_at"], told["by"], data["ladder"], _as_of(data), data["known_at"],
         data["ruleset"], data["digest"], data["row_count"], data["parts"], data.get("games", 0),
-        _own(data, record_instant(event["occurred_at"])),
+        _own(data, event.occurred_at),
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.pool import Pool
 
-from ledger.errors import NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.guards import SQLITE_TRIGGERS
+from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.guards import AHEAD, SQLITE_TRIGGERS
 from ledger.records import ZERO, Row, chain_hash, leaf_hash
 from ledger.schema import NEWEST
 from ledger.settings import BUSY_SECONDS, Setting, busy_seconds
@@ -230,6 +230,8 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
         return None
     # Python's own complaints, about text that is not UTF-8, carry no code
     code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
+    if AHEAD in str(error):
+        return StoreUnavailable(CLOCK_AHEAD)
     if code in ("BUSY", "LOCKED"):
         return StoreUnavailable(f"{location} is locked by another program; try again when it is done")
     if code == "FULL":

@@ -3,11 +3,12 @@
 Reads are short pages, each a transaction of its own, so that a long replay never holds up an append.
 """
 
+import json
 import re
 import shlex
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -18,15 +19,15 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ledger import postgres, sqlite
-from ledger.canonical import dump, parse_object, record_instant
+from ledger.canonical import dump, record_instant
 from ledger.errors import NotALedger
-from ledger.events import TYPES
-from ledger.lineage import Known, voided_ids
+from ledger.events import TYPES, read_data
+from ledger.lineage import UNREADABLE, Known, voided_ids
 from ledger.locations import hidden
 from ledger.records import ZERO
-from ledger.rejections import shown
+from ledger.rejections import Refused, shown
 from ledger.schema import NEWEST, SCHEMA_REVISION, events, ledger_identity
-from ledger.upcasting import check_chain, upcast
+from ledger.upcasting import upcast
 
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -139,10 +140,8 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     return Ledger(dialect.engine(url, create, QueuePool if keep_open else NullPool), dialect, location, url)
 
 
-def open_ledger(name: str, keep_open: bool = False, any_events: bool = False) -> Ledger:
-    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, `UnknownSchemaVersion`.
-
-    With `any_events` it may hold some that this program cannot read, for whoever reads the records as they are.
+def open_ledger(name: str, keep_open: bool = False) -> Ledger:
+    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`.
 
     To connect takes as long as to append, so a program that appends one event after the other keeps its connection
     open until `close`. A process that is forked opens the ledger anew.
@@ -156,8 +155,6 @@ def open_ledger(name: str, keep_open: bool = False, any_events: bool = False) ->
         if found != SCHEMA_REVISION:
             remedy = f"upgrade it with: {init}" if found < SCHEMA_REVISION else "a newer ratings-ledger made it"
             raise NotALedger(f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}")
-        if not any_events:
-            check_chain(_stored_versions(connection), {name: kind.schema_version for name, kind in TYPES.items()})
     return ledger
 
 
@@ -167,20 +164,6 @@ def schema_revision(connection: Connection) -> str | None:
     if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
         return None
     return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
-
-
-def _stored_versions(connection: Connection) -> set[tuple[str, int]]:
-    """The (type, schema version) pairs of the log, each found by one step in the index."""
-    found: set[tuple[str, int]] = set()
-    type_name, version = events.c.type, events.c.schema_version
-    first = select(type_name, version).order_by(type_name, version).limit(1)
-    row = connection.execute(first).one_or_none()
-    while row is not None:
-        found.add((row[0], row[1]))
-        # two questions, as with both in one SQLite walks through all events of the type
-        higher = connection.execute(first.where(type_name == row[0], version > row[1])).one_or_none()
-        row = higher or connection.execute(first.where(type_name > row[0])).one_or_none()
-    return found
 
 
 def ledger_id(connection: Connection) -> str:
@@ -198,7 +181,7 @@ def ledger_id(connection: Connection) -> str:
 def home_zone(connection: Connection) -> str | None:
     """The name of the ledger's home zone at the head of the log, or None if it has none."""
     found = read_live(connection, until=head(connection).position, type_name="ledger.zone_set")
-    return str(known_event(*found[-1]).data["zone"]) if found else None
+    return str(found[-1].data["zone"]) if found else None
 
 
 def new_ledger_id() -> str:
@@ -311,38 +294,56 @@ def read_where(
     return [(row.position, row.record) for row in found if type_name in (None, row.type)]
 
 
-def read_live(
-    connection: Connection, *, until: int, type_name: str, subject: str | None = None
-) -> list[tuple[int, str]]:
-    """Like `read_where`, without the events that are taken back."""
-    found = read_where(connection, until=until, type_name=type_name, subject=subject)
+def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[Known]:
+    """The events of a type, or those of them about a subject, in log order, without those that are taken back."""
+    found = list(known_events(read_where(connection, until=until, type_name=type_name, subject=subject)))
     gone = taken_back_ids(connection, until) if found else set()
-    return [row for row in found if known_event(*row).event_id not in gone] if gone else found
+    return [event for event in found if event.event_id not in gone] if gone else found
 
 
 def taken_back_ids(connection: Connection, until: int) -> set[str]:
     """The ids of the events that are taken back, after the events up to a position."""
-    voids = (known_event(*row) for row in read_where(connection, until=until, type_name="event.voided"))
+    voids = known_events(read_where(connection, until=until, type_name="event.voided"))
     return voided_ids((void.event_id, void.data["id"]) for void in voids)
 
 
 def known_event(position: int, record: str) -> Known:
-    """The event of a record, its data in the newest form."""
-    event = parse_object(record.encode())
-    name = event["type"]
-    data = upcast(name, event["schema_version"], TYPES[name].schema_version, event["data"])
-    return Known(event["id"], name, record_instant(event["occurred_at"]), data, position)
+    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event has.
+
+    Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` names.
+    """
+    try:
+        event = json.loads(record)
+        name, event_id, instant = event["type"], event["id"], record_instant(event["occurred_at"])
+        if name not in TYPES:
+            raise Refused("unknown-type", f"{shown(name)} is not a type of event here; did a newer program write it?")
+        data = read_data(name, upcast(name, event["schema_version"], TYPES[name].schema_version, event["data"]))
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise Refused("bad-value", f"the record is none of an event: {shown(str(error))}") from None
+    if not isinstance(event_id, str):
+        raise Refused("wrong-type", f"id is a string, not {shown(event_id)}")
+    return Known(event_id, name, instant, data, position)
+
+
+def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[Known]:
+    """The events of some records, without those that no event has."""
+    for position, record in rows:
+        with suppress(Refused):
+            yield known_event(position, record)
 
 
 class Log(NamedTuple):
-    """The log up to a position as a place where events are looked up one by one (`lineage.Events`)."""
+    """The log up to a position as a place where events are looked up one by one (`lineage.Events`).
+
+    What cannot be read is still a place in its line: an event of type `UNREADABLE`, without data.
+    """
 
     connection: Connection
     until: int = 2**62
 
     def about(self, subject: str) -> list[Known]:
         """The events about a subject, in order."""
-        return [known_event(*row) for row in read_where(self.connection, until=self.until, subject=subject)]
+        return self._where(events.c.subject == subject)
 
     def event(self, event_id: str) -> Known | None:
         """The event with this id."""
@@ -358,9 +359,20 @@ class Log(NamedTuple):
         return self._one(events.c.supersedes == event_id)
 
     def _one(self, condition: ColumnElement[bool]) -> Known | None:
-        query = select(events.c.position, events.c.record).where(condition, events.c.position <= self.until)
-        row = self.connection.execute(query).one_or_none()
-        return None if row is None else known_event(row.position, row.record)
+        found = self._where(condition)
+        return found[0] if found else None
+
+    def _where(self, condition: ColumnElement[bool]) -> list[Known]:
+        query = select(events.c.position, events.c.record, events.c.event_id)
+        rows = self.connection.execute(query.where(condition, events.c.position <= self.until).order_by("position"))
+        return [_placed(*row) for row in rows]
+
+
+def _placed(position: int, record: str, event_id: str) -> Known:
+    try:
+        return known_event(position, record)
+    except Refused:
+        return Known(event_id, UNREADABLE, 0, {}, position)
 
 
 def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
@@ -376,8 +388,8 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
     place = events.c.position
     while after < until:
         page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
-        for row in connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all():
-            yield known_event(row.position, row.record)
+        rows = connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all()
+        yield from known_events((row.position, row.record) for row in rows)
         after += PAGE_SEARCHED
 
 

@@ -7,7 +7,6 @@ A record is never rewritten. When a type gets a new schema version, one pure ste
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ledger.errors import UnknownSchemaVersion
 from ledger.rejections import Refused, shown
 
 Data = dict[str, Any]
@@ -28,14 +27,3 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
     for step in range(version, current):
         data = steps[type_name, step](data)
     return data
-
-
-def check_chain(stored: set[tuple[str, int]], current: Mapping[str, int], steps: Steps = STEPS) -> None:
-    """Raises `UnknownSchemaVersion` if an event of the store could not be read in its newest form."""
-    for type_name, version in sorted(stored):
-        newest = current.get(type_name, 0)
-        if version > newest or not all((type_name, step) in steps for step in range(version, newest)):
-            raise UnknownSchemaVersion(
-                f"the ledger holds {type_name} events of schema version {version}, which this program cannot read; "
-                "install the version of ratings-ledger that wrote them, or a later one"
-            )

@@ -4,7 +4,6 @@ A game that a ladder's scope admits but its rule cannot score, a ruleset that ca
 ladder. Rulesets published earlier in the same import count.
 """
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -14,11 +13,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.appending import version_exists
-from ledger.canonical import format_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.events import Ruleset
 from ledger.games import seats_of
 from ledger.leagues import scheduled_games
+from ledger.lineage import Known
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store import head, read_live
 from ledger.zones import local_time
@@ -68,9 +67,9 @@ class Admission:
         self._until = head(connection).position if until is None else until
         # how often each ruleset's ladders are adjusted by what waits
         self._adjusted: Counter[str] = Counter()
-        for position, record in read_live(connection, until=self._until, type_name="ruleset.published"):
-            ruleset = Ruleset.model_validate(json.loads(record)["data"])
-            version, problems = bind(ruleset, position)
+        for event in read_live(connection, until=self._until, type_name="ruleset.published"):
+            ruleset = Ruleset.model_validate(event.data)
+            version, problems = bind(ruleset, event.position or 0)
             if version is not None:
                 self._add(version)
             else:
@@ -131,7 +130,7 @@ class Admission:
 
     def _adjustments_of(self, ruleset_id: str) -> int:
         found = read_live(self._connection, until=self._until, type_name="points.adjusted")
-        ladders = (json.loads(record)["data"]["ladder"] for _, record in found)
+        ladders = (event.data["ladder"] for event in found)
         return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
 
     def _add(self, version: Version) -> None:
@@ -322,6 +321,5 @@ def _may_refuse(versions: Sequence[Version], game: str) -> bool:
 def one_game(occurred_at: int, data: dict[str, Any]) -> Facts:
     """Facts that hold one game that is not recorded yet."""
     facts = Facts(0, b"")
-    event = {"type": "game.recorded", "schema_version": 1, "occurred_at": format_instant(occurred_at), "data": data}
-    apply(facts, 1, event)
+    apply(facts, 1, Known("", "game.recorded", occurred_at, data))
     return facts

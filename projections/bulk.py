@@ -1,6 +1,7 @@
 """The log into columns by the page: plain games by the compiled scanner, everything else one by one, in log order.
 
-Without the extra `fast` everything is taken one by one.
+Without the extra `fast` everything is taken one by one. So is the rest of the log from a page on that holds a name that
+nobody can have, or other lines than one record for each position: somebody wrote to the database himself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sqlalchemy import Connection
 
 from ledger.errors import StoreDamaged
 from ledger.events import TYPES
+from ledger.members import GameId, Label, PlayerId, Slug, is_written
 from ledger.store import read_page
 from projections import compiling, scanning
 from projections.facts import LABELS, Facts
@@ -40,7 +42,8 @@ Take = Callable[[Facts, int, str], None]
 class Page(NamedTuple):
     """Records, a line each, and the columns of the plain games among them, as `scanning.scan` leaves them.
 
-    `names` and `cells` are those that are new; the columns name them by codes that go on from page to page.
+    `names` and `cells` are those that are new; the columns name them by codes that go on from page to page. `sound`
+    says whether an event can have all these names and labels, and the ids of the games.
     """
 
     text: bytes
@@ -52,6 +55,7 @@ class Page(NamedTuple):
     name_game: list[int]
     names: list[str]
     cells: list[tuple[Any, ...]]
+    sound: bool
 
 
 class _Texts:
@@ -130,17 +134,25 @@ class Scanner:
         games = compiling.compiled(scanning.scan)(
             seen, after, TYPES["game.recorded"].schema_version, np.frombuffer(words, dtype=np.uint8),
             compiling.as_numpy(word_from), line, plain, np.empty(12, dtype=np.int64),
-            np.empty(scanning.CELL, dtype=np.int64), np.empty(slots, dtype=np.int64), room["occurred_at"],
+            np.empty(scanning.CELL, dtype=np.int64), np.empty(slots, dtype=np.int64),
+            np.empty(slots, dtype=np.int64), room["occurred_at"],
             room["size"], room["in_cell"], game_id, room["player"], room["place"], room["status"], room["seat"],
             room["seconds_played"], names.table, names.pool, names.begins, names.ends, name_game,
             labels.table, labels.pool, labels.begins, labels.ends, self.cell_table, self.cells, found,
         )  # fmt: skip
         used, names.known, labels.known, self.cells_known = found.tolist()
         self.label.extend(labels.told(before[1]))
+        new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
+        unsure = game_id[:games][plain[plain != 0] == scanning.LOOKED_AT].tolist()
+        sound = (
+            all(is_written(PlayerId, name) for name in new_names)
+            and all(_is_cell(cell) for cell in new_cells)
+            and all(is_written(GameId, _decoded(text[begin:end])) for begin, end in unsure)
+        )
         return Page(
-            text, after, line, plain,
+            text, after, line, plain != 0,
             {name: column[: games if name in OF_GAMES else used] for name, column in room.items()}, game_id[:games],
-            name_game[: names.known - before[0]].tolist(), names.told(before[0]), self._new_cells(before[2]),
+            name_game[: names.known - before[0]].tolist(), new_names, new_cells, sound,
         )  # fmt: skip
 
     def _make_room(self, records: int, slots: int, size: int) -> None:
@@ -178,9 +190,10 @@ class Lane(NamedTuple):
     numbers: Numbers
 
 
-def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> None:
+def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> int:
     """Take what was recorded behind the facts up to a position; pages are scanned while the next ones are read.
 
+    Gives the position up to which all is taken: that, or the one before a page that has to be taken one by one.
     Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken if
     its scan waits for the libraries to be loaded.
     """
@@ -192,14 +205,27 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
             if after < until and len(scanned) < ahead:
                 upto = min(until, after + PAGE_EVENTS)
                 text = read_page(connection, after, upto)
+                if text.count(b"\n") != upto - after:
+                    until = after
+                    continue
                 lane = lanes[0]
                 scanned.append((lane.thread.submit(lane.scanner.scan, text, after), lane.numbers))
                 lanes.rotate(-1)
                 after = upto
             else:
-                page, numbers = scanned.popleft()
-                take_page(facts, page.result(), take, numbers)
+                future, numbers = scanned.popleft()
+                page = future.result()
+                if not page.sound:
+                    return page.after
+                take_page(facts, page, take, numbers)
                 ahead = LANES + 1
+    return until
+
+
+def _is_cell(cell: tuple[Any, ...]) -> bool:
+    """Whether an event can have the labels of a cell."""
+    game, _, *labels = cell[: len(LABELS)]
+    return is_written(Slug, game) and all(label is None or is_written(Label, label) for label in labels)
 
 
 @cache

@@ -18,7 +18,7 @@ from ledger.events import Ruleset
 from ledger.identities import identities, players_of
 from ledger.lineage import GAME_TYPES, Known, taken_back
 from ledger.rejections import shown
-from ledger.store import Log, known_event, read_records, read_where
+from ledger.store import Log, known_events, read_records, read_where
 from projections.decoding import decode, settle, take
 from projections.effects import about, matter, same
 from projections.facts import NONE
@@ -52,6 +52,7 @@ class Attribution(NamedTuple):
     before: Fraction | None
     after: Fraction | None
     causes: list[Cause]
+    left_out: dict[int, str]  # the events that do not count, by position, with the reason
 
 
 def attribute(
@@ -64,12 +65,12 @@ def attribute(
     if before.known_at > after.known_at:
         found = attribute(connection, ladder, player, after, before)
         turned = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(found.causes)]
-        return Attribution(found.start, found.after, found.before, turned)
+        return found._replace(before=found.after, after=found.before, causes=turned)
     walk = _Walk(connection, ladder, player, before, after.known_at)
     first = walk.world
     causes = [*walk.recorded(after.known_at), *walk.played(after.as_of), *walk.scored(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
-    return Attribution(walk.start, first.points, walk.world.points, causes)
+    return Attribution(walk.start, first.points, walk.world.points, causes, walk.facts.left_out)
 
 
 LABELS = {
@@ -108,11 +109,11 @@ class _Walk:
         if self.rules is not None or self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys():
             return newest(versions_of(self.facts, self.ladder, self.rules))
         published = read_where(self.connection, until=ahead, subject=f"ruleset:{self.name.ruleset_id}")
-        for position, record in published:
-            ruleset = Ruleset.model_validate(known_event(position, record).data)
+        for event in known_events(published):
+            ruleset = Ruleset.model_validate(event.data)
             if reason := refuse_name(self.name, ruleset):
                 raise UnknownLadder(f"{shown(self.ladder)} is no ladder: {reason}")
-            if (version := bind(ruleset, position)[0]) is not None:
+            if (version := bind(ruleset, event.position or 0)[0]) is not None:
                 return version
         return newest(versions_of(self.facts, self.ladder))
 
@@ -147,8 +148,8 @@ class _Walk:
         last = self._last()
         for page in read_records(self.connection, after=self.facts.position, until=until):
             for position, record in page:
-                event = known_event(position, record)
-                if not self._matters(event):
+                event = next(known_events([(position, record)]), None)
+                if event is None or not self._matters(event):
                     take(self.facts, position, record)
                     continue
                 moment = (event.occurred_at, position)
@@ -187,7 +188,9 @@ class _Walk:
         if event.type == "game.recorded":
             slugs = {data["game"]}
         elif event.type in GAME_TYPES:
-            row = self.facts.rows[data["game_id"]]
+            row = self.facts.rows.get(data["game_id"], NONE)
+            if row == NONE:
+                return False  # somebody put it in by SQL, about a game that there is not
             slugs = {str(self.facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
         things = about(event.type, data, slugs)
         return any(matter(things, version) for version in self._versions)

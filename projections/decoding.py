@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,15 +13,23 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.canonical import record_instant
 from ledger.clock_events import CLOCK_TYPES
 from ledger.collecting import give_back
 from ledger.errors import StoreDamaged
-from ledger.events import TYPES, Ruleset
-from ledger.lineage import GAME_TYPES
+from ledger.events import Ruleset
+from ledger.identities import following
+from ledger.lineage import GAME_TYPES, Known
 from ledger.records import ZERO
-from ledger.store import chain_hash_at, first_positions, head, read_records, read_where
-from ledger.upcasting import upcast
+from ledger.rejections import Refused
+from ledger.store import (
+    chain_hash_at,
+    first_positions,
+    head,
+    known_event,
+    known_events,
+    read_records,
+    read_where,
+)
 from projections import bulk, columns, compiling
 from projections.facts import (
     NONE,
@@ -138,8 +145,8 @@ def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callab
     """Name the games whose rows must be found again: those of later events behind the facts, up to a position."""
     names = set()
     for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
-        for _, record in read_where(connection, after=facts.position, until=until, type_name=name):
-            names.add(json.loads(record)["data"]["game_id"])
+        behind = read_where(connection, after=facts.position, until=until, type_name=name)
+        names |= {event.data["game_id"] for event in known_events(behind)}
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
     if facts.position:
         for name, at in first_positions(connection, names).items():
@@ -155,44 +162,42 @@ def extend(facts: Facts, connection: Connection, until: int) -> None:
 
 
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
-    if until - facts.position >= bulk.BULK_EVENTS and compiling.allowed():
-        bulk.take_pages(facts, connection, until, take)
-        return
-    for page in read_records(connection, after=facts.position, until=until):
+    taken = facts.position
+    if until - taken >= bulk.BULK_EVENTS and compiling.allowed():
+        taken = bulk.take_pages(facts, connection, until, take)
+    for page in read_records(connection, after=taken, until=until):
         for position, record in page:
             take(facts, position, record)
 
 
 def take(facts: Facts, position: int, record: str) -> None:
-    """Apply a record. Raises `StoreDamaged` if it cannot be read: it was checked before it was stored."""
+    """Apply a record. One that no event has, which somebody put in by SQL, is left out, and `unread` names it."""
     try:
-        event = json.loads(record)
-        if facts.base is not None and event["type"] not in GAME_TYPES:
+        event = known_event(position, record)
+        if facts.base is not None and event.type not in GAME_TYPES:
             facts.others.append((position, record))
             return
         apply(facts, position, event)
-        if len(facts.players_at) < len(facts.players):
-            facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
-    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-        raise StoreDamaged(f"the event at position {position} cannot be read ({error}); see: ratings verify") from error
+    except (Refused, LookupError) as problem:
+        if facts.base is not None:
+            facts.others.append((position, record))
+            return
+        facts.unread[position] = str(problem.args[0])
+    if len(facts.players_at) < len(facts.players):
+        facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
 
 
-def apply(facts: Facts, position: int, event: dict[str, Any]) -> None:
-    """Take one event, as its record tells it, into the facts."""
-    name = event["type"]
-    if name in GAME_TYPES:
+def apply(facts: Facts, position: int, event: Known) -> None:
+    """Take one event into the facts. Raises `LookupError` if what it is about is not recorded before it."""
+    if event.type in GAME_TYPES:
         facts.thaw()
-    current = TYPES[name].schema_version
-    data = event["data"] if event["schema_version"] == current else upcast(
-        name, event["schema_version"], current, event["data"]
-    )  # fmt: skip
-    if name not in GAME_TYPES:
-        facts.recorded.positions[event["id"]] = position
-    if name in CLOCK_TYPES:
-        instant = record_instant(event["occurred_at"])
-        facts.recorded.clocks.setdefault(data["game_id"], []).append((position, instant, name, data))
+    if event.type in CLOCK_TYPES:
+        told = (position, event.occurred_at, event.type, event.data)
+        facts.recorded.clocks.setdefault(event.data["game_id"], []).append(told)
     else:
-        APPLY[name](facts, position, record_instant(event["occurred_at"]), data)
+        APPLY[event.type](facts, position, event.occurred_at, event.data)
+    if event.type not in GAME_TYPES:
+        facts.recorded.positions[event.event_id] = position
 
 
 def settle(facts: Facts) -> None:
@@ -245,19 +250,21 @@ def _played_by_clocks(facts: Facts) -> dict[int, int]:
 
 def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
     """Set the person of every id, along chains of renames; whether there are any."""
-    following = {rename.player: rename.new_player for rename in renames}
+    new_number, circular = following((rename.player, rename.new_player) for rename in renames)
+    told = {renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular}
+    facts.circular = {rename.position: reason for rename, reason in told.items()}
     facts.person = array("i", range(len(facts.players)))
-    for player in following:
-        person, steps = player, 0
-        while person in following:
-            person, steps = following[person], steps + 1
-            if steps > len(following):
-                raise StoreDamaged(f"the renames of {facts.players[player]!r} form a circle; see: ratings verify")
+    for player in new_number:
+        person = player
+        while person in new_number:
+            person = new_number[person]
         facts.person[player] = person
-    return bool(following)
+    return bool(new_number)
 
 
 def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    if data["id"] not in facts.recorded.positions:
+        raise LookupError(f"no event {data['id']!r} is recorded before that could be taken back")
     target = facts.recorded.positions[data["id"]]
     root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
     facts.recorded.taken_back ^= {root}

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from ledger.canonical import format_instant, parse_object
 from ledger.events import Draft
-from ledger.lineage import GAME_TYPES
+from ledger.lineage import GAME_TYPES, known
 from ledger.published import Published, latest, published_lists
 from projections.comparing import Effect, Had, Radius, compare, had, radius, under_present_ids
 from projections.containment import RuleFailure, told_with_game
@@ -93,9 +93,7 @@ def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data
         slugs = {str(facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
     elif draft.type == "clock.started":
         _row(connection, facts, data["game_id"])
-    event = {"type": draft.type, "id": draft.event_id, "schema_version": draft.schema_version, "data": data,
-             "occurred_at": format_instant(draft.occurred_at)}  # fmt: skip
-    apply(facts, facts.position + number, event)
+    apply(facts, facts.position + number, known(draft))
     return about(draft.type, data, slugs)
 
 

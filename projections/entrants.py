@@ -1,11 +1,10 @@
 """Who entered a ruleset's ladders, under which league id (LID), and whom he has not met there yet."""
 
-import json
 from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.store import read_records
+from ledger.store import known_events, read_records
 from projections.facts import Facts
 from projections.ladders import Stream
 from projections.rulesets import Version
@@ -21,8 +20,8 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
     kinds = {kind for version in versions for kind in version.ruleset.scope.kind}
     found: dict[str, int] = {}
     for page in read_records(connection, until=facts.position):
-        for _, record in page:
-            data = _game(record)
+        for position, record in page:
+            data = _game(position, record)
             if data is not None and data["game"] in games and data.get("kind", "placing") in kinds:
                 for participant in data["participants"]:
                     found.setdefault(participant["player"], len(found) + 1)
@@ -32,13 +31,12 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
     return people
 
 
-def _game(record: str) -> dict[str, Any] | None:
+def _game(position: int, record: str) -> dict[str, Any] | None:
     """The game that a record tells of, as it was then; None for another event."""
-    if '"participants"' not in record:
+    event = next(known_events([(position, record)]), None) if '"participants"' in record else None
+    if event is None:
         return None
-    event = json.loads(record)
-    data: dict[str, Any] = event["data"]
-    return data if event["type"] == "game.recorded" else data.get("game") if event["type"] == "game.corrected" else None
+    return event.data if event.type == "game.recorded" else event.data.get("game")
 
 
 def met(stream: Stream, player: str) -> set[str]:

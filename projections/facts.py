@@ -182,6 +182,10 @@ class Facts:
     others: list[tuple[int, str]] = field(default_factory=list)
     mapped: bool = False
 
+    # what cannot be read or applied, with the reason, by position: it does not count
+    unread: dict[int, str] = field(default_factory=dict)
+    circular: dict[int, str] = field(default_factory=dict)
+
     # what `settle` leaves of it, by person
     adjustments: list[Adjustment] = field(default_factory=list)
     accounts: dict[int, list[Account]] = field(default_factory=dict)
@@ -196,6 +200,11 @@ class Facts:
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
     _ranks: array[int] = field(default_factory=_small_numbers)
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """The positions of the events that do not count since no event says what they say, with the reason of each."""
+        return dict(sorted((self.unread | self.circular).items()))
 
     def snapshot(self) -> Facts:
         """The facts as they are now, whatever is applied to these later."""

@@ -80,9 +80,9 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
 
 
 def _row(facts: Facts, game_id: str) -> int:
-    row = facts.rows[game_id]
+    row = facts.rows.get(game_id, NONE)
     if row == NONE:
-        raise LookupError(f"the game {game_id!r} is not recorded before")
+        raise LookupError(f"no game {game_id!r} is recorded before")
     return row
 
 

@@ -4,7 +4,6 @@ A process says before each ladder which one it is; who says nothing for too long
 the next ladder.
 """
 
-import json
 from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing
 from typing import Any
@@ -36,7 +35,7 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
     come back."""
     with ledger.reading() as connection:
         published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
-        rulesets = [Ruleset.model_validate(json.loads(record)["data"]) for _, record in published]
+        rulesets = [Ruleset.model_validate(event.data) for event in published]
     for ruleset in rulesets:
         if ruleset.rule in BUILT_IN:
             continue

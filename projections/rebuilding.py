@@ -33,7 +33,7 @@ Tell = Callable[[str, dict[str, Any]], None]
 
 class Rebuilt(NamedTuple):
     """What a rebuild made. `unchanged` ladders are as they were; of `differing` ones a second replay came to other
-    standings, so that nothing was promoted.
+    standings, so that nothing was promoted. `left_out` are the events that do not count, by position, with the reason.
     """
 
     generation: int
@@ -46,6 +46,7 @@ class Rebuilt(NamedTuple):
     unchanged: int
     differing: list[str]
     promoted: bool
+    left_out: dict[int, str]
 
 
 def rebuild(
@@ -109,7 +110,7 @@ def rebuild(
         generations.sweep(ledger, None if differing else keep)
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
-        len(unchanged), differing, promoted=not differing,
+        len(unchanged), differing, promoted=not differing, left_out=facts.left_out,
     )  # fmt: skip
 
 

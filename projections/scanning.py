@@ -1,13 +1,13 @@
 """Records of plain games, read byte by byte into columns: what `projections.bulk` compiles.
 
-A record is canonical JSON that was checked before it was stored, so its form is known: no spaces, members in order, no
-member twice. A game is plain if it is placed or scored in whole numbers, no seat changed hands, and no text needs a
-backslash; whatever does not fit is left to the decoder that reads everything, and never guessed at. Plain Python over
-bytes and integers.
+A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and all
+that `ledger.kinds.placing` asks of a game holds; whatever does not fit is left to the decoder that reads everything,
+and never guessed at. Only what names may be is not looked at here. Plain Python over bytes and integers.
 """
 
 from typing import Any
 
+from ledger.canonical import INTEGER_MAX
 from ledger.games import STATUSES
 
 Numbers = Any  # an array of integers, or bytes
@@ -16,7 +16,7 @@ TOP = ("by", "data", "id", "occurred_at", "position", "recorded_at", "schema_ver
 DATA = ("game", "kind", "group", "city", "league", "season", "game_id", "participants", "rated", "aborted",
         "score_order")  # fmt: skip
 PARTICIPANT = ("player", "place", "score", "seat", "seconds_played", "status")
-OTHERS = ("game.recorded", "placing", "high", "low")
+OTHERS = ("game.recorded", "placing", "high", "low", "true", "false")
 WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHERS, *STATUSES)
 
 BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE = range(8)
@@ -26,22 +26,28 @@ KIND = DATA_FROM + 1
 PARTICIPANT_FROM = DATA_FROM + len(DATA)
 PLAYER, PLACE, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPANT_FROM + 6)
 OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
-GAME_RECORDED, PLACING, HIGH, LOW = range(OTHERS_FROM, OTHERS_FROM + 4)
+GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM + 6)
 STATUS_FROM = OTHERS_FROM + len(OTHERS)
+SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
+# the members that every game has
+NEEDED = sum(1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID,
+                                        PARTICIPANTS, DATA_FROM))  # fmt: skip
 LABELS = 6  # of a cell, then its seats, and whether it is unrated or aborted, as bits
 CELL = LABELS + 2
 
 QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
-OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_F = b"{}[]tf"
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_Z, POINT, SPACE, TILDE = b"{}[]TZ. ~"
 NONE = -1
 DIGITS_MAX = 16
+GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
+PLAIN, LOOKED_AT = 1, 2  # the second: plain, if the game's id is one
 DAY = 86_400_000_000
 
 
 def string_end(text: Numbers, at: int) -> int:
-    """Where the string that begins at `at`, behind its quote, ends; -1 if it has a backslash."""
+    """Where the string that begins at `at`, behind its quote, ends; -1 if it has a backslash or a control character."""
     while text[at] != QUOTE:
-        if text[at] == BACKSLASH or text[at] == NEWLINE:
+        if text[at] == BACKSLASH or text[at] < SPACE:
             return -1
         at += 1
     return at
@@ -67,6 +73,8 @@ def number_end(text: Numbers, at: int) -> int:
     at = start
     while DIGIT_0 <= text[at] <= DIGIT_9:
         at += 1
+    if text[start] == DIGIT_0 and at > start + 1:
+        return -1
     return at if start < at <= start + DIGITS_MAX and (text[at] == COMMA or text[at] == CLOSE) else -1
 
 
@@ -79,9 +87,32 @@ def number(text: Numbers, at: int, end: int) -> int:
     return -value if negative else value
 
 
-def instant(text: Numbers, at: int, end: int) -> int:
-    """Microseconds since 1970 of a time in the record's form, such as 2010-03-05T19:30:00.000000Z."""
+def is_instant(text: Numbers, at: int, end: int) -> bool:
+    """Whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z; its numbers may be too large."""
     if end - at != 27:
+        return False
+    for place in range(27):
+        character = text[at + place]
+        if place == 4 or place == 7:
+            fits = character == MINUS
+        elif place == 13 or place == 16:
+            fits = character == COLON
+        elif place == 10:
+            fits = character == LETTER_T
+        elif place == 19:
+            fits = character == POINT
+        elif place == 26:
+            fits = character == LETTER_Z
+        else:
+            fits = DIGIT_0 <= character <= DIGIT_9
+        if not fits:
+            return False
+    return True
+
+
+def instant(text: Numbers, at: int, end: int) -> int:
+    """Microseconds since 1970 of a time in the record's form; -(2**63) for another."""
+    if not is_instant(text, at, end):
         return -(2**63)
     year, month, day = number(text, at, at + 4), number(text, at + 5, at + 7), number(text, at + 8, at + 10)
     hour, minute, second = (
@@ -89,6 +120,10 @@ def instant(text: Numbers, at: int, end: int) -> int:
         number(text, at + 14, at + 16),
         number(text, at + 17, at + 19),
     )
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = 30 + (month + month // 8) % 2 if month != 2 else 28 + leap
+    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= days or hour > 23 or minute > 59 or second > 59:
+        return -(2**63)
     # days since 1970 in years that begin in March
     since = year - (month <= 2)
     era = since // 400
@@ -179,6 +214,14 @@ def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
         table[bucket] = code + 1
 
 
+def is_plain_id(text: Numbers, at: int, end: int) -> bool:
+    """Whether a text is certainly the id of a game: printable ASCII without spaces, and not too long."""
+    for place in range(at, end):
+        if not SPACE < text[place] <= TILDE:
+            return False
+    return 0 < end - at <= GAME_ID_MAX
+
+
 def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
     """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); where it ends,
     -1 if it is not plain."""
@@ -195,6 +238,8 @@ def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told
             return -1
         member = word(text, at, end, words, word_from, PARTICIPANT_FROM, OTHERS_FROM)
         at = end + 2
+        if member >= 0 and told[2 * (member - PARTICIPANT_FROM) + 1] != NONE:
+            return -1  # it stands there twice
         if member in (PLAYER, STATUS):
             if text[at] != QUOTE:
                 return -1
@@ -203,11 +248,6 @@ def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told
                 return -1
             told[2 * (member - PARTICIPANT_FROM)] = at + 1
             told[2 * (member - PARTICIPANT_FROM) + 1] = end
-            at = end + 1
-        elif member == SCORE and text[at] == QUOTE:
-            end = string_end(text, at + 1)
-            if end < 0:
-                return -1
             at = end + 1
         elif member >= 0:
             end = number_end(text, at)
@@ -233,9 +273,37 @@ def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) 
         place[mine] = better
 
 
+def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: int, last: int, told: int) -> bool:
+    """Whether the participants from `first` up to `last`, who were ranked by their keys, are those of a game.
+
+    `told` is 1 where the keys are places, 2 where there are scores, too: `merits`, the less the better. Nobody is there
+    twice, places have no gap (1, 2, 2, 4 or 1, 2, 2, 3), and who has the better place has no worse score.
+    """
+    competition, different, most = True, 0, 0
+    for mine in range(first, last):
+        new = True
+        for other in range(first, mine):
+            if player[other] == player[mine]:
+                return False
+            if keys[other] == keys[mine]:
+                new = False
+            elif (
+                told == 2
+                and (keys[other] < keys[mine]) != (merits[other] < merits[mine])
+                and (merits[other] != merits[mine])
+            ):
+                return False
+        different += new
+        competition = competition and keys[mine] == place[mine]
+        most = max(most, keys[mine])
+        if told and not 1 <= keys[mine] <= PLACE_MAX:
+            return False
+    return told == 0 or competition or most == different
+
+
 def scan(
     text: Numbers, after: int, schema: int, words: Numbers, word_from: Numbers,
-    line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers,
+    line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers, merits: Numbers,
     occurred_at: Numbers, size: Numbers, in_cell: Numbers, game_id: Numbers,
     player: Numbers, place: Numbers, status: Numbers, seat: Numbers, seconds: Numbers,
     names: Numbers, name_pool: Numbers, name_begins: Numbers, name_ends: Numbers, name_game: Numbers,
@@ -245,7 +313,8 @@ def scan(
     """Read the records of a page, a line each, from behind the position `after` on; how many are plain.
 
     line:    where each begins, and where the last ends, each behind a newline
-    plain:   of each whether it is a plain game; the columns that follow hold the plain games alone
+    plain:   of each whether it is a plain game, or one if its id is one (PLAIN, LOOKED_AT); the columns that follow
+             hold these alone
     names, labels, cell_table: hash tables of what the columns name by a code that counts from 0
     name_game: of every name that is new the index of the game, among the plain ones of the page, where it is
     found:   how many slots, names, labels and cells there are
@@ -264,8 +333,8 @@ def scan(
         for part in range(CELL):
             cell[part] = NONE
         cell[CELL - 1] = 0
-        own_id = own_id_end = position = version = is_game = 0
-        depth = 0  # 1 within data
+        own_id = own_id_end = position = version = is_game = seen = 0
+        depth, fresh = 0, 1  # depth 1: within data; fresh: behind an opening brace
         while ok and text[at] != NEWLINE:
             if text[at] == CLOSE:
                 depth -= 1
@@ -273,10 +342,10 @@ def scan(
                 if depth < 0:
                     break
                 continue
-            at += 1  # the brace or comma
-            if text[at] != QUOTE:
+            if text[at] != (OPEN if fresh else COMMA) or text[at + 1] != QUOTE:
                 ok = 0
                 break
+            at, fresh = at + 1, 0
             end = string_end(text, at + 1)
             if end < 0 or text[end + 1] != COLON:
                 ok = 0
@@ -284,11 +353,12 @@ def scan(
             low, high = (DATA_FROM, PARTICIPANT_FROM) if depth else (0, DATA_FROM)
             member = word(text, at + 1, end, words, word_from, low, high)
             at = end + 2
-            if member < 0:
+            if member < 0 or seen & (1 << member):
                 ok = 0
-            elif member == WHOLE:
-                depth = 1
-                ok = text[at] == OPEN
+                break
+            seen |= 1 << member
+            if member == WHOLE:
+                depth = fresh = 1
             elif member == PARTICIPANTS:
                 ok = text[at] == OPEN_LIST
                 while ok and text[at] != CLOSE_LIST:
@@ -307,28 +377,35 @@ def scan(
                     placed += told[3] == 1
                     scored += told[5] == 1
                     keys[slots] = told[2] if told[3] == 1 else told[4]
-                    seat[slots] = told[6]
-                    seconds[slots] = told[8]
+                    merits[slots] = told[4]
+                    ok = (
+                        (told[5] != 1 or -INTEGER_MAX <= told[4] <= INTEGER_MAX)
+                        and (told[7] != 1 or 1 <= told[6] <= SEAT_MAX)
+                        and (told[9] != 1 or 0 <= told[8] <= SECONDS_MAX)
+                    )
+                    seat[slots] = told[6] if ok else NONE
+                    seconds[slots] = told[8] if ok else NONE
                     status[slots] = 0
                     if told[10] >= 0:
                         state = word(text, told[10], told[11], words, word_from, STATUS_FROM, len(word_from) - 1)
                         # a substitute says whom he replaces, so he is no plain participant
-                        ok = state >= 0
+                        ok = ok and state >= 0 and state != SUBSTITUTE
                         status[slots] = state - STATUS_FROM
                     slots += 1
                     entrants += 1
                 if ok:
                     at += 1
             elif member in (RATED, ABORTED):
-                truth = text[at] == LETTER_T
-                if (not truth and text[at] != LETTER_F) or at + 5 >= line[record + 1]:
-                    ok = 0
-                    break
-                if member == RATED and not truth:
+                end = at
+                while text[end] > COMMA and text[end] != CLOSE and text[end] != NEWLINE:
+                    end += 1
+                truth = word(text, at, end, words, word_from, TRUE, FALSE + 1)
+                ok = truth >= 0
+                if member == RATED and truth == FALSE:
                     cell[CELL - 1] |= 1
-                elif member == ABORTED and truth:
+                elif member == ABORTED and truth == TRUE:
                     cell[CELL - 1] |= 2
-                at += 4 if truth else 5
+                at = end
             elif member in (POSITION, SCHEMA):
                 end = number_end(text, at)
                 if end < 0:
@@ -368,11 +445,17 @@ def scan(
                     is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
                 at = end + 1
         known_names, known_labels = new_names, new_labels
-        whole = entrants > 0 and (placed == entrants or (placed == 0 and scored == entrants))
-        ok = ok and depth < 0 and text[at] == NEWLINE
-        if ok and whole and is_game and version == schema and position == after + record + 1 and ended > -(2**63):
-            plain[record] = 1
+        whole = entrants > 1 and (
+            (placed == entrants and (scored == 0 or scored == entrants)) or (placed == 0 and scored == entrants)
+        )
+        ok = ok and depth < 0 and text[at] == NEWLINE and seen & NEEDED == NEEDED
+        if ok and whole:
             rank_seats(keys, first, slots, 1 if placed else sign, place)
+            for slot in range(first, slots):
+                merits[slot] *= sign
+            ok = fit(keys, merits, player, place, first, slots, (placed > 0) * (1 + (scored > 0)))
+        if ok and whole and is_game and version == schema and position == after + record + 1 and ended > -(2**63):
+            plain[record] = PLAIN if is_plain_id(text, own_id, own_id_end) else LOOKED_AT
             cell[LABELS] = entrants
             code = cell_code(cell, known_cells, cell_table, cells)
             known_cells += code == known_cells

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
 from functools import cached_property
@@ -16,7 +15,7 @@ from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.list_events import digest_of_text
 from ledger.rejections import did_you_mean, shown
-from ledger.store import head, home_zone, read_where
+from ledger.store import head, home_zone, known_events, read_where
 from projections.containment import RuleFailure
 from projections.contract import Params
 from projections.facts import Column, Facts
@@ -40,17 +39,27 @@ class UnknownVersion(ValueError):
 class Coordinates(NamedTuple):
     """Where on the three axes: played time, log position, and the one version (ID@VERSION) that scores everything.
 
-    None is no limit, and the timelines.
+    None is no limit, and the timelines. `left_out` are the positions of events that do not count, since no event can
+    say what they say.
     """
 
     as_of: int | None
     known_at: int
     rules: str | None
+    left_out: tuple[int, ...] = ()
 
-    def stated(self) -> dict[str, Any]:
-        """The coordinates as JSON states them."""
+    def axes(self) -> dict[str, Any]:
+        """The place on the three axes as JSON states it."""
         as_of = None if self.as_of is None else format_instant(self.as_of)
         return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
+
+    def stated(self) -> dict[str, Any]:
+        """The coordinates as JSON states them: the axes, and what is left out if anything is."""
+        return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
+
+    def of(self, facts: Facts) -> Coordinates:
+        """The same, with what these facts leave out."""
+        return self._replace(left_out=tuple(facts.left_out))
 
 
 class Standings(NamedTuple):
@@ -345,10 +354,11 @@ def time_zone(connection: Connection, ladder: str) -> str:
     """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # voided versions, too: what was known at an earlier position may need them, and all share the zone
-    published = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
-    if not published:
+    there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
+    published = next(known_events(there), None)
+    if published is None:
         raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
-    return Ruleset.model_validate(json.loads(published[0][1])["data"]).time_zone
+    return Ruleset.model_validate(published.data).time_zone
 
 
 def date_zone(connection: Connection, ladder: str) -> str:
@@ -363,7 +373,7 @@ def date_zone(connection: Connection, ladder: str) -> str:
 def ruleset_ids(connection: Connection) -> set[str]:
     """The ids of all rulesets that were ever published."""
     every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
-    return {json.loads(record)["data"]["id"] for _, record in every}
+    return {event.data["id"] for event in known_events(every)}
 
 
 def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:

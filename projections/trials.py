@@ -12,10 +12,9 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from ledger.canonical import format_instant
-from ledger.events import TYPES
 from ledger.games import draw_seats
 from ledger.kinds import KINDS
+from ledger.lineage import Known
 from ledger.records import ZERO
 from ledger.zones import local_time
 from projections import compiling, containment
@@ -114,9 +113,8 @@ def _drawn(version: Version, chance: Random, games: int) -> Facts:
     return facts
 
 
-def _event(name: str, instant: int, data: dict[str, Any]) -> dict[str, Any]:
-    return {"type": name, "id": f"drawn-{instant}", "schema_version": TYPES[name].schema_version,
-            "occurred_at": format_instant(instant), "data": data}  # fmt: skip
+def _event(name: str, instant: int, data: dict[str, Any]) -> Known:
+    return Known(f"drawn-{instant}", name, instant, data)
 
 
 def _seats(version: Version, kind: str, chance: Random, number: int) -> int:

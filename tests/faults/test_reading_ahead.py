@@ -15,7 +15,7 @@ import pytest
 from fault_helpers import fork, records, wait_for, wait_until
 
 from cli.main import invoke
-from ledger import checking
+from ledger import checking, clock
 from ledger.cells import TableOptions
 from ledger.errors import WorkerLost
 from ledger.forking import ahead
@@ -25,6 +25,7 @@ from ledger.store import open_ledger
 from projections.admission import Admission
 
 GAMES = 400
+NOW = clock.now() + 3_600_000_000
 PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 
 
@@ -65,7 +66,7 @@ def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple
     refused: list[Any] = []
     result = import_items(
         open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
-        by="test", clock=lambda: 1_800_000_000_000_000, ladders=partial(Admission, homeless={}),
+        by="test", clock=lambda: NOW, ladders=partial(Admission, homeless={}),
         reject=lambda rejection, source: refused.append((rejection, source)), keep_going=keep_going, cores=cores,
     )  # fmt: skip
     return result, refused, records(url)

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, make_url, text
+from forging import FORGED, GAME, forge
+from sqlalchemy import make_url, text
 
 from ledger import catalogue, integrity
-from ledger.canonical import dump
-from ledger.records import chain_hash, leaf_hash
-from ledger.store import connect, head, open_ledger
+from ledger.store import connect
 
 Ratings = Callable[..., Any]
 
@@ -125,61 +124,6 @@ def test_given_a_second_schema_version_when_verified_then_it_is_named(db: str, r
 
 
 # records that somebody appends by SQL, with right hashes and columns
-
-GAME = {
-    "game": "chess",
-    "game_id": "forged",
-    "participants": [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}],
-}
-
-
-def seats(*participants: dict[str, Any]) -> dict[str, Any]:
-    return {**GAME, "participants": list(participants)}
-
-
-FORGED: dict[str, dict[str, Any]] = {
-    "a place below 1": seats({"player": "anna", "place": -5}, {"player": "ben", "place": 2}),
-    "a place of 2^40": seats({"player": "anna", "place": 2**40}, {"player": "ben", "place": 1}),
-    "a gap": seats({"player": "anna", "place": 1}, {"player": "ben", "place": 9}),
-    "somebody twice": seats({"player": "anna", "place": 1}, {"player": "anna", "place": 2}),
-    "nobody": seats(),
-    "one alone": seats({"player": "anna", "place": 1}),
-    "no player": seats({"place": 1}, {"player": "ben", "place": 2}),
-    "a long name": seats({"player": "x" * 100_000, "place": 1}, {"player": "ben", "place": 2}),
-    "a name with control characters": seats({"player": "an\u0007na", "place": 1}, {"player": "ben", "place": 2}),
-    "an empty name": seats({"player": "", "place": 1}, {"player": "ben", "place": 2}),
-    "a place that is a text": seats({"player": "anna", "place": "1"}, {"player": "ben", "place": 2}),
-    "a kind that there is not": {**GAME, "kind": "chess960"},
-    "a member that there is not": {**GAME, "winner": "anna"},
-    "a substitute of nobody": seats(
-        {"player": "anna", "place": 1, "status": "substitute"}, {"player": "ben", "place": 2}
-    ),
-    "defaults written out": {**GAME, "rated": None},
-    "participants that are none": {**GAME, "participants": {"anna": 1}},
-}  # fmt: skip
-
-
-def forge(url: str, data: dict[str, Any], **members: Any) -> None:
-    """Append a record with right hashes behind the guards' backs."""
-    with open_ledger(url).writing() as connection:
-        before = head(connection)
-        at = "2026-01-01T00:00:00.000000Z"
-        event = {
-            "by": "eve", "data": data, "id": "game:forged", "occurred_at": at, "position": before.position + 1,
-            "recorded_at": "2029-01-01T00:00:00.000000Z", "schema_version": 1, "type": "game.recorded", **members,
-        }  # fmt: skip
-        record = dump(event)
-        leaf = leaf_hash(record)
-        insert(connection, (
-            before.position + 1, event["id"], event["type"], event["schema_version"], "game:forged",
-            1_767_225_600_000_000, 1_861_920_000_000_000, event["by"], None, record, leaf,
-            chain_hash(before.chain_hash, leaf),
-        ))  # fmt: skip
-
-
-def insert(connection: Connection, row: tuple[Any, ...]) -> None:
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    connection.exec_driver_sql(f"INSERT INTO events VALUES ({', '.join([mark] * len(row))})", row)
 
 
 @pytest.mark.parametrize("what", FORGED)
@@ -423,20 +367,8 @@ def test_given_renames_in_a_circle_when_verified_then_it_is_named(db: str, ratin
 
 def rename(url: str, number: int, player: str, new_player: str) -> None:
     """A rename by SQL, with right hashes."""
-    with open_ledger(url).writing() as connection:
-        before = head(connection)
-        data = {"player": player, "new_player": new_player}
-        event = {
-            "by": "eve", "data": data, "id": f"r-{number}", "occurred_at": "2026-01-01T00:00:00.000000Z",
-            "position": before.position + 1, "recorded_at": "2029-01-01T00:00:00.000000Z", "schema_version": 1,
-            "type": "player.renamed",
-        }  # fmt: skip
-        record = dump(event)
-        leaf = leaf_hash(record)
-        insert(connection, (
-            before.position + 1, event["id"], event["type"], 1, f"player:{player}", 1_767_225_600_000_000,
-            1_861_920_000_000_000, "eve", None, record, leaf, chain_hash(before.chain_hash, leaf),
-        ))  # fmt: skip
+    data = {"player": player, "new_player": new_player}
+    forge(url, data, f"player:{player}", id=f"r-{number}", type="player.renamed")
 
 
 @pytest.mark.parametrize("statement", [

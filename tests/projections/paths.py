@@ -32,6 +32,7 @@ def told(facts: Facts) -> dict[str, Any]:
         "unusable": facts.unusable,
         "leagues": [(one[:2], facts.texts[one.league], facts.texts[one.game]) for one in facts.leagues],
         "seconds": facts.clock_seconds,
+        "left out": facts.left_out,
     }
 
 

@@ -10,13 +10,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from forging import FORGED, OTHERS, forged
 from paths import digests, set_paths, told
 from time_histories import history
 from time_ledgers import enter
 
+from ledger.lineage import Known
 from ledger.migrate import upgrade
-from ledger.store import Ledger, ledger_id, open_ledger
-from projections import columns, decoding
+from ledger.store import Ledger, head, ledger_id, open_ledger
+from projections import bulk, columns, decoding
 from projections.decoding import decode
 from projections.reasons import explain_player
 from projections.standings import Ladders
@@ -121,6 +123,38 @@ def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
     return ledger
 
 
+def test_given_rows_that_no_event_can_be_when_decoded_then_every_way_leaves_out_the_same(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Games, names and labels that nobody can have recorded stand between games that count."""
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    path, log = str(tmp_path / "ratings.db"), history(5, 200)
+    upgrade(path)
+    ledger, expected = open_ledger(path), []
+    odd = [*FORGED, *OTHERS]
+    for number, what in enumerate(odd):
+        enter(ledger, log[number * 3 : number * 3 + 3])
+        members = {} if what == "an id that is none" else {"id": f"forged-{number}"}
+        with ledger.reading() as connection:
+            expected.append(head(connection).position + 1)
+        forged(what, path, columns={"subject": f"game:forged-{number}"}, **members)
+    enter(ledger, log[len(odd) * 3 :])
+    plain = decoded(ledger, cached=False)
+    assert list(plain[0]["left out"]) == expected
+    for size in (7, 1_000):
+        monkeypatch.setattr(bulk, "PAGE_EVENTS", size)
+        monkeypatch.setattr(decoding, "DELTA_EVENTS", 2 * size)
+        for scanned in (False, True):
+            for compiled in (False, True):
+                set_paths(monkeypatch, scanned=scanned, compiled=compiled)
+                lose_all(caches, Random(0)) if caches.exists() else None
+                assert decoded(ledger, cached=False) == plain
+                assert decoded(ledger) == plain
+                assert decoded(ledger) == plain
+                middle = expected[len(expected) // 2]
+                assert decoded(ledger, middle) == decoded(ledger, middle, cached=False)
+
+
 def test_given_a_backup_restored_behind_the_cache_when_decoded_then_the_cache_is_made_anew_and_one_line_says_so(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -201,8 +235,7 @@ def test_given_facts_from_the_cache_when_events_are_tried_on_them_then_the_cache
             connection.exec_driver_sql("SELECT record FROM events WHERE type = 'game.recorded' LIMIT 1").scalar_one()
         )["data"]["game_id"]
         facts.rows[game_id] = 0
-        event = {"type": "game.voided", "id": "x", "schema_version": 1, "occurred_at": "2010-05-01T00:00:00.000000Z",
-                 "data": {"game_id": game_id, "reason": "tried"}}  # fmt: skip
+        event = Known("x", "game.voided", 1_272_672_000_000_000, {"game_id": game_id, "reason": "tried"})
         decoding.apply(facts, facts.position + 1, event)
         assert 0 in facts.voided
         assert told(snapshot)["games"] == before[0]["games"]
