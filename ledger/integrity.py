@@ -114,12 +114,12 @@ def verify_log(
 
 def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
     """What the database holds beside the events that is not as this program makes it; how many objects are, and whether
-    all tables are there."""
+    all tables are there, with all columns."""
     objects, whole = 0, True
     for message in catalogue.differences(connection):
         objects += message is None
         if message is not None:
-            whole &= not (message.startswith("the table") and message.endswith("is missing"))
+            whole &= not (message.startswith(("the table ", "the column ")) and " is missing" in message)
             yield Finding("schema", None, message)
     if not whole:
         return objects, False

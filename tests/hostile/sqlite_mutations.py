@@ -1,0 +1,130 @@
+"""What can be done to the tables, indexes, triggers and views of a fresh ledger in SQLite, one by one.
+
+No object can be shadowed: a file has one of each name, and nothing beside it is searched.
+"""
+
+import re
+from collections.abc import Iterator
+
+from catalogue_mutations import Mutation
+
+from ledger import catalogue
+
+
+def sqlite_objects() -> list[tuple[str, str]]:
+    return list(catalogue._wanted())
+
+
+def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
+    table, sql = catalogue._wanted()[kind, name]
+
+    def mutation(how: str, *statements: str, named: str = name, more: frozenset[str] = frozenset()) -> Mutation:
+        return Mutation(f"{kind} {name}", how, statements, named, more)
+
+    def hand(what: str) -> tuple[str, ...]:
+        return "PRAGMA writable_schema = ON", what, "PRAGMA writable_schema = OFF"
+
+    where = f"WHERE type = '{kind}' AND name = '{name}'"
+    yield mutation("gone by hand", *hand(f"DELETE FROM sqlite_master {where}"))
+    if sql is None:
+        return
+    yield mutation("altered by hand", *hand(f"UPDATE sqlite_master SET sql = sql || ' /* x */' {where}"))
+    renamed = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"
+    yield mutation("renamed by hand", *hand(f"{renamed} {where}"), more=frozenset({"zz"}))
+    if kind == "table":
+        column = {"events": "record", "alembic_version": "version_num"}.get(
+            name, "generation" if "gen" in name else "singleton"
+        )
+        column = "player" if name == "generation_standings" else column
+        off = "PRAGMA foreign_keys = OFF", "PRAGMA legacy_alter_table = ON"
+        yield mutation("dropped", *off, f"DROP TABLE {name}")
+        yield mutation("renamed", *off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))
+        yield mutation("a column more", f"ALTER TABLE {name} ADD COLUMN zz TEXT")
+        yield mutation("a generated column more", f"ALTER TABLE {name} ADD COLUMN zz AS (1)")
+        yield mutation("a reference more", f"ALTER TABLE {name} ADD COLUMN zz REFERENCES generations")
+        yield mutation(
+            "other types",
+            *hand(f"UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'BLOB') {where}")
+            if "TEXT" in sql
+            else hand(f"UPDATE sqlite_master SET sql = replace(sql, 'INTEGER', 'BLOB') {where}")
+            if "INTEGER" in sql
+            else hand(f"UPDATE sqlite_master SET sql = replace(sql, 'VARCHAR', 'CHAR') {where}"),
+        )
+        yield mutation("may be empty", *hand(f"UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') {where}"))
+        for check in re.findall(r"CHECK \(.*\)", sql):
+            other = check.replace("CHECK (", "CHECK (1 OR ").replace("'", "''")
+            yield mutation(check, *hand(f"UPDATE sqlite_master SET sql = replace(sql, '{check}', '{other}') {where}"))
+        for verb in ("INSERT", "UPDATE", "DELETE"):
+            yield mutation(
+                f"a trigger at {verb}", f"CREATE TRIGGER zz AFTER {verb} ON {name} BEGIN SELECT 1; END", named="zz"
+            )
+        yield mutation(
+            "a unique index", f"CREATE UNIQUE INDEX zz ON {name} (ledger, zz)".replace("ledger, zz", column), named="zz"
+        )
+        yield mutation("an index that computes", f"CREATE INDEX zz ON {name} (lower({column}))", named="zz")
+        yield mutation(
+            "an index of some rows", f"CREATE INDEX zz ON {name} ({column}) WHERE {column} IS NULL", named="zz"
+        )
+        yield mutation(
+            "a view instead",
+            *off,
+            f"ALTER TABLE {name} RENAME TO zz",
+            f"CREATE VIEW {name} AS SELECT * FROM zz",
+            more=frozenset({"zz"}),
+        )
+        yield mutation(
+            "a trigger on another table",
+            "CREATE TABLE mine (x)",
+            f"CREATE TRIGGER zz AFTER INSERT ON mine BEGIN DELETE FROM {name.upper()}; END",
+            named="zz",
+        )
+        if name not in ("events", "ledger_identity"):
+            yield mutation(
+                "a table that goes with it", f"CREATE TABLE zz (x REFERENCES {name} ON DELETE CASCADE)", named="zz"
+            )
+    elif kind == "index":
+        drop = f"DROP INDEX {name}"
+        yield mutation("dropped", drop)
+        yield mutation("of another column", drop, f"CREATE INDEX {name} ON events (recorded_at)")
+        yield mutation(
+            "unique or not",
+            drop,
+            sql.replace("UNIQUE ", "") if "UNIQUE" in sql else sql.replace("INDEX", "UNIQUE INDEX"),
+        )
+        yield mutation("of some rows", drop, sql.partition(" WHERE")[0] + " WHERE position > 5")
+        yield mutation("downwards", drop, sql.replace(")", " DESC)", 1))
+        yield mutation("of another collation", drop, sql.replace(")", " COLLATE NOCASE)", 1))
+        yield mutation("on another table", drop, "CREATE TABLE zt (x)", f"CREATE INDEX {name} ON zt (x)")
+        yield mutation("a table instead", drop, f"CREATE TABLE {name} (x)")
+        if "UNIQUE" in sql:
+            yield mutation("duplicated", sql.replace(name, "zz"), named="zz")
+    elif kind == "trigger":
+        drop = f"DROP TRIGGER {name}"
+        verb = sql.partition(" ON ")[0].split()[-1]
+        yield mutation("dropped", drop)
+        yield mutation("afterwards", drop, sql.replace(f"BEFORE {verb}", f"AFTER {verb}"))
+        yield mutation(
+            "at another event",
+            drop,
+            f"CREATE TRIGGER {name} BEFORE {'INSERT' if verb != 'INSERT' else 'DELETE'} ON {table} BEGIN SELECT 1; END",
+        )
+        yield mutation("never", drop, sql.replace("BEGIN", "WHEN 0 BEGIN", 1))
+        yield mutation("does nothing", drop, sql.partition("BEGIN")[0] + "BEGIN SELECT 1; END")
+        yield mutation("ignores", drop, re.sub(r"RAISE\(ABORT, '.*?'\)(?=[;\s])", "RAISE(IGNORE)", sql))
+        yield mutation(
+            "on another table", drop, f"CREATE TRIGGER {name} BEFORE {verb} ON generations BEGIN SELECT 1; END"
+        )
+        yield mutation("duplicated", sql.replace(name, "zz"), named="zz")
+    else:
+        drop = f"DROP VIEW {name}"
+        told = sql.partition(" AS")[2]
+        yield mutation("dropped", drop)
+        yield mutation("no row", drop, f"CREATE VIEW {name} AS SELECT * FROM ({told}) WHERE 0")
+        yield mutation("another column", drop, f"CREATE VIEW {name} AS SELECT *, 1 AS zz FROM ({told})")
+        yield mutation(
+            "rows twice", drop, f"CREATE VIEW {name} AS SELECT * FROM ({told}) UNION ALL SELECT * FROM ({told})"
+        )
+        yield mutation(
+            "a table instead", f"CREATE TABLE zz AS SELECT * FROM {name}", drop, f"ALTER TABLE zz RENAME TO {name}"
+        )
+        yield mutation("a trigger", f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END", named="zz")
