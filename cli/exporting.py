@@ -10,6 +10,7 @@ from typing import IO, Any
 import click
 
 from cli import render
+from cli.coordinates import AXES
 from cli.options import axes, composed, known_at_option, known_position
 from cli.reading import as_json, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
@@ -17,7 +18,7 @@ from ledger.store import open_ledger, read_records
 from projections.containment import RuleFailure
 from projections.explaining import changes
 from projections.ladders import parse_name
-from projections.standings import Coordinates, Ladders, Standings, UnknownLadder
+from projections.standings import Ladders, Standings, UnknownLadder
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-", help="A file that does not exist yet.  [default: stdout]"
@@ -69,7 +70,7 @@ def _opened(output: str) -> Iterator[IO[bytes]]:
 
 COLUMNS = (
     "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset",
-    *Coordinates._fields,
+    *AXES,
 )  # fmt: skip
 
 

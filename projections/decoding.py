@@ -28,6 +28,7 @@ from ledger.store import (
     known_event,
     known_events,
     read_records,
+    read_records_at,
     read_where,
 )
 from projections import bulk, columns, compiling
@@ -132,6 +133,9 @@ def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
     facts.chain_hash = chain_hash_at(connection, position) or ZERO
     for at, record in facts.others:
         take(facts, at, record)
+    held = {at: record for at, record in facts.others if at in facts.unread}
+    if held != read_records_at(connection, list(held)):
+        raise StoreDamaged("it holds other events than the log")
     found = first_positions(connection, facts.recorded.clocks)
     facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
     for change in facts.changes:

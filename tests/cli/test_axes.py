@@ -17,7 +17,7 @@ from ledger.canonical import parse_instant
 Ratings = Callable[..., Any]
 ALL = "club-catan-elo/all"
 ROOT = Path(__file__).parents[2]
-NOW = "2030-06-15T12:00:00Z"
+NOW = "2025-06-15T12:00:00Z"
 
 
 def club(game_id: str, *players: str, day: int) -> dict[str, Any]:
@@ -164,12 +164,12 @@ def test_given_a_version_when_asked_for_at_a_position_before_it_then_it_is_not_t
 WRONG = {
     "99": "the log ends at position 21",
     "9" * 5_000: "the log ends at position 21",
-    "0": "nothing is known from before position 1, which was recorded at 2030-06-15 12:00:00 UTC",
-    "2030-06-14": "nothing is known from before position 1, which was recorded at 2030-06-15 12:00:00 UTC",
+    "0": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
+    "2025-06-14": "nothing is known from before position 1, which was recorded at 2025-06-15 12:00:00 UTC",
     "-1": "'-1' is not a time like",
     "soon": "nor a position of the log",
     "١": "nor a position of the log",
-    "2030-02-30": "is not a date",
+    "2025-02-30": "is not a date",
     "99999-01-01": "is not a time",
 }
 
@@ -187,7 +187,7 @@ def test_given_a_place_where_nothing_can_be_known_when_asked_for_then_the_messag
 
 
 @pytest.mark.parametrize(
-    ("known_at", "noted"), [("2030-06-15", 0), (NOW, 0), ("2030-06-16", 1), ("2030-06-15T12:01Z", 1)]
+    ("known_at", "noted"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("2025-06-15T12:01Z", 1)]
 )
 def test_given_a_time_after_the_last_event_when_known_at_it_then_only_the_future_is_noted(
     known_at: str, noted: int, db: str, ratings: Ratings
@@ -196,11 +196,11 @@ def test_given_a_time_after_the_last_event_when_known_at_it_then_only_the_future
 
     assert json.loads(result.stdout)["known_at"] == 21
     assert result.stderr == noted * (
-        "note: the last event was recorded at 2030-06-15 12:00:00 UTC; nothing is known from after it\n"
+        "note: the last event was recorded at 2025-06-15 12:00:00 UTC; nothing is known from after it\n"
     )
 
 
-@pytest.mark.parametrize(("as_of", "noted"), [("2030-06-15", 0), (NOW, 0), ("2030-06-16", 1), ("9999-12-31", 1)])
+@pytest.mark.parametrize(("as_of", "noted"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("9999-12-31", 1)])
 @pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "standings")])
 def test_given_a_time_in_the_future_when_played_up_to_it_then_it_is_noted(
     as_of: str, noted: int, command: tuple[str, ...], db: str, ratings: Ratings

@@ -9,6 +9,7 @@ import pytest
 from correction_helpers import Ratings, head, placing, read
 
 from ledger import clock
+from ledger.canonical import format_instant
 
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
 ROW = "g-{0},2024-03-05T12:00:00Z,chess,anna{0},ben{0}\n"
@@ -86,14 +87,15 @@ def test_a_spreadsheet_is_named_as_such(name: str, db: str, ratings: Ratings, tm
 
 # dates
 
-NOW = 1_800_000_000_000_000  # 2027-01-15T08:00:00Z
+DAY = 86_400_000_000
+NOW = clock.now()
 UNLIKELY = [
     "0025-03-05T12:00:00Z",
     "1899-12-31T23:59:59.999999Z",
-    "2027-01-16T08:00:00.000001Z",
+    format_instant(NOW + DAY + 1),
     "9999-12-31T00:00:00Z",
 ]
-LIKELY = ["1900-01-01T00:00:00Z", "2024-03-05T12:00:00Z", "2027-01-16T08:00:00Z"]
+LIKELY = ["1900-01-01T00:00:00Z", "2024-03-05T12:00:00Z", format_instant(NOW + DAY)]
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +117,7 @@ COMMANDS: dict[str, Callable[[str], tuple[list[str], str | None]]] = {
 }
 
 
-@pytest.mark.parametrize("at", UNLIKELY)
+@pytest.mark.parametrize("at", UNLIKELY, ids=("25", "1899", "in a day", "9999"))
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_a_game_that_nobody_played_is_refused_unless_one_insists(
     command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
@@ -130,7 +132,7 @@ def test_a_game_that_nobody_played_is_refused_unless_one_insists(
     assert ratings(*arguments, "--any-date", db=db, input=given).exit_code == 0
 
 
-@pytest.mark.parametrize("at", LIKELY)
+@pytest.mark.parametrize("at", LIKELY, ids=("1900", "2024", "within a day"))
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 def test_a_day_ahead_and_1900_are_taken(
     command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings

@@ -12,7 +12,7 @@ from ledger import clock
 from ledger.canonical import parse_instant
 
 Ratings = Callable[..., Any]
-NOW = "2030-06-15T12:00:00Z"
+NOW = "2025-06-15T12:00:00Z"
 RULESET = """
 id = "house-elo"
 version = "{version}"
@@ -72,7 +72,7 @@ def test_given_versions_when_shown_then_the_timeline_tells_from_when_until_when_
         ("2", "2020-01-01", None, 2, "b2"),
     ]  # fmt: skip
     assert list(found["timeline"][0]) == ["version", "from", "until", "position", "recorded_at", "by"]
-    assert found["timeline"][0]["recorded_at"] == "2030-06-15T12:00:00.000000Z"
+    assert found["timeline"][0]["recorded_at"] == "2025-06-15T12:00:00.000000Z"
     assert [(line["version"], line["position"], line["why"]) for line in found["never_in_force"]] == [
         ("3", 3, "replaced on the same day by 5, recorded later"),
         ("4", 4, "it has no day, and is used only by --rules"),
@@ -85,11 +85,11 @@ def test_given_versions_when_shown_to_people_then_the_timeline_is_a_table_and_sa
     assert ratings("rules", "show", "house-elo", db=db).stdout.split("\n\n")[-1].splitlines() == [
         "Timeline of games by the day of their end (Europe/Berlin)",
         "from        until before  version  position  recorded (UTC)    by",
-        "1900-01-01  2010-01-01    1               1  2030-06-15 12:00  b1",
-        "2010-01-01  2020-01-01    5               5  2030-06-15 12:00  b5",
-        "2020-01-01                2               2  2030-06-15 12:00  b2",
-        "never                     3               3  2030-06-15 12:00  b3",
-        "never                     4               4  2030-06-15 12:00  b4",
+        "1900-01-01  2010-01-01    1               1  2025-06-15 12:00  b1",
+        "2010-01-01  2020-01-01    5               5  2025-06-15 12:00  b5",
+        "2020-01-01                2               2  2025-06-15 12:00  b2",
+        "never                     3               3  2025-06-15 12:00  b3",
+        "never                     4               4  2025-06-15 12:00  b4",
         "Version 3 is never in force: replaced on the same day by 5, recorded later.",
         "Version 4 is never in force: it has no day, and is used only by --rules.",
         "Running points carry over from one version to the next.",

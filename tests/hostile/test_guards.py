@@ -137,3 +137,12 @@ def test_given_any_names_and_times_of_events_when_inserted_then_the_guard_lets_t
 
     lets_in()
     ledger.close()
+
+
+def test_given_hashes_that_do_not_fit_when_inserted_then_postgresql_refuses_them(
+    postgres_url: str, ratings: Ratings
+) -> None:
+    made(ratings, postgres_url)
+    ledger = connect(postgres_url)
+    for name in ("leaf_hash", "chain_hash"):
+        assert "the hashes do not fit the record" in inserted(ledger, row(ledger)._replace(**{name: bytes(32)}))
