@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_helpers import lose
 from sqlalchemy import text
 
 from ledger import clock
@@ -16,7 +17,6 @@ from ledger.store import Ledger, open_ledger
 from projections import generations, rebuilding
 from projections.generations import live
 from projections.integrity import verify_standings
-from projections.rebuild_lock import POSTGRES_REBUILD_LOCK
 from projections.rebuilding import rebuild
 
 Ratings = Callable[..., Any]
@@ -59,27 +59,6 @@ def while_building(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) 
         promote(*arguments)
 
     monkeypatch.setattr(generations, "promote", interrupted)
-
-
-def lose(db: str) -> None:
-    """Take the lock from whoever holds it, as a failover, a pooler or a neighbour would."""
-    if db.startswith("sqlite"):
-        import fcntl
-
-        from projections import rebuild_lock
-
-        for key in list(rebuild_lock._held):
-            fcntl.flock(rebuild_lock._descriptors[key], fcntl.LOCK_UN)
-            rebuild_lock._held.discard(key)
-        return
-    with open_ledger(db).reading() as connection:
-        query = text(
-            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted "
-            "AND ((classid::bigint << 32) | objid::bigint) = :lock"
-        )
-        holders = connection.execute(query, {"lock": POSTGRES_REBUILD_LOCK}).scalars().all()
-        for holder in holders:
-            connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": holder})
 
 
 def test_given_a_rebuild_that_lost_its_lock_when_another_one_finished_then_it_promotes_nothing(
