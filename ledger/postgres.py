@@ -64,7 +64,11 @@ SESSION = (
     # the connection that holds the lock of a rebuild waits for long
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-CONNECT_SECONDS = 10
+# unless the URL says otherwise; a host that another one has replaced does not say so: the network is asked
+CONNECTION = {
+    "connect_timeout": "10", "application_name": "ratings",
+    "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
+}  # fmt: skip
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 POSTGRES_SCHEMA_LOCK = 7_236_836_024
 
@@ -73,22 +77,29 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
     # 0 would wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
-    arguments = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
-    named = {} if "application_name" in url.query else {"application_name": "ratings"}
+    location = hidden(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
+    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in url.query})
     # that a connection is gone is told by whoever needed it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+
+    def connect() -> Any:
+        _, named = made.dialect.create_connect_args(url)
+        return AnsweringConnection.connect(**{**named, "client_encoding": "UTF8"})
+
     try:
-        made = create_engine(url, poolclass=pool, connect_args={**arguments, **named, "client_encoding": "UTF8"})
+        from ledger.answering import AnsweringConnection  # only here: the driver is an extra
+
+        made: Engine = create_engine(url, poolclass=pool, creator=connect)
     except (ImportError, NoSuchModuleError):
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
         ) from None
     except (ArgumentError, TypeError, ValueError):
-        raise NotALedger(f"{hidden(url.render_as_string())} has a part that PostgreSQL does not know") from None
+        raise NotALedger(f"{location} has a part that PostgreSQL does not know") from None
 
     def begin_session(connection: Any, record: Any) -> None:
-        open_session(connection, lock_timeout, hidden(url.render_as_string()))
+        open_session(connection, lock_timeout, location)
 
     # before anything else is asked over the connection
     event.listen(made, "connect", begin_session, insert=True)
@@ -247,6 +258,8 @@ def is_damage(error: BaseException) -> bool:
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """The driver's error as one of ours, or None for an error that is a bug."""
+    while getattr(error, "sqlstate", None) is None and isinstance(error.__context__, driver_errors()):
+        error = error.__context__  # why the connection broke, not that there was nothing to roll back any more
     state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if state in ("55P03", "57014") or (state or "")[:2] == "40":
