@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
@@ -65,7 +67,12 @@ SESSION = (
     # the connection that holds the lock of a rebuild waits for long
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-CONNECT_SECONDS = 10
+# unless the URL says otherwise; a host that another one has replaced does not say so: the network is asked
+CONNECTION = {
+    "connect_timeout": "10", "application_name": "ratings",
+    "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
+}  # fmt: skip
+HEARING_SECONDS = 5.0
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
 POSTGRES_SCHEMA_LOCK = 7_236_836_024
 
@@ -74,36 +81,78 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
     # 0 would wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
-    arguments = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
-    named = {} if "application_name" in url.query else {"application_name": "ratings"}
+    location = hidden(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
+    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in url.query})
     # that a connection is gone is told by whoever needed it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+
+    def connect() -> Any:
+        _, named = made.dialect.create_connect_args(url)
+        return AnsweringConnection.connect(**{**named, "client_encoding": "UTF8"})
+
     try:
-        made = create_engine(url, poolclass=pool, connect_args={**arguments, **named, "client_encoding": "UTF8"})
+        from ledger.answering import AnsweringConnection  # only here: the driver is an extra
+
+        made: Engine = create_engine(url, poolclass=pool, creator=connect)
     except (ImportError, NoSuchModuleError):
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
         ) from None
     except (ArgumentError, TypeError, ValueError):
-        raise NotALedger(f"{hidden(url.render_as_string())} has a part that PostgreSQL does not know") from None
+        raise NotALedger(f"{location} has a part that PostgreSQL does not know") from None
+
+    poolers: set[str] = set()
 
     def begin_session(connection: Any, record: Any) -> None:
-        open_session(connection, lock_timeout, hidden(url.render_as_string()))
+        open_session(connection, lock_timeout, location, connect, poolers)
 
     # before anything else is asked over the connection
     event.listen(made, "connect", begin_session, insert=True)
     return made
 
 
-def open_session(connection: Any, lock_timeout: str, location: str) -> None:
-    """Set a new connection of the driver to what this program needs. Raises `NotALedger` for another encoding."""
+def open_session(
+    connection: Any, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
+) -> None:
+    """Set a new connection of the driver to what this program needs. `connect` makes another one; `poolers` that are
+    known to keep a session for their client are noted.
+
+    Raises `NotALedger` for another encoding, and for a pooler that pools by transaction or by statement.
+    """
     before, connection.autocommit = connection.autocommit, True
-    encoding = connection.execute("SELECT current_setting('server_encoding')").fetchone()[0]
+    encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
     if encoding != "UTF8":
         raise NotALedger(f"the database {location} is in {encoding}; a ledger needs one made with ENCODING 'UTF8'")
+    # a pooler tells its client another number than that of the server's process
+    if process != connection.info.backend_pid and location not in poolers:
+        if not _keeps_sessions(connection, connect):
+            raise NotALedger(
+                f"{location} is reached through a pooler that takes the session away after each transaction; a ledger "
+                "needs one that pools by session, or none (PgBouncer: pool_mode = session)"
+            )
+        poolers.add(location)
     connection.execute("; ".join((*SESSION, lock_timeout)))
     connection.autocommit = before
+
+
+def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
+    """Whether a pooler leaves a connection its session while it does nothing: if so it hears what another one says.
+
+    A pooler that has no other connection to give, or a server that lets nobody listen, is taken at its word.
+    """
+    channel = f"ratings_{uuid4().hex}"
+    try:
+        connection.execute(f"LISTEN {channel}")
+        with closing(connect()) as other:
+            other.pgconn.send_query(f"NOTIFY {channel}".encode())
+            heard = any(connection.notifies(timeout=HEARING_SECONDS, stop_after=1))
+            other.pgconn.consume_input()
+            waiting = other.pgconn.is_busy()
+        connection.execute(f"UNLISTEN {channel}")
+    except driver_errors():
+        return not connection.closed
+    return heard or bool(waiting)
 
 
 def autocommitting(connection: Connection) -> Connection:
@@ -226,6 +275,8 @@ def is_damage(error: BaseException) -> bool:
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """The driver's error as one of ours, or None for an error that is a bug."""
+    while getattr(error, "sqlstate", None) is None and isinstance(error.__context__, driver_errors()):
+        error = error.__context__  # why the connection broke, not that there was nothing to roll back any more
     state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if state in ("55P03", "57014") or (state or "")[:2] == "40":

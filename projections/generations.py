@@ -44,7 +44,7 @@ def begin(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> 
         number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
         row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
         connection.execute(insert(generations), row)
-    sweep(lock.ledger, building=number)
+    sweep(lock, number, building=True)
     return number
 
 
@@ -92,11 +92,13 @@ def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None
             _insert(connection, generation_ladders, part)
 
 
-def promote(lock: RebuildLock, generation: int, clock: Clock) -> None:
-    """Let readers see a generation that is written completely. Raises `LockLost` if another rebuild has begun since,
-    or what was written is not all there."""
+def promote(lock: RebuildLock, generation: int, clock: Clock, before: int | None) -> None:
+    """Let readers see a generation that is written completely; `before` was live when it was begun.
+
+    Raises `LockLost` if another rebuild has begun since, or another generation is live, or rows are missing.
+    """
     with lock.fenced() as connection:
-        _refuse_lost(connection, generation)
+        _refuse_lost(connection, generation, before)
         finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
         connection.execute(finished)
         connection.execute(delete(live_generation))
@@ -106,21 +108,29 @@ def promote(lock: RebuildLock, generation: int, clock: Clock) -> None:
             raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")
 
 
-def _refuse_lost(connection: Connection, generation: int) -> None:
-    """Raises `LockLost` unless a generation is the last that was begun, and whole."""
+def _refuse_lost(connection: Connection, generation: int, before: int | None) -> None:
+    """Raises `LockLost` unless a generation is the last that was begun, continues the live one, and is whole."""
     newest = connection.execute(select(func.max(generations.c.generation))).scalar()
     if newest != generation:
         raise LockLost(
             f"another rebuild began generation {newest} while this one built {generation}, so it had lost its lock; "
             "nothing was promoted"
         )
-    table = generation_ladders.c
-    named = select(func.coalesce(func.sum(table.players), 0)).where(table.generation == generation)
-    wanted = int(connection.execute(named.where(table.build == generation)).scalar_one())
-    there = select(func.count()).select_from(generation_standings).where(generation_standings.c.build == generation)
-    found = connection.execute(there).scalar_one()
-    if wanted != found:
-        raise LockLost(f"generation {generation} has {found:,} of its {wanted:,} standings; nothing was promoted")
+    now = live(connection)
+    if before != (None if now is None else now.generation):
+        raise LockLost(
+            f"{'no generation' if now is None else f'generation {now.generation}'} is live now, not "
+            f"{'none' if before is None else before} as when this rebuild began, so it had lost its lock; "
+            "nothing was promoted"
+        )
+    ladders, rows = generation_ladders.c, generation_standings
+    wanted = select(func.coalesce(func.sum(ladders.players), 0)).where(ladders.generation == generation)
+    named = (rows.c.build == ladders.build) & (rows.c.ladder == ladders.ladder)
+    there = select(func.count()).select_from(generation_ladders.join(rows, named))
+    expected = int(connection.execute(wanted).scalar_one())
+    found = connection.execute(there.where(ladders.generation == generation)).scalar_one()
+    if expected != found:
+        raise LockLost(f"generation {generation} has {found:,} of its {expected:,} standings; nothing was promoted")
 
 
 def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
@@ -137,30 +147,30 @@ def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
             given_up, before = newest[0].generation, newest[1]
             connection.execute(update(live_generation).values(generation=before.generation))
             _mark_unfinished(connection, [given_up])
-        sweep(ledger)
+            last = connection.execute(select(func.max(generations.c.generation))).scalar_one()
+        sweep(lock, last)
     return before, given_up
 
 
-def sweep(ledger: Ledger, keep: int | None = None, building: int | None = None) -> None:
-    """Forget all generations but the live one, those before it (`keep` in all; default: all), and the one being built.
+def sweep(lock: RebuildLock, until: int, keep: int | None = None, building: bool = False) -> None:
+    """Forget all generations up to a number but the live one and those before it (`keep` in all; default: all).
 
-    What goes is first marked as unfinished; its rows are found by its name until none is left.
+    That number stays if it is being built; what is behind it belongs to whoever took the lock over. What goes is chosen
+    and marked as unfinished while nobody promotes; its rows are found by its name until none is left.
     """
-    with ledger.reading() as connection:
-        staying = {row.generation for row in _finished(connection)[:keep]} | ({building} if building else set())
-        every = set(connection.execute(select(generations.c.generation)).scalars())
-        gone = sorted(every - staying)
+    with lock.fenced() as connection:
+        staying = {row.generation for row in _finished(connection)[:keep]} | ({until} if building else set())
+        numbers = select(generations.c.generation).where(generations.c.generation <= until)
+        gone = sorted(set(connection.execute(numbers).scalars()) - staying)
         named = _builds(connection, staying) if gone else set()
-    if gone:
-        with ledger.writing() as connection:
-            _mark_unfinished(connection, gone)
-        for generation in gone:
-            _forget(ledger, generation, named)
-        with ledger.writing() as connection:
-            # the newest row stays, with nothing behind it: its number was told, and is not given again
-            rows = generations.c.generation.in_([number for number in gone if number != max(every)])
-            connection.execute(delete(generations).where(rows))
-    _forget_orphans(ledger)
+        _mark_unfinished(connection, gone)
+    for generation in gone:
+        _forget(lock.ledger, generation, named)
+    # the newest row stays, with nothing behind it: its number was told, and is not given again
+    if unused := [number for number in gone if number != until]:
+        with lock.ledger.writing() as connection:
+            connection.execute(delete(generations).where(generations.c.generation.in_(unused)))
+    _forget_orphans(lock.ledger)
 
 
 def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:

@@ -106,8 +106,8 @@ def rebuild(
                 differing = _differing(results, digests, failed, tell)
         if not differing:
             tell("promoting", {"generation": generation})
-            generations.promote(lock, generation, clock)
-        generations.sweep(ledger, None if differing else keep)
+            generations.promote(lock, generation, clock, None if before is None else before.generation)
+        generations.sweep(lock, generation, None if differing else keep)
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
         len(unchanged), differing, promoted=not differing, left_out=facts.left_out,

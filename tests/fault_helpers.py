@@ -1,5 +1,6 @@
 """What the fault tests share: ledgers with some games in them, forked processes, what a plain reader sees."""
 
+import fcntl
 import os
 import sqlite3
 import time
@@ -7,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import psycopg
@@ -16,16 +18,20 @@ from ledger import clock
 from ledger.appending import Appended, append
 from ledger.events import Draft, read_event
 from ledger.integrity import Finding, verify_log
+from ledger.list_events import digest_of
 from ledger.records import Row, build, chain_hash, leaf_hash
 from ledger.store import head, open_ledger, read_records
+from projections import rebuild_lock
 
 COLUMNS = ", ".join(Row._fields)
+# those of games of 3 to 8 players: all, 3-4, 5-6, 7-8
+LADDERS = 4
 PLAYERS = ("anna", "ben", "cleo", "dora", "emil", "frida", "gero", "hanna")
 
 
-def game(number: int | str, size: int = 4) -> Draft:
-    """The draft of a game `g-NUMBER`."""
-    event = {
+def game_event(number: int | str, size: int = 4) -> dict[str, Any]:
+    """A game `g-NUMBER` as an event that can be imported."""
+    return {
         "type": "game.recorded",
         "occurred_at": "2010-03-05T19:30:00Z",
         "data": {
@@ -35,7 +41,11 @@ def game(number: int | str, size: int = 4) -> Draft:
             "participants": [{"player": name, "place": place} for place, name in enumerate(PLAYERS[:size], 1)],
         },
     }
-    return read_event(event)[0]
+
+
+def game(number: int | str, size: int = 4) -> Draft:
+    """The draft of a game `g-NUMBER`."""
+    return read_event(game_event(number, size))[0]
 
 
 def decision(type_name: str, event_id: str | None = None, at: str = "2010-03-06T12:00:00Z", **data: Any) -> Draft:
@@ -137,3 +147,47 @@ def wait_until(happened: Callable[[], bool], seconds: float = 30) -> None:
     while not happened():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.002)
+
+
+# the stored standings as another program sees them
+SEEN = """SELECT l.ladder, l.ruleset, l.position, l.digest, s.rank, s.player, s.points_units, s.scale, s.games,
+  s.qualified, s.gold, s.places
+FROM live_ladders l LEFT JOIN live_standings s ON s.ladder = l.ladder ORDER BY l.ladder, s.ordinal"""
+
+
+def assert_whole(rows: list[tuple[Any, ...]]) -> int | None:
+    """That what somebody sees by `SEEN` is one generation: ladders of one position, rows of which each has its digest.
+
+    Gives the position.
+    """
+    ladders: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for *ladder, rank, player, units, scale, games, qualified, gold, places in rows:
+        points = str(Fraction(units, scale))
+        row = {"rank": rank, "player": player, "points": points, "games": games, "qualified": bool(qualified)}
+        row |= {} if gold is None else {"gold": gold}
+        row |= {} if places is None else {"places": [int(place) for place in places.split(",")]}
+        ladders.setdefault(tuple(ladder), []).append(row)
+    assert [digest_of(ruleset, found) for (_, ruleset, _, _), found in ladders.items()] == [key[3] for key in ladders]
+    assert len(ladders) in (0, LADDERS)
+    positions = {position for _, _, position, _ in ladders}
+    assert len(positions) == min(1, len(ladders))
+    return max(positions, default=None)
+
+
+def lose(url: str) -> int:
+    """Take the lock of rebuilds from whoever holds it, as a failover, a pooler or a neighbour would; a lock on a file
+    from this process. Gives how many held it."""
+    if url.startswith("sqlite"):
+        held = list(rebuild_lock._held)
+        for key in held:
+            fcntl.flock(rebuild_lock._descriptors[key], fcntl.LOCK_UN)
+            rebuild_lock._held.discard(key)
+        return len(held)
+    with psycopg.connect(url, autocommit=True) as connection:
+        ended = connection.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND granted "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+            "AND ((classid::bigint << 32) | objid::bigint) = %s",
+            (rebuild_lock.POSTGRES_REBUILD_LOCK,),
+        ).fetchone()
+    return int(ended[0]) if ended else 0

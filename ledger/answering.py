@@ -1,0 +1,48 @@
+"""A connection of psycopg that does not wait for ever: a server that says nothing is asked whether it is there.
+
+The driver waits as long as the connection stands, and it stands while a server is frozen or a cable is out. After some
+silence the server is asked anew, as `pg_isready` does. One that is busy with something long answers, and is waited for;
+one that does not answer is given up.
+"""
+
+from collections.abc import Generator
+from time import monotonic
+from typing import Any
+
+from psycopg import Connection, OperationalError
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
+
+SILENT_SECONDS = 60.0
+PING_SECONDS = 10
+
+
+class AnsweringConnection(Connection[Any]):
+    """A connection whose statements fail with `OperationalError` when the server does not answer any more."""
+
+    def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
+        return super().wait(self._asking(gen), *arguments, **options)
+
+    def _asking(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """What the driver does, with a look at the clock whenever nothing has come for a moment."""
+        silent_since = None
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                if ready:
+                    silent_since = None
+                elif silent_since is None:
+                    silent_since = monotonic()
+                elif monotonic() - silent_since >= SILENT_SECONDS:
+                    self._ask()
+                    silent_since = None
+                state = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+    def _ask(self) -> None:
+        """Give the connection up unless the server answers another one, whatever it says to that."""
+        if PGconn.ping(make_conninfo(self.info.dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
+            self.pgconn.finish()
+            raise OperationalError(f"the server has said nothing for {SILENT_SECONDS:g} s, and does not answer at all")

@@ -1,0 +1,194 @@
+"""A server that is frozen, or out of reach, is not waited for without end; one that works is waited for."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+import pytest
+from fault_helpers import game, game_event
+from sqlalchemy import make_url, text
+from stores import OwnServer, own_server, postgres_database
+
+from ledger import answering, clock, postgres
+from ledger.appending import append
+from ledger.errors import StoreUnavailable
+from ledger.store import connect, open_ledger, read_records
+from projections import generations
+
+pytestmark = pytest.mark.timeout(120)
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def server_of_its_own() -> Iterator[OwnServer]:
+    with own_server() as server:
+        yield server
+
+
+@pytest.fixture
+def db(server_of_its_own: OwnServer, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A ledger with a game, on a server that is soon given up."""
+    monkeypatch.setattr(answering, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(answering, "PING_SECONDS", 2)  # the least that libpq waits
+    with postgres_database(server_of_its_own.url) as url:
+        url += "&connect_timeout=2"
+        assert ratings("init", "--for", "club-catan", db=url).exit_code == 0
+        assert imported(ratings, url, 1).exit_code == 0
+        yield url
+
+
+def imported(ratings: Ratings, db: str, *numbers: int) -> Any:
+    """What an import of games says."""
+    return ratings("import", "-", db=db, input="\n".join(json.dumps(game_event(number)) for number in numbers))
+
+
+@pytest.fixture
+def freeze(server_of_its_own: OwnServer) -> Iterator[Callable[[], None]]:
+    """A function that stops all processes of the server until the test has ended, or until it is called again."""
+    stopped: list[int] = []
+
+    def send(number: signal.Signals) -> None:
+        for process in stopped:
+            with suppress(ProcessLookupError):  # one that has just come to its end
+                os.kill(process, number)
+
+    def toggle() -> None:
+        if stopped:
+            send(signal.SIGCONT)
+            stopped.clear()
+            return
+        # that of the postmaster first, so that there are no new ones
+        stopped.append(server_of_its_own.processes()[0])
+        send(signal.SIGSTOP)
+        stopped.extend(server_of_its_own.processes()[1:])
+        send(signal.SIGSTOP)
+
+    yield toggle
+    if stopped:
+        toggle()
+
+
+def given_up(told: Any) -> None:
+    """That a command ended with one plain line which says that the server does not answer."""
+    assert (told.exit_code, told.stderr.count("\n")) == (3, 1), told
+    assert told.stderr.startswith("ratings: postgresql://")
+    assert "does not answer at all" in told.stderr, told
+
+
+@pytest.mark.parametrize("command", [("status",), ("verify",), ("rebuild",), ("record", "--game-id", "g", "a", "b")])
+def test_given_a_frozen_server_when_connected_to_then_the_command_says_so(
+    command: tuple[str, ...], db: str, ratings: Ratings, freeze: Callable[[], None]
+) -> None:
+    freeze()
+    told = ratings(*command, *(("--game", "club-catan") if command[0] == "record" else ()), db=db)
+    assert (told.exit_code, "cannot be reached" in told.stderr) == (3, True), told
+
+
+def test_given_a_server_that_freezes_when_read_then_it_is_given_up(db: str, freeze: Callable[[], None]) -> None:
+    ledger = open_ledger(db)
+
+    def read() -> None:
+        with ledger.reading() as connection:
+            freeze()
+            list(read_records(connection))
+
+    with pytest.raises(StoreUnavailable, match="does not answer at all"):
+        read()
+
+
+@pytest.mark.parametrize("games", [1, 2, 500])
+def test_given_a_server_that_freezes_when_appended_to_then_it_is_given_up_and_the_same_again_is_right(
+    games: int, db: str, ratings: Ratings, freeze: Callable[[], None]
+) -> None:
+    """Given one event, a few and many: each another way to append, frozen when the program looks at the clock."""
+
+    def freezing() -> int:
+        freeze()
+        return clock.now()
+
+    ledger = open_ledger(db, keep_open=True)
+    drafts = [game(number) for number in range(10, 10 + games)]
+    with pytest.raises(StoreUnavailable, match="does not answer at all"):
+        append(ledger, drafts, by="test", clock=freezing)
+    freeze()
+    # what was under way may have been stored; that connection is not used again
+    done = append(ledger, drafts, by="test", clock=clock.now)
+    assert done.appended + done.existing == games
+    ledger.close()
+    assert ratings("verify", db=db) == (0, "", "")
+    with open_ledger(db).reading() as connection:
+        ids = [json.loads(record)["id"] for page in read_records(connection) for _, record in page]
+    assert ids[-games:] == [draft.event_id for draft in drafts]
+
+
+def test_given_a_server_that_freezes_when_imported_to_then_the_command_says_so(
+    db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = postgres.locked
+
+    def freezing(*arguments: Any) -> Any:
+        freeze()
+        return taken(*arguments)
+
+    monkeypatch.setattr(postgres, "locked", freezing)
+    given_up(imported(ratings, db, *range(10, 30)))
+    freeze()
+    monkeypatch.setattr(postgres, "locked", taken)
+    assert imported(ratings, db, *range(10, 30)).exit_code == 0
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+def test_given_a_server_that_freezes_when_a_rebuild_would_promote_then_it_is_given_up(
+    db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given the connection that holds the lock, over which nothing was said while it was built."""
+    promote = generations.promote
+
+    def promoting(*arguments: Any) -> None:
+        freeze()
+        promote(*arguments)
+
+    monkeypatch.setattr(generations, "promote", promoting)
+    given_up(ratings("rebuild", db=db))
+    freeze()
+    monkeypatch.setattr(generations, "promote", promote)
+    assert ratings("rebuild", db=db).exit_code == 0
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+def test_given_a_statement_that_takes_long_when_the_server_answers_others_then_it_is_waited_for(db: str) -> None:
+    with connect(db).reading() as connection:
+        assert connection.execute(text("SELECT 7 FROM pg_sleep(3)")).scalar_one() == 7
+
+
+def test_given_a_server_that_takes_no_more_connections_when_it_works_then_it_is_waited_for(
+    db: str, server_of_its_own: OwnServer
+) -> None:
+    """Given a refusal as the answer: also who refuses is there."""
+    with connect(db).reading() as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
+        administrator.execute(f"ALTER DATABASE {make_url(db).database} ALLOW_CONNECTIONS false")
+        assert connection.execute(text("SELECT 7 FROM pg_sleep(2)")).scalar_one() == 7
+
+
+def test_given_one_frozen_process_of_a_server_that_answers_when_it_goes_on_then_it_was_waited_for(db: str) -> None:
+    with connect(db).reading() as connection:
+        process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        os.kill(process, signal.SIGSTOP)
+        threading.Timer(2, os.kill, (process, signal.SIGCONT)).start()
+        assert connection.execute(text("SELECT 7")).scalar_one() == 7
+
+
+def test_given_a_connection_when_nothing_is_said_then_the_network_asks_whether_the_host_is_still_the_same(
+    db: str,
+) -> None:
+    with connect(db).reading() as connection:
+        found: Any = connection.connection.driver_connection
+        assert found.info.get_parameters()["keepalives_idle"] == "60"
+    with connect(f"{db}&keepalives_idle=5").reading() as connection:
+        found = connection.connection.driver_connection
+        assert found.info.get_parameters()["keepalives_idle"] == "5"

@@ -1,0 +1,133 @@
+"""PgBouncer before the server: by session all is as ever, by transaction or statement it is refused."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+import pytest
+from fault_helpers import game_event, wait_until
+from sqlalchemy import make_url, text
+
+from ledger import clock, postgres
+from ledger.canonical import dump
+from ledger.store import connect, open_ledger
+from projections import generations
+from projections.rebuilding import rebuild
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed"),
+    pytest.mark.timeout(120),
+]
+Ratings = Callable[..., Any]
+CHESS = ("--game", "chess", "--at", "2024-01-01T20:00Z")
+COMMANDS = [
+    ("init", "--for", "chess"), ("record", *CHESS, "--game-id", "first", "anna", "ben"), ("rebuild",), ("verify",),
+    ("status",), ("doctor",), ("standings", "elo-chess/all"), ("export", "events"),
+]  # fmt: skip
+
+
+@contextmanager
+def pooled(direct: str, mode: str, connections: int = 20) -> Iterator[str]:
+    """The URL of a database through a PgBouncer that pools in some way and has so many connections to the server."""
+    url = make_url(direct)
+    host = str(url.query.get("host") or url.host)
+    # it does not run as root, and has to reach the socket of the server
+    user = (os.stat(host).st_uid if host.startswith("/") else 65_534) if os.geteuid() == 0 else None
+    with TemporaryDirectory(prefix="ratings-pooler-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        if user is not None:
+            os.chown(folder, user, -1)
+        password = f"password='{url.password}'" if url.password else ""
+        server = f"host={host} port={url.port or 5432} user={url.username} {password}"
+        (folder / "settings").write_text(
+            f"[databases]\n{url.database} = {server}\n[pgbouncer]\nlisten_port = 6432\nunix_socket_dir = {folder}\n"
+            f"auth_type = any\npool_mode = {mode}\ndefault_pool_size = {connections}\nlogfile = {folder}/log\n"
+        )
+        with subprocess.Popen(["pgbouncer", "-q", str(folder / "settings")], user=user) as process:
+            try:
+                through = f"postgresql://{url.username}@/{url.database}?host={folder}&port=6432"
+                wait_until(lambda: answers(through))
+                yield through
+            finally:
+                process.terminate()
+
+
+def answers(url: str) -> bool:
+    with suppress(psycopg.OperationalError), psycopg.connect(url):
+        return True
+    return False
+
+
+def lines(numbers: range) -> str:
+    return "\n".join(dump(game_event(number)) for number in numbers)
+
+
+def test_given_a_pooler_by_session_when_used_then_all_is_as_without_it(ratings: Ratings, postgres_url: str) -> None:
+    """Given every main command, and as many events as are appended in other ways."""
+    with pooled(postgres_url, "session") as db:
+        for command in COMMANDS:
+            told = ratings(*command, db=db)
+            assert (told.exit_code, "bug" in told.stderr) == (0, False), told
+        for numbers in (range(1), range(3), range(300)):
+            assert ratings("import", "-", db=db, input=lines(numbers)).exit_code == 0
+        assert ratings("rebuild", db=db).exit_code == 0
+        assert ratings("verify", db=db) == (0, "", "")
+        exported = ratings("export", "events", db=db)
+    assert ratings("export", "events", db=postgres_url) == exported
+    assert ratings("verify", db=postgres_url) == (0, "", "")
+
+
+def test_given_a_pooler_by_session_when_others_wait_then_settings_and_the_lock_of_rebuilds_are_kept(
+    ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a second rebuild while the first promotes, and a table that is locked, then both are told so."""
+    with pooled(postgres_url, "session") as db:
+        assert ratings("init", "--for", "chess", db=db).exit_code == 0
+        promote, told = generations.promote, []
+
+        def promoting(*arguments: Any) -> None:
+            told.append(ratings("rebuild", db=db))
+            promote(*arguments)
+
+        monkeypatch.setattr(generations, "promote", promoting)
+        assert rebuild(open_ledger(db), clock.now).promoted
+        assert [(one.exit_code, "another rebuild" in one.stderr) for one in told] == [(1, True)]
+        with connect(postgres_url).writing() as connection:
+            connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
+            busy = ratings("record", *CHESS, "--game-id", "g-2", "anna", "ben", db=f"{db}&timeout=0.2")
+        assert (busy.exit_code, "is busy" in busy.stderr) == (3, True), busy
+
+
+@pytest.mark.parametrize("mode", ["transaction", "statement"])
+def test_given_a_pooler_that_keeps_no_session_when_used_then_it_is_refused_and_nothing_is_changed(
+    mode: str, ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "HEARING_SECONDS", 1)
+    with pooled(postgres_url, mode) as db:
+        for made in (False, True):
+            if made:
+                assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
+            before = ratings("log", db=postgres_url)
+            for command in COMMANDS if made else COMMANDS[:1]:
+                told = ratings(*command, db=db)
+                shown = told.stdout + told.stderr
+                assert (told.exit_code, "pool_mode = session" in shown) == (2, True), (command, told)
+            assert ratings("log", db=postgres_url) == before
+    assert ratings("verify", db=postgres_url) == (0, "", "")
+
+
+def test_given_a_pooler_by_session_with_one_connection_when_read_then_it_is_taken_at_its_word(
+    ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "HEARING_SECONDS", 1)
+    assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
+    with pooled(postgres_url, "session", connections=1) as db:
+        told = ratings("status", db=db)
+        assert (told.exit_code, told.stderr) == (0, ""), told
