@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 
 from cli import render
-from cli.options import axes, composed, known_at_option, known_position
+from cli.options import axes, composed, format_of, known_at_option, known_position
 from cli.reading import as_json, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
 from ledger.store import open_ledger, read_records
@@ -24,10 +24,7 @@ output_option = click.option(
 )
 
 
-form_option = click.option(
-    "--format", "form", type=click.Choice(["json", "csv"]), default="json", show_default=True,
-    help="JSON Lines, or one table.",
-)  # fmt: skip
+form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
 
 
 @click.group()

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -17,6 +18,11 @@ EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripp
 # what a folded column gets at least
 FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
+# what a formula begins with, by OWASP's advice on CSV injection; also in full width, as Japanese spreadsheets read it
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# a number of ours; a name that is one as a whole is no formula either
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
+SAFELY = "write CSV safely"
 
 Cell = str | int | bool | None
 
@@ -45,15 +51,35 @@ def with_decimals(value: Any) -> Any:
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Rows for a spreadsheet or a script, every value as it is."""
+    """Rows for a spreadsheet or a script, every value as it is unless `write_csv_safely`."""
     click.echo(csv_text([header, *rows]), nl=False)
+
+
+def write_csv_safely() -> None:
+    """The CSV of the command that runs is for a spreadsheet that somebody opens, not to be read back."""
+    click.get_current_context().meta[SAFELY] = True
 
 
 def csv_text(rows: Iterable[Sequence[Cell]]) -> str:
     """Rows as lines of CSV."""
+    context = click.get_current_context(silent=True)
+    safely = context is not None and context.meta.get(SAFELY, False)
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([["" if cell is None else cell for cell in row] for row in rows])
+    csv.writer(out, lineterminator="\n").writerows(
+        [["" if cell is None else harmless(cell) if safely else cell for cell in row] for row in rows]
+    )
     return out.getvalue()
+
+
+def harmless(cell: Cell) -> Cell:
+    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe; a number stays.
+
+    >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna")
+    ("'=1+1", "'-rf", '-5/3', 'anna')
+    """
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:

@@ -10,7 +10,15 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.intake import rejection_line, result_format
-from cli.options import by_option, elo_games, format_option, ignore_clock_option, known_at_option, known_position
+from cli.options import (
+    by_option,
+    elo_games,
+    format_of,
+    format_option,
+    ignore_clock_option,
+    known_at_option,
+    known_position,
+)
 from cli.reach import Preview, note_failed, print_reach, told
 from cli.rulefiles import problem_line, read_file
 from cli.times import Times, times_of
@@ -140,10 +148,7 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
 @rules.command()
 @click.argument("name", metavar="ID[@VERSION]")
 @known_at_option
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "toml"]), default="table", show_default=True,
-    help="Output format; toml is a file that says the same.",
-)  # fmt: skip
+@format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
 def show(db: str, name: str, known_at: str | None, form: str) -> None:
     """What a version says, and from when until when each version of its ruleset scores.
