@@ -20,8 +20,8 @@ from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
 from ledger.store import Ledger, open_ledger, read_records_at
 from projections.generations import before_live, roll_back
-from projections.integrity import verify_clocks, verify_standings
-from projections.publishing import verify_published
+from projections.guarding import try_to_load
+from projections.integrity import verify_clocks, verify_published, verify_standings
 from projections.rebuilding import KEPT, Rebuilt, rebuild
 from projections.standings import UnknownLadder
 
@@ -70,7 +70,7 @@ def rebuild_(
         with ending_soon(last_words):
             ledger = open_ledger(context.obj)
             if rollback:
-                return _roll_back(ledger, written if log else None, form)
+                return _roll_back(ledger, written if log else None, form, rule_seconds)
             with progress(written if log else None) as tell:
                 done = rebuild(ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds, tell=tell)
     except UnknownLadder as problem:
@@ -89,10 +89,11 @@ def rebuild_(
     return int(bool(done.failures or done.differing))
 
 
-def _roll_back(ledger: Ledger, log: Log | None, form: str) -> int:
+def _roll_back(ledger: Ledger, log: Log | None, form: str, rule_seconds: float) -> int:
+    try_to_load(ledger, rule_seconds)
     with ledger.reading() as connection:
         kept = before_live(connection)
-        wrong = list(verify_standings(connection, kept)) if kept is not None else []
+        wrong = list(verify_standings(connection, kept, rule_seconds)) if kept is not None else []
     if wrong:
         for finding in wrong[:SHOWN_LADDERS]:
             render.note(f"ratings: {_line(finding)}")
@@ -174,11 +175,12 @@ def _head(context: click.Context, parameter: click.Parameter, value: str | None)
 @click.option(
     "--head", "expected", metavar="POSITION:CHAINHASH", callback=_head, help="A history that must be contained."
 )
+@rule_seconds_option
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
 )
 @click.pass_obj
-def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
+def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, form: str) -> int:
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
     On a terminal it says how much it looked at. Exit 3 where something kept it from looking, such as a lock.
@@ -202,9 +204,10 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
         # a log that cannot be read, or is not all there, says nothing of what is computed from it
         if checked.guards and all(finding.code in ("guard", "schema", "head") for finding in findings):
             try:
+                try_to_load(ledger, rule_seconds)
                 take(verify_clocks(connection))
-                checked = checked._replace(lists=take(verify_published(connection)))
-                checked = checked._replace(ladders=take(verify_standings(connection)))
+                checked = checked._replace(lists=take(verify_published(connection, rule_seconds)))
+                checked = checked._replace(ladders=take(verify_standings(connection, rule_seconds=rule_seconds)))
             except (StoreDamaged, RulesetUnusable) as problem:
                 findings.append(Finding("rule", None, f"the log cannot be replayed: {problem}"))
                 if form == "table":
