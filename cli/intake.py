@@ -29,7 +29,7 @@ from ledger.restoring import restore
 from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import Ledger, home_zone, open_ledger
 from ledger.tables import TIE
-from projections.admission import Admission
+from projections.admission import Admission, Recorded
 from projections.decoding import decode
 from projections.effects import Reach
 from projections.people import known_players
@@ -107,7 +107,7 @@ def import_(
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
         if not Path(files[0]).is_file() and not Path(files[0]).is_dir():
             raise click.UsageError(f"--restore reads {files[0]} twice, so it has to be a file, not a pipe or a device")
-        return report(ledger, _introduced(ledger, restore(ledger, files[0])), form, dry_run=False)
+        return report(ledger, _introduced(ledger, restore(ledger, files[0], Recorded)), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
     with ledger.reading() as connection:
         options = TableOptions(zone or home_zone(connection), renamed, fixed)

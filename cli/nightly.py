@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 from click.core import ParameterSource
+from sqlalchemy.exc import DBAPIError
 
 from cli import render
 from cli.interrupts import INTERRUPTED, ending_soon
@@ -17,8 +18,9 @@ from cli.progress import Log, progress
 from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
-from ledger.integrity import Finding, verify_log
+from ledger.integrity import Finding, verify_log, verify_order
 from ledger.store import Ledger, open_ledger, read_records_at
+from projections.admission import Recorded
 from projections.generations import before_live, roll_back
 from projections.guarding import try_to_load
 from projections.integrity import verify_clocks, verify_published, verify_standings
@@ -207,11 +209,14 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
                 try_to_load(ledger, rule_seconds)
                 take(verify_clocks(connection))
                 checked = checked._replace(lists=take(verify_published(connection, rule_seconds)))
+                take(verify_order(connection, Recorded, {finding.position for finding in findings}))
                 checked = checked._replace(ladders=take(verify_standings(connection, rule_seconds=rule_seconds)))
             except (StoreDamaged, RulesetUnusable) as problem:
-                findings.append(Finding("rule", None, f"the log cannot be replayed: {problem}"))
-                if form == "table":
-                    _tell(_line(findings[-1]))
+                take(_single("rule", f"the log cannot be replayed: {problem}"))
+            except DBAPIError as error:
+                if not ledger.dialect.is_damage(error.orig or error):
+                    raise
+                take(_single("standings", f"what is stored cannot be read: {str(error.orig).splitlines()[0]}"))
     if form == "json":
         render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
     elif not findings and sys.stdout.isatty():
@@ -222,6 +227,10 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
             2,
         )
     return int(bool(findings))
+
+
+def _single(code: str, message: str) -> Generator[Finding, None, None]:
+    yield Finding(code, None, message)
 
 
 def _tell(line: str) -> None:

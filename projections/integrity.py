@@ -13,13 +13,14 @@ from ledger.integrity import Finding
 from ledger.published import Published, published_lists
 from ledger.rejections import shown
 from ledger.store import chain_hash_at, head, read_where
-from projections.building import Built, Failure, built, compute, is_named, of_packages, plan, stored_row
+from projections.building import Built, Failure, built, compute, is_named, of_packages, plan
 from projections.decoding import clock_of, decode, extend
 from projections.facts import NONE, Facts
 from projections.game_clock.state import run_out
-from projections.generations import ladders_of, live, pointer_findings, stored_rows
+from projections.generations import built_otherwise, ladders_of, live, plain_rows, pointer_findings
 from projections.guarding import RULE_SECONDS, guarded, one_ladder, why_lost
 from projections.ladders import parse_name
+from projections.lists.contract import Standing
 from projections.publishing import as_published
 from projections.standings import Ladders, UnknownLadder
 
@@ -137,6 +138,8 @@ def verify_standings(
         yield Finding("standings", None, wrong)
         return 0
     stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
+    for name in built_otherwise(connection, generation.generation):
+        yield Finding("standings", None, f"{name}: another generation built it, and says something else of it")
     told: set[str] = set()
     for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
         here = {name: row for name, row in stored.items() if row.position == position}
@@ -178,14 +181,18 @@ def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | 
     return None
 
 
+def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
+    """Values with their types, so that no text or fraction passes for the number that it equals."""
+    return [[(type(value), value) for value in row] for row in rows]
+
+
 def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
     """That the stored rows of a ladder are not those of a replay, or what is said of them is something else."""
-    try:
-        rows = stored_rows(connection, stored.build, stored.ladder)
-    except (ValueError, TypeError) as error:
-        yield Finding("standings", None, f"{stored.ladder}: the stored standings cannot be read: {shown(str(error))}")
-        return
-    if stored.digest != replayed.digest or [stored_row(row) for row in rows] != replayed.rows:
+    rows = plain_rows(connection, stored.build, stored.ladder)
+    wanted = [
+        (ordinal, *row, *(None,) * (len(Standing._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
+    ]
+    if stored.digest != replayed.digest or _typed(rows) != _typed(wanted):
         yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")
     said = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
     for name, value in said.items():
