@@ -1,6 +1,5 @@
 """`import` and `record`: results go in."""
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -305,7 +304,7 @@ def report(
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
     if not quiet or result.rejected_count:
-        click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
+        render.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
     if found is not None and result.would_append and not quiet:
         print_reach(found, ledger)
     if lists:
@@ -366,7 +365,7 @@ def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
         if name not in files:
             files[name] = _new_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
-        files[name].write(json.dumps(line, ensure_ascii=False) + "\n")
+        files[name].write(render.json_text(line) + "\n")
 
     try:
         yield write

@@ -3,12 +3,13 @@
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 import click
 
 from ledger.errors import LedgerError
-from ledger.rejections import Refused, did_you_mean, shown
+from ledger.rejections import Refused, did_you_mean, escaped, shown
 
 COMMANDS = {
     "init": "cli.setup:init",
@@ -119,7 +120,9 @@ def invoke(arguments: list[str] | None = None) -> int:
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        told = StringIO()
+        error.show(told)
+        _print(told.getvalue())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")
@@ -144,7 +147,12 @@ def invoke(arguments: list[str] | None = None) -> int:
 
 
 def _complain(message: str) -> None:
-    click.echo(f"ratings: {message}", err=True)
+    _print(f"ratings: {message}\n")
+
+
+def _print(text: str) -> None:
+    """Lines to stderr; file names, arguments and what a file says do nothing to a terminal there."""
+    click.echo(escaped(text, kept="\n\t"), err=True, nl=False)
 
 
 def _place(error: Exception) -> str:

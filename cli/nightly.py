@@ -108,7 +108,7 @@ def _roll_back(ledger: Ledger, log: Log | None, form: str, rule_seconds: float) 
     if form == "json":
         render.print_json({**numbers, "chain_hash": bytes(before.chain_hash).hex()})
     else:
-        click.echo(f"generation {before.generation} of position {before.position:,} is live again; "
+        render.echo(f"generation {before.generation} of position {before.position:,} is live again; "
                    f"generation {given_up} is given up")  # fmt: skip
     return 0
 
@@ -128,7 +128,7 @@ def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, 
             {**done._asdict(), "chain_hash": done.chain_hash.hex(), "failures": [f._asdict() for f in done.failures]}
         )
     elif done.promoted:
-        click.echo(_summary(done, log.seconds, checked))
+        render.echo(_summary(done, log.seconds, checked))
     at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
@@ -236,7 +236,7 @@ def _single(code: str, message: str) -> Generator[Finding, None, None]:
 def _tell(line: str) -> None:
     """Print a finding; with nobody reading any more the exit code tells all the same."""
     try:
-        click.echo(line)
+        render.echo(line)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import Connection
+from forged_events import append
 
-from ledger.canonical import dump, format_instant, parse_instant
-from ledger.events import TYPES, default_id
-from ledger.lineage import superseded
-from ledger.records import chain_hash, leaf_hash
-from ledger.rejections import CODES, Refused
+from ledger.canonical import format_instant
+from ledger.events import TYPES
+from ledger.rejections import CODES
 from ledger.store import Log, head, open_ledger
 
 Ratings = Callable[..., Any]
@@ -215,33 +213,6 @@ def told_data(url: str, case: Case) -> tuple[dict[str, Any], str]:
             if "LIST" in data and event.type == "list.published":
                 return event.data, format_instant(event.occurred_at)
     return data, AT
-
-
-def append(connection: Connection, type_name: str, data: dict[str, Any], at: str) -> None:
-    """An event by SQL, with right hashes, and superseding what it can."""
-    before = head(connection)
-    event = {
-        "by": "eve", "data": data, "id": "forged", "occurred_at": at, "position": before.position + 1,
-        "recorded_at": "2029-01-01T00:00:00.000000Z", "schema_version": TYPES[type_name].schema_version,
-        "type": type_name,
-    }  # fmt: skip
-    if type_name == "game.recorded":
-        event["id"] = default_id(type_name, 0, data)
-    try:
-        supersedes, _ = superseded(Log(connection), type_name, data)
-    except Refused:
-        supersedes = None
-    if supersedes is not None:
-        event["supersedes"] = supersedes
-    record = dump(event)
-    leaf = leaf_hash(record)
-    row = (
-        event["position"], event["id"], type_name, event["schema_version"], TYPES[type_name].subject(data),
-        parse_instant(at), parse_instant(event["recorded_at"]), "eve", supersedes, record, leaf,
-        chain_hash(before.chain_hash, leaf),
-    )  # fmt: skip
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    connection.exec_driver_sql(f"INSERT INTO events VALUES ({', '.join([mark] * len(row))})", row)
 
 
 def restored(ratings: Ratings, url: str, folder: Path) -> Any:
