@@ -30,7 +30,7 @@ def misfits(
 
     The records are sound by themselves, and supersede what they can.
     """
-    before = _Before(connection, until)
+    before, wrong = _Before(connection, until), False
     judge = Judge(connection, before, ladders, until=0)
     for page in read_records(connection, until=until):
         for position, record in page:
@@ -41,7 +41,12 @@ def misfits(
             try:
                 judge.judge(Draft(event.event_id, event.type, 0, "", event.occurred_at, ""), event.data)
             except Refused as problem:
+                wrong = True
                 yield position, problem
+            except (LookupError, ValueError, AssertionError):
+                if not wrong:
+                    raise
+                yield position, Refused("restore-mismatch", "it depends on an event that does not fit")
 
 
 class _Before:

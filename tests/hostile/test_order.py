@@ -261,3 +261,17 @@ def test_given_an_event_by_sql_when_import_would_refuse_it_then_restore_and_veri
         assert found[0][0] in ("meaning", "supersedes", "published")
         assert found[0][1] == position
         assert (verified.exit_code, done.exit_code, codes) == (1, 1, [("restore-mismatch", position)])
+
+
+def test_given_an_event_that_does_not_fit_when_others_depend_on_it_then_each_is_named_and_it_is_no_bug(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Given a rename of nobody by SQL that is taken back."""
+    with open_ledger(db).writing() as connection:
+        append(connection, "player.renamed", {"player": "nobody", "new_player": "somebody"}, AT)
+        first = head(connection).position
+        append(connection, "event.voided", {"id": "forged", "reason": "r"}, AT, event_id="v-2")
+    verified = ratings("verify", "--format", "json", db=db)
+    found = [(one["code"], one["position"]) for one in json.loads(verified.stdout)["findings"]]
+    assert found == [("meaning", first), ("meaning", first + 1)]
+    assert restored(ratings, db, tmp_path).exit_code == 1
