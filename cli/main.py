@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cli.start import INTERRUPTED, interrupted, under_way
 from ledger.errors import LedgerError
 from ledger.rejections import Refused, did_you_mean, escaped, shown
 
@@ -55,7 +56,11 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(module), attribute)
+        before = under_way(False)
+        try:
+            command = getattr(import_module(module), attribute)
+        finally:
+            under_way(before)
         assert isinstance(command, click.Command)
         return command
 
@@ -117,6 +122,7 @@ def _open_closed_streams() -> None:
 
 def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one message on stderr."""
+    before = under_way(True)
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
     except click.ClickException as error:
@@ -126,7 +132,7 @@ def invoke(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")
-        return 130
+        return INTERRUPTED
     except LedgerError as error:
         _complain(str(error))
         return error.exit_code
@@ -140,9 +146,14 @@ def invoke(arguments: list[str] | None = None) -> int:
         _complain("there is not enough memory for this; nothing was changed by what was under way")
         return 3
     except Exception as error:
+        if interrupted():  # an import within a command, for one, makes another error of it
+            _complain("interrupted")
+            return INTERRUPTED
         cause = f"{_place(error)}: {type(error).__name__}: {error}"
         _complain(f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}")
         return 1
+    finally:
+        under_way(before)
     return result if isinstance(result, int) else 0
 
 

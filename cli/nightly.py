@@ -12,9 +12,10 @@ from click.core import ParameterSource
 from sqlalchemy.exc import DBAPIError
 
 from cli import render
-from cli.interrupts import INTERRUPTED, ending_soon
+from cli.interrupts import ending_soon
 from cli.options import composed
 from cli.progress import Log, progress
+from cli.start import INTERRUPTED
 from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
