@@ -157,14 +157,14 @@ def _print(
     ladder: str, player: str, places: list[Coordinates], found: Attribution, causes: list[dict[str, Any]],
     times: Times,
 ) -> None:  # fmt: skip
-    click.echo(f"{render.plain(player)} on {ladder}")
+    render.echo(f"{render.plain(player)} on {ladder}")
     points = render.column([str(found.start if value is None else value) for value in (found.before, found.after)], 6)
     for name, value, had, at in zip(("from", "to  "), points, (found.before, found.after), places, strict=True):
         absent = " (not on it yet: the start)" if had is None else ""
         render.hanging(f"{name}  {value}{absent}  {told(at.stated(), times)}", 6)
-    click.echo()
+    render.echo()
     if not causes:
-        click.echo("Nothing changed his points.")
+        render.echo("Nothing changed his points.")
         return
     total = {"cause": "sum", "position": None, "what": "",
              "own": str(sum(c.own for c in found.causes)), "ripple": str(sum(c.ripple for c in found.causes)),
@@ -177,7 +177,7 @@ def _print(
         for i, row in enumerate(rows)
     ]
     render.print_table(header, cells, right=("position", "own", "ripple", "together"))
-    click.echo()
+    render.echo()
     for row in causes:
         if row["position"] is not None:
             why = f": {row['reason']}" if row["reason"] else ""

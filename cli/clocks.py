@@ -39,15 +39,15 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
     if form == "csv":
         render.print_csv(header, rows)
         return
-    click.echo(f"{render.plain(game_id)} at {found['at']} ms, recorded until {found['recorded_until']} ms")
+    render.echo(f"{render.plain(game_id)} at {found['at']} ms, recorded until {found['recorded_until']} ms")
     if found["stopped_at"] is not None:
-        click.echo(f"stopped at {found['stopped_at']} ms")
+        render.echo(f"stopped at {found['stopped_at']} ms")
     if found["paused_at"] is not None:
-        click.echo(f"paused since {found['paused_at']} ms; {_seconds(found['pause_left_ms'])} of the pause are left")
+        render.echo(f"paused since {found['paused_at']} ms; {_seconds(found['pause_left_ms'])} of the pause are left")
     if asked := found["pause_asked"]:
         answers = f"{len(asked['yes'])} of {asked['yes_needed']} yes, {_seconds(asked['left_ms'])} left for answers"
-        click.echo(f"{render.plain(asked['asked_by'])} asks for a pause: {answers}")
-    click.echo()
+        render.echo(f"{render.plain(asked['asked_by'])} asks for a pause: {answers}")
+    render.echo()
     lines = [
         (
             p["player"],
@@ -80,7 +80,7 @@ def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str |
     elif form == "csv":
         render.print_csv(header, [[line[name] for name in header] for line in found["lines"]])
     else:
-        click.echo(
+        render.echo(
             f"{render.plain(player)} in {render.plain(game_id)}: {_seconds(found['main_ms'])} on the main timer\n"
         )
         lines = [

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import click
-
 from cli import render
 from cli.times import Times
 from projections.standings import Coordinates
@@ -25,7 +23,7 @@ def heading(subject: str, more: str, at: Coordinates, times: Times, played: str 
     known = f"known at position {at.known_at:,}"
     if len(f"{more}, {known}".lstrip(", ")) > 80:
         render.title(subject, more)
-        click.echo(known)
+        render.echo(known)
     else:
         render.title(subject, f"{more}, {known}")
     if played or at.as_of is not None:

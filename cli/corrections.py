@@ -1,6 +1,5 @@
 """`correct`, `void`, `reinstate`, `player`: mistakes are put right, and what that changes is shown."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
@@ -140,7 +139,7 @@ def _replaced(game: Game, players: tuple[str, ...], people: Identities) -> list[
 
 
 def _edited(game: Game) -> dict[str, Any]:
-    text = json.dumps({"occurred_at": format_instant(game.occurred_at), **game.data}, ensure_ascii=False, indent=2)
+    text = render.json_text({"occurred_at": format_instant(game.occurred_at), **game.data}, indent=2)
     edited = click.edit(text + "\n", extension=".json")
     if edited is None:
         raise click.ClickException("the editor was left without saving; nothing was recorded")
@@ -359,17 +358,17 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
     if result.rejected_count:
         for rejection in result.rejected:
             render.note(rejection_line(rejection))
-        click.echo("Nothing was recorded.")
+        render.echo("Nothing was recorded.")
         return 1
     if not entered:
-        click.echo("This is recorded already.")
+        render.echo("This is recorded already.")
         return 0
     note_new(result)
     if how.dry_run:
-        click.echo(f"Nothing was recorded; this is what {type_name} would do.")
+        render.echo(f"Nothing was recorded; this is what {type_name} would do.")
     elif len(entered) > 1:
-        click.echo(f"{len(entered):,} events {type_name} are recorded, the last at position {position:,}.")
+        render.echo(f"{len(entered):,} events {type_name} are recorded, the last at position {position:,}.")
     else:
-        click.echo(f"{type_name} is recorded at position {position:,}.")
+        render.echo(f"{type_name} is recorded at position {position:,}.")
     print_reach(found, open_ledger(how.db))
     return 0

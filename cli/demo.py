@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from cli import render
 from ledger.store import head, open_ledger
 
 _INSTALLED = Path(__file__).parent / "_examples"
@@ -84,18 +85,18 @@ def _play(folder: Path) -> int:
     try:
         os.chdir(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT)
         for text, commands in STEPS:
-            click.echo(f"# {text}")
+            render.echo(f"# {text}")
             for command in (template.format(**known) for template in commands):
-                click.echo(f"$ ratings {command}")
+                render.echo(f"$ ratings {command}")
                 sys.stdout.flush()
                 if code := invoke(["--db", database, *shlex.split(command)]):
                     return code
                 if SEASON in command:
                     known["before_late_game"] = _head_position(database)
-                click.echo()
+                render.echo()
     finally:
         os.chdir(before)
-    click.echo(NEXT, nl=False)
+    render.echo(NEXT, nl=False)
     return 0
 
 

@@ -240,16 +240,16 @@ def _cells(one: Difference) -> Iterator[list[render.Cell]]:
 
 def _print(found: list[Difference], a: Asked, b: Asked, times: Times) -> None:
     if not found:
-        click.echo(f"No ladder differs between {a.text} and {b.text}.")
+        render.echo(f"No ladder differs between {a.text} and {b.text}.")
     for number, one in enumerate(found):
-        click.echo("\n" * bool(number), nl=False)
-        click.echo(one.ladder)
+        render.echo("\n" * bool(number), nl=False)
+        render.echo(one.ladder)
         for name, side in (("A", one.a), ("B", one.b)):
             render.hanging(f"{name}  {told(side.stated, times)}", 3)
         if one.effects:
-            click.echo()
+            render.echo()
             print_effects([effect.as_json() for effect in sorted(one.effects, key=_by_rank)])
-        click.echo(f"\n{_summary(one)}")
+        render.echo(f"\n{_summary(one)}")
 
 
 def _by_rank(effect: Effect) -> tuple[int, int, str]:

@@ -124,22 +124,22 @@ def _print_explained(found: dict[str, Any], at: Coordinates, times: Times, runni
     for player in found["players"]:
         name = render.plain(player["player"])
         place = f"{player['place']}. " if player["place"] else ""
-        click.echo(
+        render.echo(
             f"\n{place}{name}: {render.human(player['before'])} "
             f"{render.human(player['change'], 6, signed=True)} = {render.human(player['after'])}"
         )
         if reason := player.get("why_not"):
-            click.echo(f"   does not count: {reason}")
+            render.echo(f"   does not count: {render.plain(reason)}")
         amounts = render.column([term["amount"] for term in player["terms"]], 6, signed=True)
         for term, amount in zip(player["terms"], amounts, strict=True):
             render.hanging(f"   {amount:>11}  {render.plain(term['term'])}: {term['detail']}", 16)
             if term.get("note"):
-                click.echo(f"   {'':11}  {term['note']}")
+                render.echo(f"   {'':11}  {render.plain(term['note'])}")
     created = {account["account"]: Fraction(account["amount"]) for account in found["accounts"]}
     # what is summed is created by every game
     if running_points and any(created.values()):
         told = [f"{name} {render.human(str(abs(amount)), 6)}" for name, amount in created.items() if amount]
-        click.echo(f"\nNot zero-sum: {', '.join(told)}.")
+        render.echo(f"\nNot zero-sum: {', '.join(told)}.")
 
 
 def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
@@ -162,7 +162,7 @@ def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
     gold = f", {found['gold']} gold" if found.get("gold") else ""
     subject = f"{render.plain(found['player'])} on {found['ladder']}: {rank}{points}{gold}"
     heading(subject, f", under {found['ruleset']}, times in {found['time_zone']}", at, reading.times)
-    click.echo()
+    render.echo()
     render.print_table(header, [(term, _both(amount), told) for term, amount, told in lines], right=("amount",))
 
 

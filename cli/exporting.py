@@ -1,6 +1,5 @@
 """`export`: the log and the standings for other programs."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ import click
 
 from cli import render
 from cli.coordinates import AXES
-from cli.options import axes, composed, known_at_option, known_position
+from cli.options import axes, composed, format_of, known_at_option, known_position
 from cli.reading import as_json, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
 from ledger.store import open_ledger, read_records
@@ -25,10 +24,7 @@ output_option = click.option(
 )
 
 
-form_option = click.option(
-    "--format", "form", type=click.Choice(["json", "csv"]), default="json", show_default=True,
-    help="JSON Lines, or one table.",
-)  # fmt: skip
+form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
 
 
 @click.group()
@@ -95,7 +91,7 @@ def export_standings(
     with _opened(output) as file:
         if form == "csv":
             file.write(render.csv_text([COLUMNS]).encode())
-        for line in found.lines(names, form):
+        for line in found.lines(names, form, to_stdout=output == "-"):
             file.write(line.encode())
     if output != "-":
         render.note(f"{render.count(found.written, 'ladder')} in {output}")
@@ -128,17 +124,17 @@ def export_changes(
                 file.write(render.csv_text([(*CHANGES, "change_exact", "after_exact")]).encode())
             for row in () if first is None else chain([first], rows):
                 written += 1
-                file.write(_change(row, form).encode())
+                file.write(_change(row, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'change')} in {output}")
 
 
-def _change(row: dict[str, Any], form: str) -> str:
+def _change(row: dict[str, Any], form: str, to_stdout: bool) -> str:
     if form == "json":
-        return json.dumps(render.with_decimals(row), ensure_ascii=False) + "\n"
+        return render.json_text(render.with_decimals(row)) + "\n"
     points = [render.human(row[name], 6) for name in ("before", "change", "after")]
     plain = [row[name] for name in CHANGES if name not in ("before", "change", "after", "ruleset")]
-    return render.csv_text([[*plain, *points, row["ruleset"], row["change"], row["after"]]])
+    return render.csv_text([[*plain, *points, row["ruleset"], row["change"], row["after"]]], to_stdout)
 
 
 class Export:
@@ -160,7 +156,7 @@ class Export:
             raise click.UsageError(str(problem)) from None
         return names
 
-    def lines(self, names: list[str] | None, form: str) -> Iterator[str]:
+    def lines(self, names: list[str] | None, form: str, to_stdout: bool) -> Iterator[str]:
         """What is written of each ladder."""
         for name in self._every() if names is None else names:
             ruleset_id = parse_name(name).ruleset_id
@@ -173,14 +169,9 @@ class Export:
                 continue
             self.written += 1
             if form == "csv":
-                yield render.csv_text([*row, *at.axes().values()] for row in _rows(found))
+                yield render.csv_text(([*row, *at.axes().values()] for row in _rows(found)), to_stdout)
             else:
-                yield (
-                    json.dumps(
-                        render.with_decimals(as_json(found, at, why_unfinished(ladders, name))), ensure_ascii=False
-                    )
-                    + "\n"
-                )
+                yield render.json_text(render.with_decimals(as_json(found, at, why_unfinished(ladders, name)))) + "\n"
 
     def _every(self) -> Iterator[str]:
         for ruleset_id in self.seen.usable:

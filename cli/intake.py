@@ -1,6 +1,5 @@
 """`import` and `record`: results go in."""
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -30,7 +29,7 @@ from ledger.restoring import restore
 from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import Ledger, home_zone, open_ledger
 from ledger.tables import TIE
-from projections.admission import Admission
+from projections.admission import Admission, Recorded
 from projections.effects import Reach
 from projections.people import known_players
 
@@ -107,7 +106,7 @@ def import_(
             raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
         if not Path(files[0]).is_file() and not Path(files[0]).is_dir():
             raise click.UsageError(f"--restore reads {files[0]} twice, so it has to be a file, not a pipe or a device")
-        return report(ledger, _introduced(ledger, restore(ledger, files[0])), form, dry_run=False)
+        return report(ledger, _introduced(ledger, restore(ledger, files[0], Recorded)), form, dry_run=False)
     files = tuple(dict.fromkeys(files))
     with ledger.reading() as connection:
         options = TableOptions(zone or home_zone(connection), renamed, fixed)
@@ -305,7 +304,7 @@ def report(
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
     if not quiet or result.rejected_count:
-        click.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
+        render.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
     if found is not None and result.would_append and not quiet:
         print_reach(found, ledger)
     if lists:
@@ -366,7 +365,7 @@ def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
         if name not in files:
             files[name] = _new_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
-        files[name].write(json.dumps(line, ensure_ascii=False) + "\n")
+        files[name].write(render.json_text(line) + "\n")
 
     try:
         yield write

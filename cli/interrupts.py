@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from cli.start import INTERRUPTED
+
 # how long the orderly way out may take: a lock of the store is waited for up to 30 s, which nothing can interrupt, and
 # to give back the memory of a long log piece by piece takes its time, too
 GRACE_SECONDS = 0.8
-INTERRUPTED = 130
 SHOW_CURSOR = b"\x1b[?25h"
 
 

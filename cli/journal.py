@@ -136,20 +136,20 @@ def _print_game(game: "_Listed", times: Times) -> None:
     members = [name for participant in game.data["participants"] for name in participant]
     header = [*dict.fromkeys(["player", *members])]
     played = times.stated(game.played_at)
-    click.echo(f"played {played}, recorded at position {game.position:,}{' (voided)' if game.voided else ''}\n")
+    render.echo(f"played {played}, recorded at position {game.position:,}{' (voided)' if game.voided else ''}\n")
     render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
-    click.echo()
+    render.echo()
     rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]
     render.print_table(header, rows, right=[name for name in header if name in ("place", "score", "units", "vp")])
     if centres := game.data.get("centres"):
         powers = sorted({power for held in centres.values() for power in held})
-        click.echo("\ncentres at the end of each year")
+        render.echo("\ncentres at the end of each year")
         rows = [[year, *(str(held.get(power, 0)) for power in powers)] for year, held in sorted(centres.items())]
         render.print_table(("year", *powers), rows, right=powers)
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "" if value is None else value if isinstance(value, str) else render.json_text(value)
 
 
 class _Listed(NamedTuple):

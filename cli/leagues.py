@@ -99,9 +99,9 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         if [rejection.code for rejection in result.rejected] != ["changed-meanwhile"]:
             break
     if how.form == "table" and result.appended:
-        click.echo(f"{render.plain(player)} is in {name}: {len(there.players) + 1} of {PLAYERS} players.")
+        render.echo(f"{render.plain(player)} is in {name}: {len(there.players) + 1} of {PLAYERS} players.")
         if len(events) > 1:
-            click.echo(f"The schedule is drawn; see: ratings league show {name}")
+            render.echo(f"The schedule is drawn; see: ratings league show {name}")
         return 0
     return report(open_ledger(how.db), result, how.form, how.dry_run)
 
@@ -257,15 +257,15 @@ def show(db: str, name: str, form: str) -> None:
         cells = [(game["game_id"], game["played"], "=".join(game["seats"])) for game in games]
         render.print_csv(("game_id", "played", "seats"), cells)
         return
-    click.echo(f"{name}: {there.game}, {there.size} players a game, {seen.state}")
+    render.echo(f"{name}: {there.game}, {there.size} players a game, {seen.state}")
     if seen.winners:
-        click.echo(f"won by {render.plain(' and '.join(seen.winners))}")
+        render.echo(f"won by {render.plain(' and '.join(seen.winners))}")
     render.hanging(f"players: {render.plain(', '.join(players)) or 'nobody yet'}", 2)
     if seen.table is not None and seen.table.rows:
-        click.echo()
+        render.echo()
         print_rows(seen.table)
     if games:
-        click.echo()
+        render.echo()
         lines = [(g["game_id"], "open" if g["played"] is None else times.minute(g["played"]), ", ".join(g["seats"]))
                  for g in games]  # fmt: skip
         render.print_table(("game", times.column("played"), "players by seat"), lines)
@@ -286,7 +286,7 @@ def table(context: click.Context, name: str, form: str) -> None:
         rules=None, form=form,
     )  # fmt: skip
     if seen.winners and form == "table":
-        click.echo(f"\nFinished: won by {render.plain(' and '.join(seen.winners))}.")
+        render.echo(f"\nFinished: won by {render.plain(' and '.join(seen.winners))}.")
 
 
 @league.command(name="unmet")
@@ -311,7 +311,7 @@ def unmet_(db: str, ladder: str, player: str, form: str) -> None:
     elif rows:
         others = len(stream.names) - 1
         about = f"{render.plain(player)} (LID {ids.get(player)}) has met {others - len(rows)} of {others}"
-        click.echo(f"{about} on {ladder}.\n")
+        render.echo(f"{about} on {ladder}.\n")
         render.print_table(("LID", "not yet met"), sorted(rows), right=("LID",))
     else:
-        click.echo(f"{render.plain(player)} (LID {ids.get(player)}) has met everybody on {ladder}.")
+        render.echo(f"{render.plain(player)} (LID {ids.get(player)}) has met everybody on {ladder}.")

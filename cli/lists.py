@@ -49,7 +49,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
         print_csv(header, rows, places)
     elif rows:
         seen.heading(render.count(len(rows), "ladder"), places)
-        click.echo()
+        render.echo()
         readable = [(row[0], *row[2:4], seen.times.minute(row[4]) if row[4] else "") for row in rows]
         render.print_table(
             ("ladder", "players", "games", seen.times.column("last game")), readable, right=("players", "games")
@@ -106,7 +106,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
         print_csv(header, rows, places)
     elif rows:
         seen.heading(render.count(len(rows), "list"), places)
-        click.echo()
+        render.echo()
         short = [(row[0], *row[2:6]) for row in rows]
         render.print_table(("list", "state", "players", "ranked", "games"), short, right=("players", "ranked", "games"))
     else:
@@ -166,7 +166,7 @@ def statistics_(
         print_csv(("what", "value"), rows, [*[at] * (len(rows) - len(paid)), *of_lists.values()])
         return int(bool(failures))
     seen.heading(render.plain(player) + (f": games of {render.plain(game)}" if game else ""), [at, *of_lists.values()])
-    click.echo()
+    render.echo()
     render.print_table(("what", "value"), rows)
     return int(bool(failures))
 

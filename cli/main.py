@@ -3,12 +3,14 @@
 import os
 import sys
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 import click
 
+from cli.start import INTERRUPTED, interrupted, under_way
 from ledger.errors import LedgerError
-from ledger.rejections import Refused, did_you_mean, shown
+from ledger.rejections import Refused, did_you_mean, escaped, shown
 
 COMMANDS = {
     "init": "cli.setup:init",
@@ -54,7 +56,11 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(module), attribute)
+        before = under_way(False)
+        try:
+            command = getattr(import_module(module), attribute)
+        finally:
+            under_way(before)
         assert isinstance(command, click.Command)
         return command
 
@@ -116,14 +122,17 @@ def _open_closed_streams() -> None:
 
 def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one message on stderr."""
+    before = under_way(True)
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        told = StringIO()
+        error.show(told)
+        _print(told.getvalue())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")
-        return 130
+        return INTERRUPTED
     except LedgerError as error:
         _complain(str(error))
         return error.exit_code
@@ -137,14 +146,24 @@ def invoke(arguments: list[str] | None = None) -> int:
         _complain("there is not enough memory for this; nothing was changed by what was under way")
         return 3
     except Exception as error:
+        if interrupted():  # an import within a command, for one, makes another error of it
+            _complain("interrupted")
+            return INTERRUPTED
         cause = f"{_place(error)}: {type(error).__name__}: {error}"
         _complain(f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}")
         return 1
+    finally:
+        under_way(before)
     return result if isinstance(result, int) else 0
 
 
 def _complain(message: str) -> None:
-    click.echo(f"ratings: {message}", err=True)
+    _print(f"ratings: {message}\n")
+
+
+def _print(text: str) -> None:
+    """Lines to stderr; file names, arguments and what a file says do nothing to a terminal there."""
+    click.echo(escaped(text, kept="\n\t"), err=True, nl=False)
 
 
 def _place(error: Exception) -> str:

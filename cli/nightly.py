@@ -9,20 +9,23 @@ from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from sqlalchemy.exc import DBAPIError
 
 from cli import render
-from cli.interrupts import INTERRUPTED, ending_soon
+from cli.interrupts import ending_soon
 from cli.left_out import note_left_out
 from cli.options import composed
 from cli.progress import Log, progress
+from cli.start import INTERRUPTED
 from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
-from ledger.integrity import Finding, verify_log
+from ledger.integrity import Finding, verify_log, verify_order
 from ledger.store import Ledger, open_ledger, read_records_at
+from projections.admission import Recorded
 from projections.generations import before_live, roll_back
-from projections.integrity import verify_clocks, verify_standings
-from projections.publishing import verify_published
+from projections.guarding import try_to_load
+from projections.integrity import verify_clocks, verify_published, verify_standings
 from projections.rebuilding import KEPT, Rebuilt, rebuild
 from projections.standings import UnknownLadder
 
@@ -71,7 +74,7 @@ def rebuild_(
         with ending_soon(last_words):
             ledger = open_ledger(context.obj)
             if rollback:
-                return _roll_back(ledger, written if log else None, form)
+                return _roll_back(ledger, written if log else None, form, rule_seconds)
             with progress(written if log else None) as tell:
                 done = rebuild(ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds, tell=tell)
     except UnknownLadder as problem:
@@ -91,10 +94,11 @@ def rebuild_(
     return int(bool(done.failures or done.differing))
 
 
-def _roll_back(ledger: Ledger, log: Log | None, form: str) -> int:
+def _roll_back(ledger: Ledger, log: Log | None, form: str, rule_seconds: float) -> int:
+    try_to_load(ledger, rule_seconds)
     with ledger.reading() as connection:
         kept = before_live(connection)
-        wrong = list(verify_standings(connection, kept)) if kept is not None else []
+        wrong = list(verify_standings(connection, kept, rule_seconds)) if kept is not None else []
     if wrong:
         for finding in wrong[:SHOWN_LADDERS]:
             render.note(f"ratings: {_line(finding)}")
@@ -107,7 +111,7 @@ def _roll_back(ledger: Ledger, log: Log | None, form: str) -> int:
     if form == "json":
         render.print_json({**numbers, "chain_hash": bytes(before.chain_hash).hex()})
     else:
-        click.echo(f"generation {before.generation} of position {before.position:,} is live again; "
+        render.echo(f"generation {before.generation} of position {before.position:,} is live again; "
                    f"generation {given_up} is given up")  # fmt: skip
     return 0
 
@@ -126,7 +130,7 @@ def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, 
         failures = [failure._asdict() for failure in done.failures]
         render.print_json({**_numbers(done), "chain_hash": done.chain_hash.hex(), "failures": failures})
     elif done.promoted:
-        click.echo(_summary(done, log.seconds, checked))
+        render.echo(_summary(done, log.seconds, checked))
     at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
@@ -182,11 +186,12 @@ def _head(context: click.Context, parameter: click.Parameter, value: str | None)
 @click.option(
     "--head", "expected", metavar="POSITION:CHAINHASH", callback=_head, help="A history that must be contained."
 )
+@rule_seconds_option
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
 )
 @click.pass_obj
-def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
+def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, form: str) -> int:
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
     On a terminal it says how much it looked at. Exit 3 where something kept it from looking, such as a lock.
@@ -210,13 +215,17 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
         # a log that cannot be read, or is not all there, says nothing of what is computed from it
         if checked.guards and all(finding.code in ("guard", "schema", "head") for finding in findings):
             try:
+                try_to_load(ledger, rule_seconds)
                 take(verify_clocks(connection))
-                checked = checked._replace(lists=take(verify_published(connection)))
-                checked = checked._replace(ladders=take(verify_standings(connection)))
+                checked = checked._replace(lists=take(verify_published(connection, rule_seconds)))
+                take(verify_order(connection, Recorded, {finding.position for finding in findings}))
+                checked = checked._replace(ladders=take(verify_standings(connection, rule_seconds=rule_seconds)))
             except (StoreDamaged, RulesetUnusable) as problem:
-                findings.append(Finding("rule", None, f"the log cannot be replayed: {problem}"))
-                if form == "table":
-                    _tell(_line(findings[-1]))
+                take(_single("rule", f"the log cannot be replayed: {problem}"))
+            except DBAPIError as error:
+                if not ledger.dialect.is_damage(error.orig or error):
+                    raise
+                take(_single("standings", f"what is stored cannot be read: {str(error.orig).splitlines()[0]}"))
     if form == "json":
         render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
     elif not findings and sys.stdout.isatty():
@@ -229,10 +238,14 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
     return int(bool(findings))
 
 
+def _single(code: str, message: str) -> Generator[Finding, None, None]:
+    yield Finding(code, None, message)
+
+
 def _tell(line: str) -> None:
     """Print a finding; with nobody reading any more the exit code tells all the same."""
     try:
-        click.echo(line)
+        render.echo(line)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 import getpass
 import unicodedata
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
@@ -19,14 +20,38 @@ from ledger.zones import zone as check_zone
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="Output format.",
-)
+
+def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
+    """The option --format, by default the first of the forms, and --csv-safe, which is for CSV alone."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option(
+            "--format",
+            "form",
+            type=click.Choice(forms),
+            default=forms[0],
+            show_default=True,
+            help=meaning,
+        )
+        @click.option(
+            "--csv-safe",
+            is_flag=True,
+            help="In CSV, an apostrophe before text that a spreadsheet would run as a formula.",
+        )
+        @wraps(command)
+        def formatted(*arguments: Any, form: str, csv_safe: bool, **options: Any) -> Any:
+            if csv_safe and form != "csv":
+                raise click.UsageError("--csv-safe is for spreadsheets: it needs --format csv")
+            if csv_safe:
+                render.write_csv_safely()
+            return command(*arguments, form=form, **options)
+
+        return formatted
+
+    return decorate
+
+
+format_option = format_of("table", "json", "csv")
 
 
 def _user() -> str:

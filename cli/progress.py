@@ -3,7 +3,6 @@
 tell("building", {"ladders_done": 400, "ladders": 10_000})
 """
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -41,7 +40,7 @@ class Log:
         if self.form == "json":
             moment = format_instant(clock.now())
             found = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
-            return json.dumps(found, ensure_ascii=False)
+            return render.json_text(found)
         told = (f"{name.replace('_', ' ')} {value:,}" for name, value in numbers.items() if type(value) is int)
         return f"{self.seconds:8.1f} s  {', '.join([what, *told])}"
 

@@ -70,11 +70,11 @@ def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool, time
         return int(bool(rejected))
     if rejected:
         render.note(rejection_line(rejected[-1]._replace(file=None, line=None)))
-        click.echo("Nothing was published.")
+        render.echo("Nothing was published.")
         return 1
     did = "would be published" if dry_run else f"is published at position {told['position']:,}"
     as_of = f", played up to {times.stated(told['as_of'])}" if told["as_of"] else ""
     rows = render.count(told["row_count"], "row")
     render.hanging(f"{told['ladder']} {did}: {rows} under {told['ruleset']}{as_of}.", 2)
-    click.echo(f"digest {told['digest']}")
+    render.echo(f"digest {told['digest']}")
     return 0

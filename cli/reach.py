@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import Any
 
-import click
 from sqlalchemy import Connection
 
 from cli import render
@@ -79,20 +78,20 @@ def told(found: Reach) -> dict[str, Any]:
 def print_reach(found: Reach, ledger: Ledger) -> None:
     """A ladder after the other with its players, if they are few; else how far it reaches; then the published lists."""
     if not found.effects:
-        click.echo("No points change.")
+        render.echo("No points change.")
     elif len(found.effects) <= SHOWN_CHANGES:
         swapped = {one.ladder: one.swapped for one in found.ladders}
         for ladder, concerned in groupby(found.effects, key=lambda effect: effect.ladder):
-            click.echo(f"\n{ladder}")
+            render.echo(f"\n{ladder}")
             print_effects([effect.as_json() for effect in concerned])
             if pairs := swapped.get(ladder):
-                click.echo(f"{render.count(pairs, 'pair')} of players in another order")
+                render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
-        click.echo()
+        render.echo()
         print_radii(found.ladders)
-        click.echo("\nWho is concerned: --format json")
+        render.echo("\nWho is concerned: --format json")
     for reason in found.reasons:
-        click.echo()
+        render.echo()
         render.hanging(render.plain(reason), 0)
     if found.lists:
         with ledger.reading() as connection:
@@ -138,11 +137,11 @@ def print_lists(lists: list[Published], times: Times) -> None:
     """The published lists that would come out differently."""
     if not lists:
         return
-    click.echo("\nPublished, and would come out differently today:")
+    render.echo("\nPublished, and would come out differently today:")
     for one in lists[:SHOWN_CHANGES]:
-        click.echo(f"  {listed(one, times)}, published at position {one.position:,}")
+        render.echo(f"  {listed(one, times)}, published at position {one.position:,}")
     if len(lists) > SHOWN_CHANGES:
-        click.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
+        render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 
 
 def listed(one: Published, times: Times) -> str:

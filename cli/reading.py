@@ -273,8 +273,8 @@ def places_told(row: Standing) -> str:
 def _print_standings(found: Standings, at: Coordinates, times: Times, remark: str | None) -> None:
     heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at, times)
     if remark:
-        click.echo(remark)
-    click.echo()
+        render.echo(remark)
+    render.echo()
     if not found.rows:
         render.note("Nobody is on this ladder.")
         return
@@ -337,8 +337,8 @@ def history_(
     subject = f"{render.plain(player)} on {ladder}: {render.count(len(rows), 'change')}"
     heading(subject, "", reading.coordinates, reading.times)
     if sys.stdout.isatty() and len(rows) > 1:
-        click.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
-    click.echo()
+        render.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
+    render.echo()
     points = zip(
         render.column([row["before"] for row in rows]),
         render.column([row["change"] for row in rows], signed=True),
@@ -360,9 +360,9 @@ def history_(
         table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
     render.print_table(columns, table, right=("place", "before", "change", "after"))
     if marked:
-        click.echo("\npublished: what lists showed then, with their positions in the log")
+        render.echo("\npublished: what lists showed then, with their positions in the log")
     if ranking != "points":
-        click.echo(f"\nWhat the list makes of it: ratings explain {render.plain(player)} {ladder}")
+        render.echo(f"\nWhat the list makes of it: ratings explain {render.plain(player)} {ladder}")
 
 
 def _published(row: dict[str, Any]) -> str:
@@ -408,7 +408,7 @@ def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules:
         players = render.count(len(found.rows), "player")
         subject = f"{ladder}: {render.count(found.games, 'game')} of {players}"
         heading(subject, f" under {found.ruleset}", reading.coordinates, reading.times)
-        click.echo()
+        render.echo()
         amounts = render.column([*(amount for _, amount in accounts), str(total)], 6)
         rows = [(name, amount, ACCOUNTS[name]) for (name, _), amount in zip(accounts, amounts, strict=False)]
         render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))

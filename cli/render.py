@@ -1,8 +1,12 @@
-"""How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout."""
+"""How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout.
+
+What others wrote goes through `ledger.rejections.escaped`, but for CSV that no terminal gets, and for the log itself.
+"""
 
 import csv
 import io
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -12,18 +16,35 @@ from typing import Any
 
 import click
 
+from ledger.rejections import escaped
+
 # the members of results that hold exact numbers
 EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripple", "start", "sum"})
 # what a folded column gets at least
 FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
+# what a formula begins with, by OWASP's advice on CSV injection; also in full width, as Japanese spreadsheets read it
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# a number of ours; a name that is one as a whole is no formula either
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
+SAFELY = "write CSV safely"
 
 Cell = str | int | bool | None
 
 
+def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
+    """Lines to stdout or stderr; what came from outside does nothing to a terminal there."""
+    click.echo(escaped(text, kept="\n\t"), err=err, nl=nl)
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A value as JSON: letters as they are, what a terminal may act on escaped, which is the same for who parses it."""
+    return escaped(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
+
+
 def print_json(value: Any) -> None:
-    """One JSON document, not escaped, indented."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """One JSON document, indented."""
+    click.echo(json_text(value, indent=2))
 
 
 def with_decimals(value: Any) -> Any:
@@ -45,15 +66,36 @@ def with_decimals(value: Any) -> Any:
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Rows for a spreadsheet or a script, every value as it is."""
-    click.echo(csv_text([header, *rows]), nl=False)
+    """Rows for a spreadsheet or a script, every value as it is unless `write_csv_safely`, or on a terminal."""
+    click.echo(csv_text([header, *rows], to_stdout=True), nl=False)
 
 
-def csv_text(rows: Iterable[Sequence[Cell]]) -> str:
-    """Rows as lines of CSV."""
+def write_csv_safely() -> None:
+    """The CSV of the command that runs is for a spreadsheet that somebody opens, not to be read back."""
+    click.get_current_context().meta[SAFELY] = True
+
+
+def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
+    """Rows as lines of CSV; a terminal gets them with escapes, a pipe or a file as they are."""
+    context = click.get_current_context(silent=True)
+    safely = context is not None and context.meta.get(SAFELY, False)
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([["" if cell is None else cell for cell in row] for row in rows])
-    return out.getvalue()
+    csv.writer(out, lineterminator="\n").writerows(
+        [["" if cell is None else harmless(cell) if safely else cell for cell in row] for row in rows]
+    )
+    text = out.getvalue()
+    return escaped(text, kept="\n") if to_stdout and sys.stdout.isatty() else text
+
+
+def harmless(cell: Cell) -> Cell:
+    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe; a number stays.
+
+    >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna")
+    ("'=1+1", "'-rf", '-5/3', 'anna')
+    """
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
@@ -72,7 +114,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
             space = " " * (width - cell_len(text))
             cells.append(space + text if name in right else text + space)
         lines.append("  ".join(cells).rstrip())
-    click.echo("\n".join(lines))
+    echo("\n".join(lines))
 
 
 def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
@@ -121,7 +163,7 @@ def hanging(text: str, indent: int) -> None:
     width = shutil.get_terminal_size().columns
     if sys.stdout.isatty() and len(text) > width:
         text = textwrap.fill(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)
-    click.echo(text)
+    echo(text)
 
 
 def human(points: str, places: int = 2, signed: bool = False) -> str:
@@ -193,7 +235,7 @@ def count(number: int, noun: str) -> str:
 
 def title(subject: str, more: str) -> None:
     """What a result is about, and how it was computed: on one line, or on two where that is too long for a terminal."""
-    click.echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
+    echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
@@ -207,4 +249,4 @@ def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
 
 def note(text: str) -> None:
     """A line beside the result, on stderr."""
-    click.echo(text, err=True)
+    echo(text, err=True)

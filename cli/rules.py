@@ -10,7 +10,15 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.intake import rejection_line, result_format
-from cli.options import by_option, elo_games, format_option, ignore_clock_option, known_at_option, known_position
+from cli.options import (
+    by_option,
+    elo_games,
+    format_of,
+    format_option,
+    ignore_clock_option,
+    known_at_option,
+    known_position,
+)
 from cli.reach import Preview, note_failed, print_reach, told
 from cli.rulefiles import problem_line, read_file
 from cli.times import Times, times_of
@@ -130,23 +138,20 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
         zone = times_of(connection).zone
     text = template(found, game, zone)
     if file is None:
-        click.echo(text, nl=False)
+        render.echo(text, nl=False)
         return
     try:
         with open(file, "x", encoding="utf-8") as written:
             written.write(text)
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written") from None
-    click.echo(f"{file} is written; next: ratings rules check {file}")
+    render.echo(f"{file} is written; next: ratings rules check {file}")
 
 
 @rules.command()
 @click.argument("name", metavar="ID[@VERSION]")
 @known_at_option
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "toml"]), default="table", show_default=True,
-    help="Output format; toml is a file that says the same.",
-)  # fmt: skip
+@format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
 def show(db: str, name: str, known_at: str | None, form: str) -> None:
     """What a version says, and from when until when each version of its ruleset scores.
@@ -171,7 +176,7 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
     if form == "toml":
         from projections.templates import as_toml
 
-        click.echo(as_toml(event["data"]), nl=False)
+        render.echo(as_toml(event["data"]), nl=False)
         return
     stretches, never = _timeline(known), _never(known)
     if form == "json":
@@ -183,7 +188,7 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
     if form == "csv":
         render.print_csv(header, rows)
         return
-    click.echo(f"{ruleset.name}, published at position {position} by {event['by']}\n")
+    render.echo(f"{ruleset.name}, published at position {position} by {render.plain(event['by'])}\n")
     render.print_table(
         header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows]
     )
@@ -230,7 +235,7 @@ def _print_timeline(
         if ruleset.freeze == "league-start"
         else "games by the day of their end"
     )
-    click.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
+    render.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
     rows = [
         (line.get("from", "never"), line.get("until") or "", line["version"], line["position"],
          times.minute(line["recorded_at"]), line["by"])
@@ -274,10 +279,10 @@ def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
     found = tried(files, rule_seconds, seed)
     for one in found:
         for problem in one.problems:
-            click.echo(problem_line(one.file, problem))
+            render.echo(problem_line(one.file, problem))
         if one.name is not None:
             assumed = f"; assumed: {', '.join(one.assumed)}" if one.assumed else ""
-            click.echo(f"{one.file}: {one.name} can be published{assumed}")
+            render.echo(f"{one.file}: {one.name} can be published{assumed}")
         for line in one.told:
             render.hanging(f"  {render.plain(line)}", 4)
     return int(any(one.problems for one in found))
@@ -316,16 +321,16 @@ def publish(
         if dry_run or form == "json":
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
         published = publish_missing(ledger, by, _shipped_as(ledger, from_shipped, games))
-        click.echo(f"published: {', '.join(published) or 'nothing new'}")
+        render.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
     if wrong := _tried_first(db, files, rule_seconds):
         for name, problem in wrong:
-            click.echo(problem_line(name, problem), err=True)
+            render.echo(problem_line(name, problem), err=True)
         return 1
     read = [(name, *read_file(name)) for name in files]
     for name, _, problems in read:
         for problem in problems:
-            click.echo(problem_line(name, problem), err=True)
+            render.echo(problem_line(name, problem), err=True)
     rulesets = [(name, ruleset) for name, ruleset, _ in read if ruleset is not None]
     if len(rulesets) < len(files):
         return 1
@@ -341,7 +346,7 @@ def publish(
         render.note(rejection_line(rejection._replace(line=None)))
     if result.rejected:
         return 1
-    click.echo(_told(", ".join(names), len(names), result, dry_run))
+    render.echo(_told(", ".join(names), len(names), result, dry_run))
     found = preview.found or Reach()
     note_failed(found)
     if result.would_append:

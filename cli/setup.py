@@ -66,9 +66,9 @@ def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: 
     published = [] if no_rules else publish_missing(open_ledger(db), by, texts, only_new_ids=True)
     with ledger.reading() as connection:
         latest = head(connection)
-    click.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
+    render.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
     if published:
-        click.echo(
+        render.echo(
             textwrap.fill(
                 f"Rulesets published: {', '.join(published)}.", 78, subsequent_indent="  ", break_on_hyphens=False
             )
@@ -93,9 +93,9 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
     if form == "json":
         render.print_json({"zone": home, "position": position})
     elif position is not None:
-        click.echo(f"The home zone is {home} from position {position:,} on.")
+        render.echo(f"The home zone is {home} from position {position:,} on.")
     else:
-        click.echo(home or "There is no home zone; times are shown in UTC. Set it with: ratings zone Europe/Berlin")
+        render.echo(home or "There is no home zone; times are shown in UTC. Set it with: ratings zone Europe/Berlin")
 
 
 def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) -> int | None:
@@ -160,7 +160,7 @@ def status(db: str, form: str) -> None:
         render.print_csv(("what", "value"), rows)
         return
     render.print_table(("what", "value"), rows)
-    click.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{latest}")
+    render.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{latest}")
 
 
 def _told(one: Generation, times: Times) -> str:

@@ -206,24 +206,24 @@ def _print(found: list[Variant], at: Coordinates, times: Times) -> None:
     name = found[0].ruleset.name
     render.title(f"All games under {name}, as if in force from the start", f", known at position {at.known_at:,}")
     if at.as_of is not None:
-        click.echo(f"played up to {times.stated(at.as_of)}")
-    click.echo("Nothing is recorded.")
+        render.echo(f"played up to {times.stated(at.as_of)}")
+    render.echo("Nothing is recorded.")
     if len(found) > 1:
         _print_variants(found)
         return
     (variant,) = found
     if not variant.reach.ladders:
-        click.echo("\nNo points change.")
+        render.echo("\nNo points change.")
     else:
-        click.echo()
+        render.echo()
         print_radii(variant.reach.ladders)
     for one in variant.reach.ladders[:DETAILED]:
-        click.echo(f"\n{one.ladder}")
+        render.echo(f"\n{one.ladder}")
         _print_top(one)
         if moves := _moves(variant, one.ladder):
             print_effects([effect.as_json() for effect in moves])
     if len(variant.reach.ladders) > DETAILED:
-        click.echo(f"\nThe players of others than these {DETAILED}: --ladder LADDER, or --format json")
+        render.echo(f"\nThe players of others than these {DETAILED}: --ladder LADDER, or --format json")
     _print_quality(variant)
     print_lists(variant.reach.lists, times)
 
@@ -242,10 +242,10 @@ def _print_quality(variant: Variant) -> None:
             if foretold is not None and foretold.pairs and len(rows) < 2 * DETAILED:
                 rows.append([name, which, foretold.pairs, *_measures(foretold)])
     if rows:
-        click.echo("\nHow well the points before each game foretold who was placed better:\n")
+        render.echo("\nHow well the points before each game foretold who was placed better:\n")
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
         render.print_table(header, rows, right=header[2:])
-        click.echo("Less is better, but for the accuracy.")
+        render.echo("Less is better, but for the accuracy.")
     _print_unplaced(variant)
 
 
@@ -254,7 +254,7 @@ def _print_unplaced(variant: Variant) -> None:
     for name, (_, after) in [*variant.quality.items()][:DETAILED]:
         if after is not None and after.unplaced:
             games = render.count(after.unplaced, "game")
-            click.echo(f"\n{name}: {games} without places, about which nothing can be foretold.")
+            render.echo(f"\n{name}: {games} without places, about which nothing can be foretold.")
 
 
 def _measures(foretold: Quality | None) -> list[str]:
@@ -276,11 +276,11 @@ def _print_variants(found: list[Variant]) -> None:
             # flush right with as many places as the longest needs
             there = iter(render.column([str(row[index]) for row in rows if row[index]], signed=True))
             rows = [[*row[:index], next(there) if row[index] else "", *row[index + 1 :]] for row in rows]
-        click.echo(f"\n{name}")
+        render.echo(f"\n{name}")
         render.print_table(header, rows, right=header[1:])
     _print_unplaced(found[0])
     if len(ladders) > DETAILED:
-        click.echo(f"\nOthers than these {DETAILED}: --ladder LADDER, or --format json")
+        render.echo(f"\nOthers than these {DETAILED}: --ladder LADDER, or --format json")
 
 
 def _names(variant: Variant) -> list[str]:

@@ -312,15 +312,19 @@ def require_empty(ledger: Ledger) -> Head:
     return latest
 
 
-def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
-    """Rows of an export into a ledger without events, a transaction per batch. Raises `NotEmpty`."""
+def append_restored(
+    ledger: Ledger, batches: Iterable[list[Row]], check: Callable[[Connection, Head], None] = lambda *_: None
+) -> Head:
+    """Rows of an export into a ledger without events, all in one transaction; `check` may refuse them in the end.
+
+    Raises `NotEmpty`, and what `check` raises.
+    """
     latest = require_empty(ledger)
-    for rows in batches:
-        with ledger.writing() as connection:
-            ledger.dialect.lock_appends(connection)
-            if head(connection).position != latest.position:
-                raise NotEmpty(
-                    f"somebody else appended to {ledger.location} during the restore; start with a new ledger"
-                )
+    with ledger.writing() as connection:
+        ledger.dialect.lock_appends(connection)
+        if head(connection).position != latest.position:
+            raise NotEmpty(f"somebody else appended to {ledger.location} during the restore; start with a new ledger")
+        for rows in batches:
             latest = insert_rows(connection, rows, latest)
+        check(connection, latest)
     return latest

@@ -5,7 +5,7 @@ that cannot be read is one finding, and the chain is taken up again behind it.
 """
 
 import marshal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Container, Generator, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -15,13 +15,15 @@ from sqlalchemy.exc import DBAPIError
 from ledger import catalogue
 from ledger.canonical import dump, format_instant, parse_object
 from ledger.errors import NotALedger
+from ledger.fitting import misfits
 from ledger.forking import available_cores
+from ledger.judging import Ladders
 from ledger.lineage import SUPERSEDING, superseded
 from ledger.records import ZERO, Row, chain_hash, columns, leaf_hash, refuse_unwritten
 from ledger.rejections import Refused, shown
 from ledger.restoring import Renames
 from ledger.schema import SCHEMA_REVISION
-from ledger.store import Ledger, Log, ledger_id
+from ledger.store import Ledger, Log, head, ledger_id
 from ledger.workers import UNITS_MAX, forked
 
 PAGE_EVENTS = 1_000
@@ -389,6 +391,15 @@ def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
             yield Finding("meaning", row.position, problem.message)
         except (LookupError, ValueError, TypeError):
             continue  # what cannot be read is a finding of its own
+
+
+def verify_order(
+    connection: Connection, ladders: Callable[[Connection], Ladders], told: Container[int | None] = ()
+) -> Generator[Finding, None, None]:
+    """Events that do not fit those before them, in a log of sound records; not those at positions that are `told`."""
+    for position, problem in misfits(connection, head(connection).position, ladders):
+        if position not in told:
+            yield Finding("meaning", position, f"it does not fit the events before it: {problem.message}")
 
 
 def _links(ledger: Ledger, connection: Connection) -> Iterator[Finding]:

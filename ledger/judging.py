@@ -69,18 +69,22 @@ class Judge:
         waiting: Waiting,
         ladders: Callable[[Connection], Ladders] = lambda _: NoLadders(),
         now: int | None = None,
+        until: int | None = None,
     ) -> None:
-        """With the present time `now` games at unlikely dates are refused."""
+        """With the present time `now` games at unlikely dates are refused. The log counts up to `until`, by default to
+        its head.
+        """
         self._ladders_of = ladders
         self._now = now
+        self._until = until
         self._outdated = False
         self._load(connection, waiting)
 
     def _load(self, connection: Connection, waiting: Waiting) -> None:
-        self.seen = head(connection).position
+        self.seen = head(connection).position if self._until is None else self._until
         self._connection = connection
         self._waiting = waiting
-        self._events = Both(Log(connection), waiting)
+        self._events = Both(Log(connection) if self._until is None else Log(connection, self._until), waiting)
         self._identities = identities(connection, self.seen)
         self._ladders = self._ladders_of(connection)
         self._leagues: dict[str, leagues.League | None] = {}
@@ -201,5 +205,5 @@ class Judge:
         self._identities.add(player, new_player)
 
     def _naming(self, names: set[str]) -> Iterator[Known]:
-        yield from read_naming(self._connection, sorted(names))
+        yield from read_naming(self._connection, sorted(names), self._until)
         yield from self._waiting.naming(sorted(names))

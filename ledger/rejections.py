@@ -4,8 +4,11 @@
 `docs/rejections.md` is generated from it.
 """
 
+import re
 from collections.abc import Iterable
+from re import Match
 from typing import NamedTuple
+from unicodedata import category
 
 CODES = {
     # how a file is written
@@ -167,6 +170,35 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it may stand in a message: quoted, control characters escaped, shortened."""
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    """A value as it may stand in a message: quoted, what is not printable escaped, shortened."""
+    text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def escaped(text: str, kept: str = "", halves: bool = False) -> str:
+    """A text from outside as a terminal or a page may have it: what moves a cursor, reorders or hides is \\uXXXX.
+
+    These are the controls, directions, line separators, private and unassigned characters, halves of pairs, and what
+    nobody sees; spaces stay, and what is `kept`. Beyond U+FFFF it is \\UXXXXXXXX, or as JSON has it two `halves`.
+
+    >>> escaped("Jürgen \\u202e\\x1b[2J"), escaped("\\U000e0041", halves=True)
+    ('Jürgen \\\\u202e\\\\u001b[2J', '\\\\udb40\\\\udc41')
+    """
+    if text.isprintable():
+        return text
+
+    def escape(found: Match[str]) -> str:
+        character = found[0]
+        if character.isprintable() or character in kept or category(character) == "Zs":
+            return character
+        code = ord(character)
+        if code <= 0xFFFF:
+            return f"\\u{code:04x}"
+        if not halves:
+            return f"\\U{code:08x}"
+        return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+    return _NOT_ASCII.sub(escape, text)
+
+
+_NOT_ASCII = re.compile(r"[^ -~]")

@@ -4,13 +4,17 @@ The file is read twice: once to check all of it, once to store it.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 
+from sqlalchemy import Connection
+
 from ledger.appending import append_restored, require_empty
+from ledger.fitting import misfits
 from ledger.identities import Identities
 from ledger.importing import CHUNK_EVENTS, Imported
+from ledger.judging import Ladders, NoLadders
 from ledger.lineage import SUPERSEDING, superseded
 from ledger.records import ZERO, Row, restored
 from ledger.rejections import Refused, shown
@@ -19,15 +23,26 @@ from ledger.spool import Lines
 from ledger.store import Head, Ledger
 
 
-def restore(ledger: Ledger, name: str) -> Imported:
+def restore(
+    ledger: Ledger, name: str, ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders()
+) -> Imported:
     """Store the lines of an export verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
     require_empty(ledger)
+
+    def refuse_misfits(connection: Connection, latest: Head) -> None:
+        for position, problem in misfits(connection, latest.position, ladders):
+            raise Refused(
+                "restore-mismatch",
+                f"position {position} does not follow from the lines before it: {problem.message}",
+                position,
+            )
+
     try:
         for _ in _unique(_rows(name)):
             pass
+        latest = append_restored(ledger, _batches(_rows(name)), refuse_misfits)
     except Refused as problem:
         return Imported(rejected=[problem.rejection(name)], rejected_count=1)
-    latest = append_restored(ledger, _batches(_rows(name)))
     return Imported(appended=latest.position, head=latest)
 
 

@@ -26,6 +26,7 @@ from projections.decoding import apply
 from projections.facts import LABELS, Facts
 from projections.game_clock.logs import Clocks
 from projections.ladders import parse_name, partition_values, refuse_name
+from projections.registry import BUILT_IN
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
 from projections.scope import counted, told_players, why_not_scored, why_out_of_scope
 
@@ -55,7 +56,7 @@ class Admission:
         self._scheduled = {} if leagueless is None else scheduled_games(connection)
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
-        self._clocks = Clocks(connection, self.versions)
+        self._clocks = Clocks(connection, self.versions, until)
         # the rulesets that games of a name are judged by
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
@@ -243,6 +244,38 @@ class Admission:
             if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
                 raise Refused("bad-ruleset", f"params.of: {reason}")
         return version
+
+
+class Recorded(Admission):
+    """The ladders of this program's own rules, asked about the events of a log from its first on.
+
+    What they say of an event does not depend on which packages are installed: rulesets of others, and ladders and
+    clocks beside them, are left alone.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, allow_uncounted=True, until=0)
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raises `Refused` if the ladders cannot have taken the event; else it counts for what comes behind it."""
+        if type_name == "ruleset.published":
+            if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
+                self._unusable[data["id"]] = "its rule is not this program's"
+                return
+        elif type_name in ("points.adjusted", "list.published"):
+            if parse_name(data["ladder"]).ruleset_id in self._unusable:
+                return
+        elif type_name == "league.joined" or (type_name in CLOCK_TYPES and self._unusable):
+            return
+        super().admit(type_name, occurred_at, data)
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Raises `Refused` (still-needed) if an event cannot have been taken back."""
+        if type_name == "ruleset.published" and data["id"] in self._unusable:
+            return
+        if type_name in CLOCK_TYPES and self._unusable:
+            return
+        super().release(type_name, data)
 
 
 def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
-from ledger.rejections import shown
+from ledger.rejections import escaped, shown
 from projections.contract import INT64_MAX, Numbers, Rule
 
 # what a rule may raise; whoever catches it calls `fault`, or lets an interruption of the program go on by himself
@@ -49,10 +49,7 @@ def _text(value: Any) -> str:
         if isinstance(error, INTERRUPTIONS):
             raise
         return f"a {type(value).__name__} that cannot be read"
-    printable = (
-        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text[:MESSAGE_MAX]
-    )
-    return "".join(printable)
+    return escaped(text[:MESSAGE_MAX])
 
 
 def _line_in(traceback: TracebackType | None, file: str) -> int | None:

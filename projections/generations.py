@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, select, tuple_, type_coerce, update
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import NullType
 
 from ledger.clock import Clock
 from ledger.errors import LockLost, NoEarlierGeneration
@@ -289,6 +290,26 @@ def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
     """The rows of `generation_ladders` of a generation, by ladder."""
     query = select(generation_ladders).where(generation_ladders.c.generation == generation)
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
+
+
+def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
+    """A ladder's stored standings in order, each behind its ordinal, as the store has them: nothing is converted but
+    that a truth is 0 or 1."""
+    table = generation_standings
+    columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *Standing._fields)]
+    query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
+    rows = connection.execute(query)
+    return [tuple(int(value) if isinstance(value, bool) else value for value in row) for row in rows]
+
+
+def built_otherwise(connection: Connection, generation: int) -> list[str]:
+    """The ladders of a generation that name another one's build, of which that one says something else."""
+    here, there = generation_ladders.alias(), generation_ladders.alias()
+    same = [there.c[column.name] == column for column in here.c if column.name != "generation"]
+    built = (there.c.generation == here.c.build) & (there.c.ladder == here.c.ladder)
+    query = select(here.c.ladder).join(there, built).where(here.c.generation == generation, ~and_(*same))
+    later = select(here.c.ladder).where(here.c.generation == generation, here.c.build > generation)
+    return sorted({*connection.execute(query).scalars(), *connection.execute(later).scalars()})
 
 
 def stored_rows(connection: Connection, build: int, ladder: str) -> list[Standing]:

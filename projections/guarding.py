@@ -12,7 +12,8 @@ from ledger.errors import WorkerLost
 from ledger.events import Ruleset
 from ledger.forking import TooSlow, ahead
 from ledger.store import Ledger, head, read_live
-from projections.building import Built, Failure, packed, plan, unpacked
+from projections.building import Built, Failure, built, failure, of_packages, packed, plan, unpacked
+from projections.containment import RuleFailure
 from projections.ladders import Stream, parse_name
 from projections.registry import BUILT_IN, give_up
 from projections.rulesets import bind
@@ -49,6 +50,25 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
                 pass
         except (TooSlow, WorkerLost) as error:
             give_up(ruleset.rule, f"{ruleset.rule}: {why_lost(error, seconds)}")
+
+
+def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | Failure:
+    """A single ladder; by the rule of a package in a process of its own.
+
+    Raises `UnknownLadder`, `RulesetUnusable`, and `TooSlow` or `WorkerLost` for a rule that gives no result.
+    """
+    ladders.versions(name)
+    if parse_name(name).ruleset_id not in of_packages(ladders.facts):
+        return _one(ladders, name)
+    with closing(ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, apart=True)) as messages:
+        return next(unpacked(next(messages)))
+
+
+def _one(ladders: Ladders, name: str) -> Built | Failure:
+    try:
+        return built(ladders, ladders.stream(name))
+    except RuleFailure as error:
+        return failure(name, ladders, error)
 
 
 def guarded(

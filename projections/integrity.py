@@ -1,4 +1,4 @@
-"""`verify` for the projections: stored standings against a replay at the position that they name."""
+"""`verify` for the projections: published lists and stored standings against a replay where they were computed."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -6,16 +6,23 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
+from ledger.forking import TooSlow
 from ledger.games import STATUSES
 from ledger.integrity import Finding
+from ledger.published import Published, published_lists
 from ledger.rejections import shown
 from ledger.store import chain_hash_at, head, read_where
-from projections.building import Built, Failure, compute, is_named, plan, stored_row
-from projections.decoding import clock_of, decode
+from projections.building import Built, Failure, built, compute, is_named, of_packages, plan
+from projections.decoding import clock_of, decode, extend
 from projections.facts import NONE, Facts
 from projections.game_clock.state import run_out
-from projections.generations import ladders_of, live, pointer_findings, stored_rows
-from projections.standings import Ladders
+from projections.generations import built_otherwise, ladders_of, live, plain_rows, pointer_findings
+from projections.guarding import RULE_SECONDS, guarded, one_ladder, why_lost
+from projections.ladders import parse_name
+from projections.lists.contract import Standing
+from projections.publishing import as_published
+from projections.standings import Ladders, UnknownLadder
 
 
 def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
@@ -46,11 +53,81 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
     return number is not None and facts.person[number] == facts.person_of(participant)
 
 
-def verify_standings(connection: Connection, kept: Row[Any] | None = None) -> Generator[Finding, None, int]:
+def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS) -> Generator[Finding, None, int]:
+    """Published lists that do not come out of their coordinates: what was known, and what had been played. Gives how
+    many there are.
+
+    The rule of a package runs in a process of its own, each list for at most `rule_seconds`; if it gives no result, the
+    other lists of its ruleset are not tried.
+    """
+    lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
+    if not lists:
+        return 0
+    # one walk through the log that stops where each list was computed
+    facts = decode(connection, 0, ahead=lists[-1].known_at, cached=False)
+    lost: dict[str, str] = {}
+    for one in lists:
+        told = f"{one.ladder}, published by {one.event_id}"
+        if one.known_at >= one.position:
+            yield Finding("published", one.position, f"{told}, names position {one.known_at}, which is not before it")
+            continue
+        if facts.position < one.known_at:
+            extend(facts, connection, one.known_at)
+        found = _recomputed(facts, one, rule_seconds, lost)
+        if isinstance(found, str):
+            yield Finding("published", one.position, f"{told}, cannot be computed: {found}")
+            continue
+        if (wrong := _why_not_whole(connection, one)) is not None:
+            yield Finding("published", one.position, f"{told}: {wrong}")
+        if (found.digest, found.games) != (one.digest, one.games):
+            yield Finding(
+                "published", one.position, f"{told}, does not come out of position {one.known_at}: {_why(one, found)}"
+            )
+    return len(lists)
+
+
+def _recomputed(facts: Facts, one: Published, rule_seconds: float, lost: dict[str, str]) -> Built | str:
+    """A list as it comes out of what the facts hold, or why it does not; `lost`: the rulesets that gave no result."""
+    ruleset_id = parse_name(one.ladder).ruleset_id
+    if ruleset_id in lost:
+        return lost[ruleset_id]
+    try:
+        found = one_ladder(Ladders(facts, one.as_of), one.ladder, rule_seconds)
+    except (TooSlow, WorkerLost) as error:
+        lost[ruleset_id] = why_lost(error, rule_seconds)
+        return lost[ruleset_id]
+    except (UnknownLadder, RulesetUnusable) as problem:
+        return str(problem)
+    return found.message if isinstance(found, Failure) else found
+
+
+def _why_not_whole(connection: Connection, one: Published) -> str | None:
+    """What is wrong with the rows as they are recorded, or None."""
+    try:
+        found = as_published(connection, one)
+    except StoreDamaged as problem:
+        return str(problem)
+    return None if found.digest == one.digest else "its rows do not have its digest"
+
+
+def _why(one: Published, found: Built) -> str:
+    if found.ruleset != one.ruleset:
+        return f"it is ranked under {found.ruleset}, not {one.ruleset}"
+    if len(found.rows) != one.row_count:
+        return f"it has {len(found.rows)} rows, not {one.row_count}"
+    if found.digest == one.digest:
+        return f"it counts {found.games} games, not {one.games}"
+    return f"a replay has the digest {found.digest}"
+
+
+def verify_standings(
+    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS
+) -> Generator[Finding, None, int]:
     """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
     Gives how many there are.
 
-    Those that were built at another position than the generation's are replayed there.
+    Those that were built at another position than the generation's are replayed there. The rules of packages run in
+    processes of their own, each ladder for at most `rule_seconds`.
     """
     generation = kept or live(connection)
     for message in pointer_findings(connection) if kept is None else ():
@@ -61,6 +138,8 @@ def verify_standings(connection: Connection, kept: Row[Any] | None = None) -> Ge
         yield Finding("standings", None, wrong)
         return 0
     stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
+    for name in built_otherwise(connection, generation.generation):
+        yield Finding("standings", None, f"{name}: another generation built it, and says something else of it")
     told: set[str] = set()
     for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
         here = {name: row for name, row in stored.items() if row.position == position}
@@ -70,9 +149,11 @@ def verify_standings(connection: Connection, kept: Row[Any] | None = None) -> Ge
             yield Finding("standings", position, "the live generation was computed from another history")
             continue
         ladders = Ladders(decode(connection, position, cached=False))
-        planned = plan(ladders) if position == generation.position else plan(ladders, here, stored=here)
+        asked = () if position == generation.position else tuple(here)
+        planned = plan(ladders, asked, asked, of_packages(ladders.facts))
         found: list[Finding] = []
-        with closing(compute(ladders, planned)) as results:
+        apart = guarded(ladders, asked, asked, built, rule_seconds)
+        with closing(compute(ladders, planned, apart=apart)) as results:
             for result in results:
                 if isinstance(result, Failure):
                     here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
@@ -100,14 +181,18 @@ def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | 
     return None
 
 
+def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
+    """Values with their types, so that no text or fraction passes for the number that it equals."""
+    return [[(type(value), value) for value in row] for row in rows]
+
+
 def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
     """That the stored rows of a ladder are not those of a replay, or what is said of them is something else."""
-    try:
-        rows = stored_rows(connection, stored.build, stored.ladder)
-    except (ValueError, TypeError) as error:
-        yield Finding("standings", None, f"{stored.ladder}: the stored standings cannot be read: {shown(str(error))}")
-        return
-    if stored.digest != replayed.digest or [stored_row(row) for row in rows] != replayed.rows:
+    rows = plain_rows(connection, stored.build, stored.ladder)
+    wanted = [
+        (ordinal, *row, *(None,) * (len(Standing._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
+    ]
+    if stored.digest != replayed.digest or _typed(rows) != _typed(wanted):
         yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")
     said = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
     for name, value in said.items():

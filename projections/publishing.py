@@ -1,26 +1,23 @@
-"""Publishing standings: the events that keep them, and whether they still come out as they were published."""
+"""Publishing standings: the events that keep them, and where they show somebody otherwise than a replay."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from ledger.canonical import format_instant, record_instant
-from ledger.errors import RulesetUnusable, StoreDamaged
+from ledger.errors import StoreDamaged
 from ledger.events import Ruleset
-from ledger.integrity import Finding
 from ledger.list_events import parts_of
 from ledger.published import Published, published_lists, rows_of
 from ledger.rejections import Refused
-from ledger.store import Log, head
-from projections.containment import RuleFailure
-from projections.decoding import decode, extend
+from ledger.store import Log
 from projections.facts import Facts
 from projections.ladders import parse_name
 from projections.lists.contract import Standing
 from projections.periods import period_of, running
-from projections.standings import Ladders, Standings, UnknownLadder
+from projections.standings import Ladders, Standings
 
 
 def publication(
@@ -131,51 +128,3 @@ def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: 
 def _shown(found: Standings, facts: Facts, player: str) -> Fraction | None:
     """The points of a player, by his id of today, in standings that may know him by an earlier one."""
     return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)
-
-
-def verify_published(connection: Connection) -> Generator[Finding, None, int]:
-    """Published lists that do not come out of their coordinates: what was known, and what had been played. Gives how
-    many there are."""
-    lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
-    if not lists:
-        return 0
-    # one walk through the log that stops where each list was computed
-    facts = decode(connection, 0, ahead=lists[-1].known_at, cached=False)
-    for one in lists:
-        told = f"{one.ladder}, published by {one.event_id}"
-        if one.known_at >= one.position:
-            yield Finding("published", one.position, f"{told}, names position {one.known_at}, which is not before it")
-            continue
-        if facts.position < one.known_at:
-            extend(facts, connection, one.known_at)
-        try:
-            found = Ladders(facts, one.as_of).standings(one.ladder)
-        except (RuleFailure, UnknownLadder, RulesetUnusable) as problem:
-            yield Finding("published", one.position, f"{told}, cannot be computed: {problem}")
-            continue
-        if (wrong := _why_not_whole(connection, one)) is not None:
-            yield Finding("published", one.position, f"{told}: {wrong}")
-        if (found.digest, found.games) != (one.digest, one.games):
-            yield Finding(
-                "published", one.position, f"{told}, does not come out of position {one.known_at}: {_why(one, found)}"
-            )
-    return len(lists)
-
-
-def _why_not_whole(connection: Connection, one: Published) -> str | None:
-    """What is wrong with the rows as they are recorded, or None."""
-    try:
-        found = as_published(connection, one)
-    except StoreDamaged as problem:
-        return str(problem)
-    return None if found.digest == one.digest else "its rows do not have its digest"
-
-
-def _why(one: Published, found: Standings) -> str:
-    if found.ruleset != one.ruleset:
-        return f"it is ranked under {found.ruleset}, not {one.ruleset}"
-    if len(found.rows) != one.row_count:
-        return f"it has {len(found.rows)} rows, not {one.row_count}"
-    if found.digest == one.digest:
-        return f"it counts {found.games} games, not {one.games}"
-    return f"a replay has the digest {found.digest}"

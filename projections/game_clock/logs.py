@@ -42,7 +42,8 @@ def clock_events(
 class Clocks:
     """The clocks of the games that are asked about, as the ledger and what waits before an event leave them."""
 
-    def __init__(self, connection: Connection, rulesets: Rulesets) -> None:
+    def __init__(self, connection: Connection, rulesets: Rulesets, until: int | None = None) -> None:
+        self._until = until
         self._connection = connection
         self._rulesets = rulesets
         self._events: dict[str, list[dict[str, Any]]] = {}
@@ -71,7 +72,7 @@ class Clocks:
 
     def _load(self, game_id: str) -> None:
         if game_id not in self._events:
-            self._events[game_id] = clock_events(self._connection, self._rulesets, game_id)
+            self._events[game_id] = clock_events(self._connection, self._rulesets, game_id, self._until)
             clock = replay(self._events[game_id])
             # a log that contradicts itself was appended by another program: what comes behind it is judged anew
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

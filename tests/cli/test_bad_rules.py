@@ -323,6 +323,47 @@ def test_given_a_rule_that_never_loads_when_rebuilt_then_its_ladder_fails_after_
 
 
 @pytest.mark.parametrize("name", ["never-ends", "never-loads"])
+def test_given_a_rule_that_never_ends_when_verified_then_it_is_a_finding_after_the_limit_and_all_else_is_looked_at(
+    name: str, ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None]
+) -> None:
+    """Given published lists and stored standings of the rule and of sound ones, then each is looked at."""
+    db = ledger(name)
+    installed(place.sound)
+    for ladder in ("bad", *SOUND):
+        assert ratings("publish", ladder, db=db).exit_code == 0
+    # what is told of sound ladders shows that they were looked at
+    path = db.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE generation_standings SET points = points + 1 WHERE ladder IN (?, ?)", SOUND)
+        connection.commit()
+    installed(place.bad)
+    told = ratings("verify", "--rule-seconds", "1", "--format", "json", db=db)
+    assert (told.exit_code, told.stderr) == (1, "")
+    found = {(one["code"], one["message"]) for one in json.loads(told.stdout)["findings"]}
+    lost = "the rule gave no result in 1 s; --rule-seconds N allows it more"
+    differ = {("standings", f"{ladder}: the stored standings differ from a replay") for ladder in SOUND}
+    assert differ < found
+    rest = sorted(found - differ)
+    assert [code for code, _ in rest] == ["published", "rule"], rest
+    for code, message in rest:
+        assert "bad" in message
+        assert lost in message, code
+
+
+def test_given_a_kept_generation_of_a_rule_that_never_ends_when_rolled_back_to_then_it_says_so_after_the_limit(
+    ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None]
+) -> None:
+    db = ledger("never-ends")
+    installed(place.sound)
+    assert ratings("rebuild", db=db).exit_code == 0
+    installed(place.bad)
+    told = ratings("rebuild", "--rollback", "--rule-seconds", "1", db=db)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert "nothing was rolled back" in told.stderr
+    assert "the rule gave no result in 1 s" in told.stderr
+
+
+@pytest.mark.parametrize("name", ["never-ends", "never-loads"])
 def test_given_a_rule_that_never_ends_when_checked_or_published_then_it_is_refused_after_the_limit(
     name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
 ) -> None:

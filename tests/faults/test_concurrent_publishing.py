@@ -14,7 +14,7 @@ from fault_helpers import append_games, findings, fork, game, records, wait_for
 import cli.publishing
 from cli.main import invoke
 from ledger.store import open_ledger
-from projections.publishing import verify_published
+from projections.integrity import verify_published
 
 WAIT_SECONDS = 60
 PUBLISHERS = 4

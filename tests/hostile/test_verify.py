@@ -91,6 +91,32 @@ def test_given_something_stored_that_was_changed_when_verified_then_it_is_named(
     assert all(one.startswith("standings: ") for one in found), found
 
 
+def test_given_a_ladder_that_names_an_older_build_with_the_same_standings_when_verified_then_it_is_named(
+    db: str, ratings: Ratings
+) -> None:
+    """Given two generations and between them a game of another ladder, when one serves the rows of the other."""
+    assert ratings("rules", "publish", "--shipped", "elo", "--game", "go", db=db).exit_code == 0
+    game = ("--game", "go", "--game-id", "other", "--at", "2024-02-01T20:00Z")
+    assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
+    assert ratings("rebuild", db=db).exit_code == 0
+    assert verified(ratings, db) == []
+    do(db, "UPDATE generation_ladders SET build = 1 WHERE generation = 2 AND ladder = 'elo-chess/all'")
+    assert verified(ratings, db) == [
+        "standings: elo-chess/all: another generation built it, and says something else of it"
+    ]
+    do(db, "UPDATE generation_ladders SET build = 3 WHERE generation = 2 AND ladder = 'elo-chess/all'")
+    assert "standings: elo-chess/all: the stored standings differ from a replay" in verified(ratings, db)
+
+
+def test_given_a_ladder_left_as_it_was_by_a_rebuild_of_others_when_verified_then_it_is_no_alarm(
+    db: str, ratings: Ratings
+) -> None:
+    game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
+    assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
+    assert ratings("rebuild", "elo-chess/all", db=db).exit_code == 0
+    assert verified(ratings, db) == []
+
+
 def test_given_a_pointer_without_its_constraints_when_it_leads_nowhere_or_to_two_then_it_is_named(
     db: str, ratings: Ratings
 ) -> None:
@@ -267,6 +293,17 @@ def rename(url: str, number: int, player: str, new_player: str) -> None:
 @pytest.mark.parametrize("statement", [
     "UPDATE generation_ladders SET position = 'abc'", "UPDATE generation_ladders SET chain_hash = 'abc'",
     "UPDATE generation_ladders SET chain_hash = 500000000000", "UPDATE generation_standings SET places = 'a,b'",
+    "UPDATE generation_standings SET qualified = 2", "UPDATE generation_standings SET qualified = 'yes'",
+    "UPDATE generation_standings SET points = points + 0.5", "UPDATE generation_standings SET points = 'abc'",
+    "UPDATE generation_standings SET points = 9e999", "UPDATE generation_standings SET points = x'00'",
+    "UPDATE generation_standings SET rank = -1", "UPDATE generation_standings SET rank = 1.5",
+    "UPDATE generation_standings SET player = x'616e6e61' WHERE player = 'anna'",
+    "UPDATE generation_standings SET player = CAST(x'ff' AS TEXT) WHERE ordinal = 1",
+    "UPDATE generation_standings SET games = '3 '||'x'", "UPDATE generation_standings SET divisor = 0",
+    "UPDATE generation_standings SET gold = 0", "UPDATE generation_standings SET places = ''",
+    "UPDATE generation_standings SET ordinal = ordinal + 10",
+    "UPDATE generation_standings SET ordinal = 0.5 WHERE ordinal = 1",
+    "UPDATE generation_ladders SET digest = CAST(x'ff' AS TEXT)", "UPDATE generation_ladders SET ruleset = 5",
     "UPDATE generations SET finished_at = 'abc'", "UPDATE generations SET finished_at = -9223372036854775808",
 ])  # fmt: skip
 def test_given_stored_tables_with_other_types_when_verified_then_it_is_a_finding_and_no_bug(

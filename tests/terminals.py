@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 def on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> tuple[str, str]:

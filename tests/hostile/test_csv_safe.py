@@ -1,0 +1,148 @@
+"""What a stranger is called is no formula in a spreadsheet: CSV with --csv-safe, and verbatim CSV without."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from cli.main import ratings as program
+from cli.render import FORMULA_STARTS, harmless
+
+Ratings = Callable[..., Any]
+
+ALL = "elo-chess/all"
+FORMULAS = [
+    '=HYPERLINK("http:\\\\evil","x")', "=1+1", "+1-1", "-rf", "@SUM(A1)", "+", "-", "-5%", "-1e3", "－1＋1", "＝1",
+    '"quoted"=1', "'=1", "anna",
+]  # fmt: skip
+# which ids cannot begin with, but texts of old logs and of `extra` can
+WHITE = ["\t=1+1", "\r=1+1", "\n=1+1"]
+
+
+# names that players can have
+PLAYERS = ["@1+1", *(name for name in FORMULAS if not {"=", "/"} & set(name))]
+
+
+def make_ledger(ratings: Ratings, url: str) -> None:
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    participants = [{"player": player, "place": place} for place, player in enumerate(PLAYERS, 1)]
+    lines = [
+        {"type": "game.recorded", "occurred_at": f"2024-01-{day:02}T12:00:00Z",
+         "data": {"game_id": game_id, "game": "chess", "participants": participants}}
+        for day, game_id in enumerate(("=1+1", "@game", "g"), 1)
+    ]  # fmt: skip
+    told = ratings("import", "-", "--by", "=cmd", db=url, input="\n".join(map(json.dumps, lines)))
+    assert told.exit_code == 0, told.stderr
+    for number, reason in enumerate(("=cmd|' /C calc'!A0", "@SUM(1)")):
+        said = (PLAYERS[0], "--reason", reason, "--", str(-number - 1))
+        assert ratings("adjust", ALL, *said, db=url).exit_code == 0
+    assert ratings("void", "g", "--reason", "-1+cmd", db=url).exit_code == 0
+    assert ratings("publish", ALL, db=url).exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `make_ledger` in each kind of store."""
+    return copied(make_ledger)
+
+
+def with_csv(group: click.Group, *path: str) -> list[tuple[str, ...]]:
+    """Every command that writes CSV, by the words that call it."""
+    found = []
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            found += with_csv(command, *path, name)
+        elif command is not None and any(
+            isinstance(one.type, click.Choice) and "csv" in one.type.choices for one in command.params
+        ):
+            found.append((*path, name))
+    return found
+
+
+ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("games",): (), ("log",): (), ("export", "standings"): (), ("export", "changes"): (ALL,), ("ladders",): (),
+    ("lists",): (), ("standings",): (ALL,), ("history",): ("@1+1", ALL), ("explain",): ("=1+1", ALL),
+    ("statistics",): ("@1+1",), ("diff",): ("4", "now"), ("whatif",): ("elo.toml",), ("league", "list"): (),
+    ("books",): (ALL,), ("rules", "list"): (), ("rules", "show"): ("elo-chess",), ("status",): (), ("doctor",): (),
+}  # fmt: skip
+# of games that this ledger does not have
+OTHERS = {("league", "show"), ("league", "table"), ("league", "unmet"), ("clock", "show"), ("clock", "explain")}
+
+
+def test_every_command_with_csv_has_the_option_and_a_test() -> None:
+    assert set(with_csv(program)) == {*ARGUMENTS, *OTHERS}
+
+
+@pytest.mark.parametrize("command", ARGUMENTS, ids=" ".join)
+def test_given_formulas_in_every_text_when_any_csv_is_safe_then_no_cell_is_one_and_numbers_stay(
+    command: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("elo.toml").write_text(ratings("rules", "show", "elo-chess", "--format", "toml", db=db).stdout)
+    verbatim = ratings(*command, *ARGUMENTS[command], "--format", "csv", db=db)
+    safe = ratings(*command, *ARGUMENTS[command], "--format", "csv", "--csv-safe", db=db)
+
+    assert verbatim.exit_code in (0, 1)
+    assert (safe.exit_code, safe.stderr) == (verbatim.exit_code, verbatim.stderr)
+    before, after = (
+        # the machine's time goes on between two calls of `doctor`
+        [row for row in csv.reader(io.StringIO(done.stdout)) if row[1:2] != ["clock"]]
+        for done in (verbatim, safe)
+    )
+    assert [[harmless(cell) for cell in row] for row in before] == after
+    for cell in (cell for row in after for cell in row):
+        assert not cell.startswith(FORMULA_STARTS) or is_number(cell), cell
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number as this program writes it, with digits alone."""
+    parts = cell.removeprefix("-").replace("/", ".", 1).split(".")
+    return len(parts) <= 2 and all(part.isascii() and part.isdigit() for part in parts)
+
+
+def test_given_negative_points_when_csv_is_safe_then_they_have_no_apostrophe(db: str, ratings: Ratings) -> None:
+    told = ratings("export", "changes", ALL, "--format", "csv", "--csv-safe", db=db).stdout
+    changes = [row["change"] for row in csv.DictReader(io.StringIO(told))]
+    assert any(change.startswith("-") for change in changes)
+    assert all(is_number(change) for change in changes)
+
+
+def test_given_names_like_formulas_when_csv_is_not_safe_then_it_reads_back_as_it_is(db: str, ratings: Ratings) -> None:
+    told = ratings("standings", ALL, "--format", "csv", db=db).stdout
+    assert {row["player"] for row in csv.DictReader(io.StringIO(told))} == set(PLAYERS)
+
+
+@pytest.mark.parametrize("text", [*FORMULAS, *WHITE])
+def test_text_that_begins_like_a_formula_gets_an_apostrophe_and_no_other_text(text: str) -> None:
+    assert harmless(text) == (f"'{text}" if text[0] in "=+-@\t\r\n＝＋－＠" else text)
+
+
+@pytest.mark.parametrize("cell", ["-5", "0", "-1.5", "-20/3", "12", None, True, -3])
+def test_numbers_stay(cell: Any) -> None:
+    assert harmless(cell) is cell
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "json"), ("--format", "table")])
+def test_given_no_csv_when_it_shall_be_safe_then_it_is_a_usage_error(
+    form: tuple[str, ...], tmp_path: Path, ratings: Ratings
+) -> None:
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    for command in (("log",), ("export", "standings"), ("rules", "show", "elo-chess")):
+        if command[0] == "export" and "table" in form:
+            continue
+        told = ratings(*command, *form, "--csv-safe", db=db)
+        assert (told.exit_code, told.stdout) == (2, "")
+        assert "it needs --format csv" in told.stderr
+
+
+def test_given_a_file_when_the_export_is_safe_then_the_file_is(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    path = tmp_path / "changes.csv"
+    assert ratings("export", "changes", ALL, "--format", "csv", "--csv-safe", "-o", path, db=db).exit_code == 0
+    with open(path, encoding="utf-8", newline="") as file:
+        assert "'=1+1" in {row["game_id"] for row in csv.DictReader(file)}

@@ -1,0 +1,134 @@
+"""An interrupt at any instant, from the first line on, is silent or told in a line, never a traceback.
+
+The exit code is 130, or that of a command that was done.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+SHORT_MS = (20, 60, 120, 250)
+LONG_MS = (5, 10, 20, 30, 45, 60, 80, 100, 125, 150, 175, 200, 225, 250, 275, 300, 400)
+TIMES = 8
+GAME = ("--game", "chess", "--at", "2024-01-01T20:00Z", "anna", "ben")
+
+
+def make_ledger(ratings: Ratings, url: str) -> None:
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    assert ratings("record", "-q", "--game-id", "g-0", *GAME, db=url).exit_code == 0
+
+
+def struck(db: str, command: tuple[str, ...], number: int, after_ms: int) -> tuple[int, str, str]:
+    """The exit code and output of a command that gets a signal so long after it began."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "--db", db, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, cwd=ROOT, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    time.sleep(after_ms / 1000)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def before_ours(err: str) -> bool:
+    """Whether a traceback is of Python's own beginning, which no program can help: nothing of ours ran yet."""
+    ours = re.findall(rf'File "{re.escape(str(ROOT))}/([^"]+)", line \d+, in (\S+)', err)
+    return {*ours} <= {("cli/__init__.py", "<module>"), ("cli/__main__.py", "<module>"), ("cli/start.py", "<module>")}
+
+
+COMMANDS = {
+    "version": ("--version",), "standings": ("standings", "elo-chess/all"), "log": ("log", "--format", "json"),
+    "record": ("record", "-q", "--game-id", "new", *GAME),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_given_a_command_when_it_is_interrupted_at_any_instant_then_there_is_no_traceback_and_the_code_tells(
+    command: str, copied: Callable[..., str], ratings: Ratings, at_length: bool
+) -> None:
+    db = copied(make_ledger)
+    for number in range(TIMES if at_length else 1):
+        for after_ms in LONG_MS if at_length else SHORT_MS:
+            code, _, err = struck(db, COMMANDS[command], signal.SIGINT, after_ms + number)
+            if "Traceback" in err and before_ours(err):
+                continue
+            assert "Traceback" not in err, (after_ms, err)
+            assert "bug" not in err
+            assert code in (0, 130, -signal.SIGINT), (after_ms, code, err)
+            assert code == 0 or err.strip() in ("", "ratings: interrupted"), err
+            if command == "record" and code == 0:
+                assert "new" in ratings("games", "--format", "json", db=db).stdout
+    assert ratings("verify", db=db) == (0, "", "")
+    games = json.loads(ratings("games", "--format", "json", db=db).stdout)["rows"]
+    assert len(games) <= 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_given_a_command_when_it_is_terminated_then_it_is_silent(
+    command: str, copied_file: Callable[..., str], at_length: bool
+) -> None:
+    db = copied_file(make_ledger)
+    for after_ms in LONG_MS if at_length else SHORT_MS[:2]:
+        code, _, err = struck(db, COMMANDS[command], signal.SIGTERM, after_ms)
+        assert code in (0, 143, -signal.SIGTERM), (after_ms, code, err)
+        assert err == ""
+
+
+def test_given_a_command_in_the_background_when_interrupts_are_ignored_then_it_goes_on(
+    copied_file: Callable[..., str],
+) -> None:
+    """Given a shell that starts it with SIGINT ignored, then so it stays."""
+    db = copied_file(make_ledger)
+    line = f"trap '' INT; {sys.executable} -m cli --db {db} standings elo-chess/all & sleep 0.1; kill -INT $!; wait $!"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (done.returncode, done.stderr, "anna" in done.stdout) == (0, "", True)
+
+
+@pytest.mark.parametrize("error", ["RuntimeError('__set_name__')", "KeyboardInterrupt", "SystemError"])
+def test_given_an_interrupt_within_a_command_when_a_module_makes_another_error_of_it_then_it_is_one_all_the_same(
+    error: str,
+) -> None:
+    script = (
+        "import os, signal\n"
+        "from cli import main, start\n"
+        "def other(*_, **__):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        for _ in range(10**6): pass\n"
+        "    except KeyboardInterrupt:\n"
+        f"        raise {error}\n"
+        "main.ratings.main = other\n"
+        "start.run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "ratings: interrupted\n")
+
+
+def test_given_an_interrupt_while_an_object_is_tidied_up_then_it_is_not_lost() -> None:
+    script = (
+        "import os, signal\n"
+        "from cli import main, start\n"
+        "class Tidy:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        for _ in range(10**6): pass\n"
+        "def tidying(*_, **__):\n"
+        "    one = Tidy()\n"
+        "    del one\n"
+        "main.ratings.main = tidying\n"
+        "start.run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, cwd=ROOT, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -1,0 +1,282 @@
+"""What others wrote does nothing to a terminal: no command prints raw what moves a cursor, reorders or hides.
+
+A ledger that is restored may hold such characters in every text; a file, an argument or a setting may, too. CSV that no
+terminal gets, and `export events`, are what was recorded.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unicodedata import category
+
+import pytest
+from forged_events import append
+from terminals import on_terminal
+
+from ledger.rejections import escaped, shown
+from ledger.store import open_ledger
+
+Ratings = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+AT = "2024-02-01T20:00:00.000000Z"
+# what ids of old logs can hold: unseen, private, unassigned and line-separating characters
+UNSEEN = "\u200b\u2060\ufeff\u00ad\u2028\u2029\ue000\U000f0000\U000e0041\ufffe\U0001ffff\U00013430\u180e\u0600"
+# texts hold directions besides, and lines
+TURNED = UNSEEN + "\u061c\u200e\u200f\u202a\u202e\u2066\u2069\n\t"
+# and `extra` holds anything
+ANYTHING = TURNED + "\x1b[2J\x1b]0;x\x07\r\b\x00\x7f\x80\x9b31m\x9d"
+
+
+def hidden(output: str) -> set[str]:
+    """The characters of an output that are none to see, but for spaces and ends of lines."""
+    return {c for c in output if not (c.isprintable() or c in "\n\t" or category(c) == "Zs")}
+
+
+def name(text: str) -> str:
+    """An id of at most 64 characters with everything that ids can hold."""
+    return f"{text}{UNSEEN}é"
+
+
+ANNA, BEN, DORA, DOROTHEA, GAME, CITY, LEAGUE = map(name, ("anna", "ben", "dora", "dorothea", "g", "city", "league"))
+REASON, BY = f"why {TURNED}é", f"referee {TURNED}é"
+LADDER = f"elo-go/{CITY}"
+
+
+def game(game_id: str, *players: str, **members: Any) -> dict[str, Any]:
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    return {"game": "go", "game_id": game_id, "city": CITY, "group": CITY, "participants": participants,
+            "extra": {"note": ANYTHING}, **members}  # fmt: skip
+
+
+RULESET = {
+    "id": "elo-go", "version": "1", "rule": "pairwise-elo/1", "effective_from": "2000-01-01", "source": REASON,
+    "scope": {"game": ["go"], "exclude_group": [f"no {ANYTHING}"]}, "partition": {"by": ["city"]},
+    "params": {"start": 1000, "k_total": 32}, "assumed": {"start": REASON},
+}  # fmt: skip
+EVENTS = [
+    ("ruleset.published", RULESET),
+    ("player.registered", {"player": ANNA}),
+    ("game.recorded", game(GAME, ANNA, BEN)),
+    ("game.recorded", game(name("h"), BEN, DORA)),
+    ("game.recorded", game(name("i"), ANNA, DORA, aborted=True)),
+    ("game.corrected", {"game_id": name("h"), "reason": REASON, "game": game(name("h"), DORA, BEN)}),
+    ("game.recorded", game(name("j"), ANNA, DORA)),
+    ("game.voided", {"game_id": name("j"), "reason": REASON}),
+    ("player.account_changed", {"player": ANNA, "account": "free"}),
+    ("player.renamed", {"player": DORA, "new_player": DOROTHEA}),
+    ("points.adjusted", {"ladder": LADDER, "player": ANNA, "points": "5", "reason": REASON}),
+    ("event.voided", {"id": name("points.adjusted"), "reason": REASON}),
+    ("league.created", {"league": LEAGUE, "game": "chess", "players_per_game": 2, "version": REASON}),
+    ("league.joined", {"league": LEAGUE, "player": ANNA}),
+    ("clock.started", {"game_id": GAME, "at": 0, "players": [ANNA, BEN]}),
+    ("clock.offered", {"game_id": GAME, "at": 1, "player": ANNA, "choice": "fortune"}),
+    ("points.adjusted", {"ladder": LADDER, "player": BEN, "points": "7", "reason": REASON}),
+]  # fmt: skip
+
+
+def make_ledger(ratings: Ratings, url: str) -> None:
+    """Such characters in every text that a record can hold, and in a published list."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    with open_ledger(url).writing() as connection:
+        for number, (type_name, data) in enumerate(EVENTS):
+            once = type_name if type_name == "points.adjusted" and number < 12 else f"{type_name}{number}"
+            append(connection, type_name, data, AT, BY, name(once))
+    told = ratings("publish", LADDER, "--by", BY, db=url)
+    assert told.exit_code == 0, told.stderr
+    assert ratings("rebuild", db=url).exit_code == 0
+    assert ratings("verify", db=url) == (0, "", "")
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `make_ledger` in each kind of store."""
+    return copied(make_ledger)
+
+
+READING: list[tuple[str, ...]] = [
+    ("games",), ("games", GAME), ("log",), ("log", ANNA), ("log", GAME), ("log", "--limit", "0"), ("ladders",),
+    ("lists",), ("standings", LADDER), ("standings", LADDER, "--as-published"), ("standings", LADDER, "--player", ANNA),
+    ("history", ANNA, LADDER), ("history", DORA, LADDER), ("explain", GAME, LADDER), ("explain", name("i"), LADDER),
+    ("explain", ANNA, LADDER), ("explain", ANNA, LADDER, "--change", "--from", "20"), ("statistics", ANNA),
+    ("diff", "20", "now"), ("diff", "published", "now"), ("whatif", "go.toml"), ("league", "list"),
+    ("league", "show", LEAGUE), ("league", "unmet", LADDER, ANNA),
+    ("clock", "show", GAME), ("clock", "explain", GAME, ANNA), ("books", LADDER), ("rules", "list"),
+    ("rules", "show", "elo-go"), ("status",), ("doctor",), ("verify",), ("export", "standings"),
+    ("export", "changes", LADDER), ("rebuild",), ("zone",),
+    # what would be written
+    ("record", "--dry-run", "--game", "go", "--game-id", name("n"), "--city", CITY, "--new-names", "accept", ANNA, BEN),
+    ("correct", GAME, "--dry-run", "--reason", "r", BEN, ANNA), ("void", GAME, "--dry-run", "--reason", "r"),
+    ("reinstate", name("j"), "--dry-run", "--reason", "r"),
+    ("adjust", LADDER, ANNA, "5", "--dry-run", "--reason", "r"),
+    ("player", "rename", ANNA, name("other"), "--dry-run", "--reason", "r"),
+    ("player", "account", ANNA, "premium", "--dry-run"),
+]  # fmt: skip
+WRONG: list[tuple[str, ...]] = [
+    ("publish", LADDER), ("league", "table", LEAGUE), ("standings", f"{LADDER}/x"),
+    ("standings", name("nowhere")), ("history", name("nobody"), LADDER),
+    ("explain", name("nothing"), LADDER), ("log", name("nothing")), ("games", name("nothing")),
+    ("games", "--player", name("ana")), ("void", name("nothing"), "--reason", "r"), ("league", "show", name("none")),
+    ("clock", "show", name("none")), ("rules", "show", name("none")), ("standings", LADDER, "--as-of", ANYTHING[:-9]),
+    ("standings", LADDER, "--known-at", TURNED), ("standings", LADDER, "--rules", name("x@1")), ("diff", TURNED, "now"),
+    (name("command"),), ("games", f"--{UNSEEN}"), ("import", f"{UNSEEN}.csv"), ("rules", "check", f"{UNSEEN}.toml"),
+    ("whatif", f"{UNSEEN}.toml"), ("export", "events", "-o", f"{UNSEEN}/x"), ("league", "join", LEAGUE, ANNA),
+    ("adjust", LADDER, "--file", f"{UNSEEN}.csv", "--reason", "r"), ("init", "--for", name("x")),
+    ("init", "--zone", name("Europe")), ("record", "--game", name("x"), "a", "b"), ("void", "--event", name("x"),
+    "--reason", "r"),
+]  # fmt: skip
+FORMS = ("table", "json", "toml")
+
+
+@pytest.mark.parametrize("command", [*READING, *WRONG], ids=lambda command: ascii(command[0]))
+def test_given_hidden_characters_in_every_text_when_any_command_is_run_then_none_comes_out_raw(
+    command: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    store_kind: str, at_length: bool,
+) -> None:  # fmt: skip
+    if store_kind == "postgres" and not at_length and command[0] not in ("log", "doctor", "void"):
+        pytest.skip("at length")
+    monkeypatch.chdir(tmp_path)
+    Path("go.toml").write_text(ratings("rules", "show", "elo-go", "--format", "toml", db=db).stdout, "utf-8")
+    succeeded = 0
+    for form in (None, *FORMS):
+        told = ratings(*command, *(() if form is None else ("--format", form)), db=db)
+        assert hidden(told.stdout + told.stderr) == set(), (form, told)
+        assert "bug" not in told.stderr
+        succeeded += told.exit_code == 0
+    assert succeeded or command in WRONG, told
+
+
+def test_given_json_when_it_is_parsed_then_every_text_is_what_was_recorded(db: str, ratings: Ratings) -> None:
+    told = ratings("log", "--limit", "0", "--format", "json", db=db).stdout
+    assert [row["data"] for row in json.loads(told)["rows"]][1 : 1 + len(EVENTS)] == [data for _, data in EVENTS]
+    assert "é" in told
+    lines = ratings("export", "standings", LADDER, db=db).stdout.splitlines()
+    assert json.loads(lines[0])["ladder"] == LADDER
+
+
+def test_given_a_ruleset_as_toml_when_it_is_read_then_it_is_what_was_published(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    import tomllib
+
+    told = ratings("rules", "show", "elo-go", "--format", "toml", db=db).stdout
+    found = tomllib.loads(told)
+    assert (found["source"], found["assumed"]) == (RULESET["source"], RULESET["assumed"])
+    assert found["scope"] == {**RULESET["scope"]}  # type: ignore[dict-item]
+
+
+def test_the_log_itself_and_csv_that_no_terminal_gets_are_verbatim(db: str, ratings: Ratings) -> None:
+    assert set(UNSEEN) <= set(ratings("export", "events", db=db).stdout)
+    assert ANNA in ratings("standings", LADDER, "--format", "csv", db=db).stdout
+
+
+@pytest.mark.parametrize("command", [("standings", LADDER), ("log",), ("export", "changes", LADDER),
+                                     ("export", "standings")], ids=lambda c: c[0])  # fmt: skip
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_given_a_terminal_when_csv_or_json_is_printed_then_nothing_comes_out_raw(
+    command: tuple[str, ...], form: str, copied_file: Callable[..., str]
+) -> None:
+    _, seen = on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
+    assert hidden(seen.replace("\r\n", "\n")) == set()
+    assert "\\u200b" in seen
+
+
+FILES = {
+    "a header": f"game_id,{ANYTHING.replace(chr(10), '')},player\n",
+    "a cell": f"game_id,occurred_at,game,player,place\n{ANYTHING.split(chr(10))[0]},x,go,a\x1b[2Jb\u202e,1\n",
+    "a line": '{"type":"\\u001b[2J\\u202e","occurred_at":"x","data":{}}\n',
+    "a member": '{"type":"game.recorded","occurred_at":"2024-01-01T00:00:00Z","data":{"\\u001b\\u200b":1}}\n',
+    "raw": '{"type":"\x1b[2J\u202e\u200b\n',
+    "a repeated member": '{"\\u001b\u202e":1,"\\u001b\u202e":2}\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_given_a_hostile_file_when_imported_then_neither_its_name_nor_its_content_comes_out_raw(
+    what: str, suffix: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str]
+) -> None:
+    db, file = copied_file(make_ledger), tmp_path / f"x\x1b[2J\u202e{UNSEEN}{suffix}"
+    file.write_text(FILES[what], "utf-8")
+    for more in ((), ("--format", "json"), ("--keep-going",), ("--restore",)):
+        told = ratings("import", file, *more, db=db)
+        assert told.exit_code in (1, 2, 3), told
+        assert hidden(told.stdout + told.stderr) == set(), told
+        assert "bug" not in told.stderr
+    for path in tmp_path.glob("*.rejects.jsonl"):
+        assert hidden(path.read_text("utf-8")) == set()
+
+
+TOML = {
+    "a key": f'"{UNSEEN}\\u001b" = 1\n', "a value": f'id = "{UNSEEN}\\u001b\u202e"\nversion = "\\u0007"\n',
+    "no TOML": f"{TURNED}\x1b[2J", "a table": f'["{UNSEEN}"]\nx = 1\n', "a rule": f'id = "x"\nrule = "{UNSEEN}/1"\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TOML)
+def test_given_a_hostile_ruleset_file_when_checked_then_nothing_of_it_comes_out_raw(
+    what: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    file = tmp_path / f"x\x1b[2J\u202e{UNSEEN}.toml"
+    file.write_text(TOML[what], "utf-8")
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    assert ratings("init", "--no-rules", db=db).exit_code == 0
+    for command in (("rules", "check"), ("rules", "publish"), ("whatif",)):
+        told = ratings(*command, file, db=db)
+        assert told.exit_code in (1, 2), told
+        assert hidden(told.stdout + told.stderr) == set(), told
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["/no/\x1b[2J\u202e\u200b.db", "sqlite:////no/\x1b[2J\u202e.db", "postgresql://u:p\x1b@[/\u202e", "\x1b]0;x\x07://x",
+     "postgresql://nobody\u202e@localhost:1/x\u200b", "sqlite:///x.db?\u202e=1", "sqlite:///x.db?timeout=\x1b[2J"],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["--db", "RATINGS_DB"])
+def test_given_a_hostile_name_of_a_ledger_when_opened_then_it_does_not_come_out_raw(
+    how: str, url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RATINGS_DB", url)
+    told = ratings("status", db=url if how == "--db" else None)
+    assert told.exit_code in (2, 3), told
+    assert told.stderr
+    assert hidden(told.stdout + told.stderr) == set(), told
+
+
+def test_given_settings_and_arguments_that_are_hostile_when_anything_is_run_then_they_do_not_come_out_raw(
+    tmp_path: Path,
+) -> None:
+    """Given a name of the user, an engine, a zone and an argument that is not UTF-8, in a process of its own."""
+    odd = "\x1b[2J\u202e\u200b"
+    settings = dict.fromkeys(("LOGNAME", "USER", "RATINGS_ENGINE", "TZ", "EDITOR", "COLUMNS"), odd)
+    for arguments in (["init"], ["record", "--game", "go", "a", "b"], ["log"], ["doctor"], [b"\xff\x1b"], ["status"]):
+        done = subprocess.run(
+            [sys.executable, "-c", "from cli.main import run; run()", "--db", str(tmp_path / "ratings.db"), *arguments],
+            capture_output=True, cwd=ROOT, check=False, env={**os.environ, **settings},
+        )  # fmt: skip
+        assert hidden((done.stdout + done.stderr).decode()) == set(), done
+        assert b"Traceback" not in done.stderr
+
+
+def test_text_goes_out_by_one_function_alone() -> None:
+    """Given all modules of the command line, then only `render` and `main` write, and only `render` writes JSON."""
+    writing = {path.name for path in (ROOT / "cli").glob("*.py") if "click.echo(" in path.read_text("utf-8")}
+    dumping = {path.name for path in (ROOT / "cli").glob("*.py") if "ensure_ascii=False" in path.read_text("utf-8")}
+    assert (writing, dumping) == ({"render.py", "main.py"}, {"render.py"})
+
+
+@pytest.mark.parametrize("code", range(0x110000 >> 10))
+def test_json_is_the_same_to_who_parses_it_and_letters_stay(code: int, at_length: bool) -> None:
+    """Given every character, a thousand at a time."""
+    if not at_length and code % 16 and code > 8:
+        pytest.skip("at length")
+    text = "".join(map(chr, range(code << 10, (code + 1) << 10)))
+    written = escaped(json.dumps(text, ensure_ascii=False), halves=True)
+    assert json.loads(written) == text
+    assert hidden(written) == set()
+    assert hidden(escaped(text)) == hidden(shown(text)) == set()
+    assert {c for c in text if c.isalpha()} <= set(written)
