@@ -26,7 +26,7 @@ def misfits(
     until: int,
     ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
 ) -> Iterator[tuple[int, Refused]]:
-    """(position, why) of each event up to a position that does not fit those before it; types `besides` are not judged.
+    """(position, why) of each event up to a position that does not fit those before it.
 
     The records are sound by themselves, and supersede what they can.
     """
