@@ -269,14 +269,14 @@ def test_text_goes_out_by_one_function_alone() -> None:
     assert (writing, dumping) == ({"render.py", "main.py"}, {"render.py"})
 
 
-@pytest.mark.parametrize("code", range(0x110000 >> 10))
-def test_json_is_the_same_to_who_parses_it_and_letters_stay(code: int, at_length: bool) -> None:
-    """Given every character, a thousand at a time."""
-    if not at_length and code % 16 and code > 8:
-        pytest.skip("at length")
-    text = "".join(map(chr, range(code << 10, (code + 1) << 10)))
-    written = escaped(json.dumps(text, ensure_ascii=False), halves=True)
-    assert json.loads(written) == text
-    assert hidden(written) == set()
-    assert hidden(escaped(text)) == hidden(shown(text)) == set()
-    assert {c for c in text if c.isalpha()} <= set(written)
+def test_json_is_the_same_to_who_parses_it_and_letters_stay(at_length: bool) -> None:
+    """Given every character, a thousand at a time; a sixteenth of those beyond the first 8,000 if it is to be short."""
+    for block in range(0x110000 >> 10):
+        if not at_length and block % 16 and block >= 8:
+            continue
+        text = "".join(map(chr, range(block << 10, (block + 1) << 10)))
+        written = escaped(json.dumps(text, ensure_ascii=False), halves=True)
+        assert json.loads(written) == text
+        assert hidden(written) == set()
+        assert hidden(escaped(text)) == hidden(shown(text)) == set()
+        assert {c for c in text if c.isalpha()} <= set(written)
