@@ -5,8 +5,8 @@ silence the server is asked anew, as `pg_isready` does. One that is busy with so
 one that does not answer is given up.
 """
 
+import time
 from collections.abc import Generator
-from time import monotonic
 from typing import Any
 
 from psycopg import Connection, OperationalError
@@ -21,6 +21,7 @@ class AnsweringConnection(Connection[Any]):
     """A connection whose statements fail with `OperationalError` when the server does not answer any more."""
 
     def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
+        """Consume a generator of the driver, as `Connection.wait` does. Raises `OperationalError`."""
         return super().wait(self._asking(gen), *arguments, **options)
 
     def _asking(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -33,8 +34,8 @@ class AnsweringConnection(Connection[Any]):
                 if ready:
                     silent_since = None
                 elif silent_since is None:
-                    silent_since = monotonic()
-                elif monotonic() - silent_since >= SILENT_SECONDS:
+                    silent_since = time.monotonic()
+                elif time.monotonic() - silent_since >= SILENT_SECONDS:
                     self._ask()
                     silent_since = None
                 state = gen.send(ready)
