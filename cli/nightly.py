@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Generator
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from click.core import ParameterSource
 from cli import render
 from cli.interrupts import INTERRUPTED, ending_soon
 from cli.left_out import note_left_out
-from cli.options import composed
+from cli.options import composed, head_value
 from cli.progress import Log, progress
 from cli.trying import rule_seconds_option
 from ledger import clock
@@ -169,18 +168,9 @@ def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
     )  # fmt: skip
 
 
-def _head(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, bytes] | None:
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d{1,18}):([0-9a-fA-F]{64})", value, re.ASCII)
-    if match is None:
-        raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
-    return int(match.group(1)), bytes.fromhex(match.group(2))
-
-
 @click.command()
 @click.option(
-    "--head", "expected", metavar="POSITION:CHAINHASH", callback=_head, help="A history that must be contained."
+    "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
 )
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."

@@ -303,7 +303,10 @@ def insert_rows(connection: Connection, rows: Iterable[Row], before: Head) -> He
 def require_empty(ledger: Ledger) -> Head:
     """The head of a ledger without events. Raises `NotEmpty`."""
     with ledger.reading() as connection:
-        latest = head(connection)
+        return _empty(ledger, head(connection))
+
+
+def _empty(ledger: Ledger, latest: Head) -> Head:
     if latest.position:
         raise NotEmpty(
             f"{ledger.location} holds {latest.position} events; --restore needs an empty ledger "
@@ -313,14 +316,13 @@ def require_empty(ledger: Ledger) -> Head:
 
 
 def append_restored(ledger: Ledger, batches: Iterable[list[Row]]) -> Head:
-    """Rows of an export into a ledger without events, a transaction per batch. Raises `NotEmpty`."""
-    latest = require_empty(ledger)
-    for rows in batches:
-        with ledger.writing() as connection:
-            ledger.dialect.lock_appends(connection)
-            if head(connection).position != latest.position:
-                raise NotEmpty(
-                    f"somebody else appended to {ledger.location} during the restore; start with a new ledger"
-                )
+    """Rows of an export into a ledger without events, in one transaction: half of a ledger would look like a whole one.
+
+    Raises `NotEmpty`.
+    """
+    with ledger.writing() as connection:
+        ledger.dialect.lock_appends(connection)
+        latest = _empty(ledger, head(connection))
+        for rows in batches:
             latest = insert_rows(connection, rows, latest)
     return latest
