@@ -1,12 +1,11 @@
 """`export`: the log and the standings for other programs."""
 
-import gzip
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import click
 from sqlalchemy import Connection
@@ -15,7 +14,7 @@ from cli import render
 from cli.options import axes, composed, known_at_option, known_position
 from cli.reading import as_json, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
-from ledger.exports import export_lines, place_at, read_place
+from ledger.exports import compressed, export_lines, place_at, read_place
 from ledger.files import new_file
 from ledger.store import open_ledger, read_records
 from projections.containment import RuleFailure
@@ -94,9 +93,8 @@ def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
             if not output.endswith(".gz"):
                 yield file
                 return
-            # no name and no time in it: the same events are the same bytes
-            with gzip.GzipFile("", "wb", 6, file, mtime=0) as compressed:
-                yield cast(IO[bytes], compressed)
+            with compressed(file) as lines:
+                yield lines
     except FileExistsError:
         raise click.UsageError(f"{output} exists; nothing was written") from None
 

@@ -71,6 +71,22 @@ def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
         raise
 
 
+def replace_file(path: str, content: bytes) -> None:
+    """Put another content into a file of this account, or make it: whoever looks finds the old one or the new one.
+
+    Raises `OSError`.
+    """
+    beside = f"{path}.{secrets.token_hex(8)}.part"
+    try:
+        with new_file(beside, 0o600) as file:
+            file.write(content)
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
 @contextmanager
 def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
     """A new file in a folder, and where it can be found: one without a name, which goes with the process, or where the

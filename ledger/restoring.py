@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ledger.appending import append_restored, require_empty
 from ledger.canonical import parse_object
-from ledger.exports import End, Place, read_end
+from ledger.exports import BEGINNING, End, Place, read_end
 from ledger.identities import Identities
 from ledger.importing import CHUNK_EVENTS, Imported
 from ledger.lineage import SUPERSEDING, superseded
@@ -37,11 +37,15 @@ class Backup(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """What a backup holds: its head, how many events each file has, and what `incomplete` let pass."""
+    """What a backup holds: the head behind each of its files, and what `incomplete` let pass."""
 
-    head: Place
-    events: list[int]
+    heads: list[Place]
     passed: list[str]
+
+    @property
+    def head(self) -> Place:
+        """The head behind the last file that was read."""
+        return self.heads[-1] if self.heads else BEGINNING
 
 
 class RefusedFile(Exception):
@@ -57,12 +61,17 @@ def restore(ledger: Ledger, backup: Backup) -> Imported:
     require_empty(ledger)
     try:
         whole = check(backup)
-        # nobody may have written to the files meanwhile
-        again = _rows(backup._replace(head=whole.head), lambda row: None)
-        latest = append_restored(ledger, _batches(again))
+        latest = store(ledger, backup, whole)
     except RefusedFile as refused:
         return Imported(rejected=[refused.rejection], rejected_count=1)
     return Imported(appended=latest.position, head=latest, passed=whole.passed)
+
+
+def store(ledger: Ledger, backup: Backup, whole: Whole) -> Head:
+    """Store the lines of a backup that was checked, or none of them. Raises `NotEmpty`, `StoreUnavailable`;
+    `RefusedFile` if somebody wrote to the files meanwhile."""
+    rows = _rows(backup._replace(head=whole.head), lambda row: None)
+    return append_restored(ledger, _batches(rows))
 
 
 def check(backup: Backup) -> Whole:
@@ -82,16 +91,13 @@ def check(backup: Backup) -> Whole:
 
 def _rows(backup: Backup, refuse: Callable[[Row], None]) -> Generator[Row, None, Whole]:
     """The rows of all files, each continuing the one before. Raises `RefusedFile`."""
-    latest = Head(0, ZERO, -(2**63))
-    whole = Whole(_place(latest), [], [])
+    latest, whole = Head(0, ZERO, -(2**63)), Whole([], [])
     for name in backup.files:
         try:
-            after = yield from _rows_of_file(name, latest, backup, whole, refuse)
+            latest = yield from _rows_of_file(name, latest, backup, whole, refuse)
         except Refused as problem:
             raise RefusedFile(name, problem) from None
-        whole.events.append(after.position - latest.position)
-        latest = after
-        whole = whole._replace(head=_place(latest))
+        whole.heads.append(_place(latest))
     if backup.head not in (None, whole.head):
         told = f"the backup ends at {whole.head}, not at {backup.head}: it is cut off, changed, or another one"
         raise RefusedFile(backup.files[-1], Refused("end-mismatch", told))
@@ -155,10 +161,8 @@ def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
     first = parse_object(line).get("position")
     if not isinstance(first, int) or first == before.position + 1:
         return
-    if not whole.events:
-        told = (
-            f"the file begins at position {first}: it is an increment, and stands behind the backup that it continues"
-        )
+    if not whole.heads:
+        told = f"the file begins at position {first}: it is an increment; name the backup that it continues before it"
     elif first > before.position:
         told = (
             f"the file begins at position {first}, but the files before it end at {before.position}: what is between "
