@@ -135,12 +135,14 @@ class _Expanding(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        got = self._file.readinto(buffer)
-        self._given += got
+        # as much as there is at once: of a file that is cut off, all before the end
+        found = self._file.read1(len(buffer))
+        buffer[: len(found)] = found
+        self._given += len(found)
         if self._given > max(EXPANDED_BYTES, EXPANDED_TIMES * self._read()):
             message = f"{self._name} expands to more than {EXPANDED_TIMES} times its size; no log does"
             raise Refused("bad-gzip", message)
-        return got
+        return len(found)
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
