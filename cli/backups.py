@@ -63,9 +63,8 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
             }
         )
     else:
-        click.echo(f"{render.count(done.backup.head.position, 'event')} in {folder / done.backup.file}, "
-                   f"{done.backup.size:,} bytes; {render.count(done.kept, 'backup')} kept, "
-                   f"{len(done.dropped):,} dropped")  # fmt: skip
+        click.echo(f"{render.count(done.backup.head.position, 'event')} in {folder / done.backup.file}; "
+                   f"{render.count(done.kept, 'backup')} kept, {len(done.dropped):,} dropped")  # fmt: skip
         click.echo(f"The head: {done.backup.head}")
     for name, what in done.odd:
         render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")

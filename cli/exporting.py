@@ -62,7 +62,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
             for lines in export_lines(connection, after, until):
                 file.write(lines)
     behind = "" if since is None else f" behind position {after:,}"
-    render.note(f"{until - after:,} events{behind} in {output}")
+    render.note(f"{render.count(until - after, 'event')}{behind} in {output}")
 
 
 def _since(connection: Connection, text: str, until: int) -> int:
