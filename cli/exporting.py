@@ -7,12 +7,15 @@ from itertools import chain
 from typing import IO, Any
 
 import click
+from sqlalchemy import Connection
 
 from cli import render
 from cli.coordinates import AXES
 from cli.options import axes, composed, format_of, known_at_option, known_position
 from cli.reading import as_json, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
+from ledger.exports import compressed, export_lines, place_at, read_place
+from ledger.files import new_file
 from ledger.store import open_ledger, read_records
 from projections.containment import RuleFailure
 from projections.explaining import changes
@@ -20,8 +23,9 @@ from projections.ladders import parse_name
 from projections.standings import Ladders, Standings, UnknownLadder
 
 output_option = click.option(
-    "--output", "-o", metavar="FILE", default="-", help="A file that does not exist yet.  [default: stdout]"
-)
+    "--output", "-o", metavar="FILE", default="-",
+    help="A file that does not exist yet, compressed if it ends in .gz.  [default: stdout]",
+)  # fmt: skip
 
 
 form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
@@ -34,34 +38,62 @@ def export() -> None:
 
 @export.command(name="events")
 @known_at_option
+@click.option("--since", metavar="POSITION", help="Only what was recorded behind it: an increment of a backup.")
 @output_option
 @click.pass_obj
-def export_events(db: str, known_at: str | None, output: str) -> None:
+def export_events(db: str, known_at: str | None, since: str | None, output: str) -> None:
     """Every record verbatim, one a line: a full backup that `import --restore` takes into an empty ledger.
 
-    This is the log itself: nothing is computed, so only --known-at applies to it.
+    A file gets a last line that names the head, and its name when it is whole; standard output gets the records alone.
+    --since also takes a head, POSITION:CHAINHASH, which the ledger must contain. This is the log itself: nothing is
+    computed, so of the axes only --known-at applies to it.
     """
     with open_ledger(db).reading() as connection:
         until = known_position(connection, known_at)
-        with _opened(output) as file:
-            for page in read_records(connection, until=until):
-                file.writelines(f"{record}\n".encode() for _, record in page)
-    if output != "-":
-        render.note(f"{until:,} events in {output}")
+        after = 0 if since is None else _since(connection, since, until)
+        if output == "-":
+            for page in read_records(connection, after, until):
+                sys.stdout.buffer.writelines(f"{record}\n".encode() for _, record in page)
+            return
+        with output_file(output, 0o600) as file:
+            for lines in export_lines(connection, after, until):
+                file.write(lines)
+    behind = "" if since is None else f" behind position {after:,}"
+    render.note(f"{render.count(until - after, 'event')}{behind} in {output}")
+
+
+def _since(connection: Connection, text: str, until: int) -> int:
+    """The position that --since means. Raises `click.BadParameter` if the log, as far as it is asked for, has none."""
+    place = read_place(text)
+    if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise _wrong_since("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
+    position = int(text) if place is None else place.position
+    if position > until:
+        raise _wrong_since(f"the log ends at position {until}; nothing is behind {position}")
+    if place is not None and place_at(connection, position) != place:
+        raise _wrong_since(f"the ledger does not contain this history; it has {place_at(connection, position)}")
+    return position
+
+
+def _wrong_since(message: str) -> click.BadParameter:
+    return click.BadParameter(message, param_hint="--since")
 
 
 @contextmanager
-def _opened(output: str) -> Iterator[IO[bytes]]:
-    """A new file, or standard output."""
+def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A new file that is there when it is whole, compressed if its name says so; or standard output."""
     if output == "-":
         yield sys.stdout.buffer
         return
     try:
-        file = open(output, "xb")  # noqa: SIM115
+        with new_file(output, mode) as file:
+            if not output.endswith(".gz"):
+                yield file
+                return
+            with compressed(file) as lines:
+                yield lines
     except FileExistsError:
         raise click.UsageError(f"{output} exists; nothing was written") from None
-    with file:
-        yield file
 
 
 COLUMNS = (
@@ -88,7 +120,7 @@ def export_standings(
     """
     found = Export(survey(db, as_of, known_at, rules))
     names = found.checked(map(composed, ladders)) if ladders else None
-    with _opened(output) as file:
+    with output_file(output) as file:
         if form == "csv":
             file.write(render.csv_text([COLUMNS]).encode())
         for line in found.lines(names, form, to_stdout=output == "-"):
@@ -119,7 +151,7 @@ def export_changes(
         rows = changes(reading.connection, reading.ladders, ladder)
         first = next(rows, None)
         written = 0
-        with _opened(output) as file:
+        with output_file(output) as file:
             if form == "csv":
                 file.write(render.csv_text([(*CHANGES, "change_exact", "after_exact")]).encode())
             for row in () if first is None else chain([first], rows):

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -13,19 +13,20 @@ import click
 
 from cli import render
 from cli.left_out import decoded
-from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
+from cli.options import by_option, composed, head_value, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import Preview, note_failed, print_lists, print_reach, told
 from cli.times import times_of
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.cells import GAME_COLUMNS, TableOptions
+from ledger.exports import Place
 from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
 from ledger.leagues import scheduled_games
 from ledger.newcomers import TOLD_MAX, Newcomers, close_names
 from ledger.published import Published
 from ledger.rejections import Refused, Rejection, shown
-from ledger.restoring import restore
+from ledger.restoring import Backup, restore
 from ledger.sources import STDIN, Far, Item, read_items, size
 from ledger.store import Ledger, home_zone, open_ledger
 from ledger.tables import TIE
@@ -86,15 +87,19 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @new_names_option
 @any_date_option
 @allow_uncounted_option
-@click.option("--restore", "restoring", is_flag=True, help="Take an export into an empty ledger, byte for byte.")
+@click.option("--restore", "restoring", is_flag=True,
+              help="Take an export, and increments behind it, into an empty ledger, byte for byte.")  # fmt: skip
+@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
+              help="With --restore: what it must end at; for exports without a last line.")  # fmt: skip
+@click.option("--incomplete", is_flag=True, help="With --restore: take what there is of a file that was cut off.")
 @ignore_clock_option
 @by_option
 @result_format
 @click.pass_obj
 def import_(
     db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
-    dry_run: bool, new_names: str, any_date: bool, allow_uncounted: bool, restoring: bool, ignore_clock: bool, by: str,
-    form: str,
+    dry_run: bool, new_names: str, any_date: bool, allow_uncounted: bool, restoring: bool, expected: Place | None,
+    incomplete: bool, ignore_clock: bool, by: str, form: str,
 ) -> int:  # fmt: skip
     """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
 
@@ -102,11 +107,15 @@ def import_(
     """
     ledger = open_ledger(db)
     if restoring:
-        if len(files) != 1 or files[0] == STDIN or dry_run or keep_going:
-            raise click.UsageError("--restore takes one file, read twice, and neither --dry-run nor --keep-going")
-        if not Path(files[0]).is_file() and not Path(files[0]).is_dir():
-            raise click.UsageError(f"--restore reads {files[0]} twice, so it has to be a file, not a pipe or a device")
-        return report(ledger, _introduced(ledger, restore(ledger, files[0], Recorded)), form, dry_run=False)
+        if dry_run or keep_going:
+            raise click.UsageError("--restore takes neither --dry-run nor --keep-going")
+        refuse_unreadable_twice(files, "--restore")
+        if expected is not None and incomplete:
+            raise click.UsageError("--head says where the backup ends, --incomplete that it need not; choose one")
+        done = restore(ledger, Backup(files, expected, incomplete), Recorded)
+        return report(ledger, _introduced(ledger, done), form, dry_run=False)
+    if expected is not None or incomplete:
+        raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
     with ledger.reading() as connection:
         options = TableOptions(zone or home_zone(connection), renamed, fixed)
@@ -136,6 +145,16 @@ def import_(
     if dry_run or preview.found is None:
         return report(ledger, result, form, dry_run, preview.found)
     return report(ledger, result, form, dry_run, lists=preview.found.lists)
+
+
+def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
+    """Raises `click.UsageError` unless these are different files, which can be read a second time."""
+    for number, name in enumerate(files):
+        if name in files[:number]:
+            raise click.UsageError(f"{name} is named twice")
+        if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
+            what = "standard input" if name == STDIN else name
+            raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
 
 
 @click.command()
@@ -287,10 +306,13 @@ def report(
                 **new_told(result),
                 **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
                 **({} if found is None else told(found)),
+                **({"incomplete": result.passed} if result.passed else {}),
                 **({} if lists is None else {"published": Reach(lists=lists).as_json()["published"]}),
             }
         )
         return int(result.rejected_count > 0)
+    for passed in result.passed:
+        render.note(f"note: {render.plain(passed)}")
     causes = _causes(result.rejected)
     for rejections in causes[:SHOWN_REJECTIONS]:
         render.note(rejection_line(rejections[0]) + _more(rejections))

@@ -40,6 +40,7 @@ COMMANDS = {
     "rules": "cli.rules:rules",
     "rebuild": "cli.nightly:rebuild_",
     "verify": "cli.nightly:verify",
+    "backup": "cli.backups:backup",
     "status": "cli.setup:status",
     "doctor": "cli.setup:doctor",
     "demo": "cli.demo:demo",

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Generator
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from cli import render
 from cli.interrupts import ending_soon
 from cli.left_out import note_left_out
-from cli.options import composed
+from cli.options import composed, head_value
 from cli.progress import Log, progress
 from cli.start import INTERRUPTED
 from cli.trying import rule_seconds_option
@@ -175,18 +174,9 @@ def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
     )  # fmt: skip
 
 
-def _head(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, bytes] | None:
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d{1,18}):([0-9a-fA-F]{64})", value, re.ASCII)
-    if match is None:
-        raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
-    return int(match.group(1)), bytes.fromhex(match.group(2))
-
-
 @click.command()
 @click.option(
-    "--head", "expected", metavar="POSITION:CHAINHASH", callback=_head, help="A history that must be contained."
+    "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
 )
 @rule_seconds_option
 @click.option(
@@ -214,8 +204,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
 
     with ledger.reading() as connection:
         checked = take(verify_log(ledger, connection, expected))
-        # a log that cannot be read, or is not all there, says nothing of what is computed from it; what no event can say
-        # does not count
+        # a log that cannot be read, or is not all there, says nothing of what is computed from it
         if checked.guards and all(finding.code in REPLAYED for finding in findings):
             try:
                 try_to_load(ledger, rule_seconds)

@@ -13,6 +13,7 @@ from cli import render
 from cli.times import times_of
 from ledger import clock
 from ledger.events import read_by, read_slug
+from ledger.exports import Place, read_place
 from ledger.rejections import Refused
 from ledger.store import Ledger, head, home_zone, position_known_at, recorded_at
 from ledger.zones import beginning_of, end_of, read_instant
@@ -87,6 +88,14 @@ def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[
 ignore_clock_option = click.option(
     "--ignore-clock", is_flag=True, help="Append even if the last event is dated after this machine's time."
 )
+
+
+def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> Place | None:
+    """A head as the value of an option."""
+    found = None if value is None else read_place(value.strip())
+    if value is not None and found is None:
+        raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
+    return found
 
 
 def composed(text: str) -> str:

@@ -73,3 +73,7 @@ class WorkerLost(LedgerError):
     """A process that did a part of the work is gone, perhaps for want of memory (exit code 3)."""
 
     exit_code = 3
+
+
+class BadBackupList(LedgerError):
+    """What stands in a folder of backups in place of their list is none (exit code 2)."""

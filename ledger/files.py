@@ -1,11 +1,14 @@
-"""Files that this program makes for itself, opened so that nobody can put something else in their place.
+"""Files that this program makes, so that nobody can put something else in their place, nor find a part of one.
 
 No link is followed, nothing but a regular file of this account is opened, and no open waits for a pipe's other end.
 """
 
 import errno
 import os
+import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -38,3 +41,83 @@ def is_own_folder(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
+@contextmanager
+def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A file that gets its name when it is whole and on the disk; until then, and after a failure, there is nothing.
+
+    `mode` is that of the file, less what the account's umask takes away. Nothing that is there is touched. Raises
+    `OSError`; `FileExistsError` for whatever has the name, before anything is written or in the end.
+    """
+    parent, name = os.path.split(path)
+    if os.path.lexists(path) or name in ("", ".", ".."):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+    try:
+        folder = os.open(parent or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with _nameless(folder, mode) as (file, beside):
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                _give_name(folder, beside, name)
+            with suppress(OSError):  # some file systems cannot; the file is there
+                os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        if error.filename != parent:
+            error.filename, error.filename2 = path, None
+        raise
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Put another content into a file of this account, or make it: whoever looks finds the old one or the new one.
+
+    Raises `OSError`.
+    """
+    beside = f"{path}.{secrets.token_hex(8)}.part"
+    try:
+        with new_file(beside, 0o600) as file:
+            file.write(content)
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+@contextmanager
+def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
+    """A new file in a folder, and where it can be found: one without a name, which goes with the process, or where the
+    system has none, one with a name that nobody knows."""
+    beside = f".ratings-{secrets.token_hex(8)}.part"
+    descriptor = None
+    if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):
+        with suppress(OSError):  # the file system cannot; if it is something else, the second way tells
+            descriptor = os.open(".", os.O_WRONLY | unnamed | os.O_CLOEXEC, mode, dir_fd=folder)
+    if descriptor is not None:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file, f"/proc/self/fd/{descriptor}"
+        return
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, mode, dir_fd=folder), "wb") as file:
+        try:
+            yield file, beside
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(beside, dir_fd=folder)
+
+
+def _give_name(folder: int, beside: str, name: str) -> None:
+    """Let a file be found under its name. Raises `FileExistsError` if something is."""
+    try:
+        # the folder twice: only so is the link in /proc followed
+        os.link(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK) or beside.startswith("/"):
+            raise
+        # a file system without links
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None
+        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -49,6 +49,8 @@ class Imported:
     new_players: list[str] = field(default_factory=list)
     close: dict[str, list[str]] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
+    # what is wrong with the files of a restore that is to take them all the same
+    passed: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -129,6 +129,8 @@ CODES = {
     "players-met": "two ids that met in one game cannot be one person",
     # restoring a ledger
     "restore-mismatch": "the line does not continue the log exactly",
+    "end-missing": "the last line of an export in a file names the head; --head or --incomplete take one without",
+    "end-mismatch": "the lines of an export are those that its last line, or --head, names, and nothing is behind it",
 }
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ledger.cells import TableOptions
+from ledger.exports import without_ends
 from ledger.rejections import Refused, Rejection
 from ledger.tables import table_events
 
@@ -57,7 +58,7 @@ def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | 
     try:
         with _opened(name) as (file, told):
             for item in _items(name, file, options):
-                yield item
+                yield Far(name, told()) if item is None else item
                 count += 1
                 if count % 256 == 0:
                     yield Far(name, told())
@@ -72,7 +73,10 @@ def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | 
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a file without their ends, blank ones left out. Raises `Refused`."""
+    """The numbered lines of a file without their ends, blank ones left out. Raises `Refused`.
+
+    That a compressed file ends too early comes of an `EOFError`, behind what could be read.
+    """
     if Path(name).is_dir():
         raise _is_a_directory(name)
     try:
@@ -82,7 +86,7 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
                     raise line
                 yield number, line
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from None
+        raise Refused("bad-gzip", f"{name} is cut off or damaged: {error}") from error
 
 
 def _is_a_directory(name: str) -> Refused:
@@ -131,12 +135,14 @@ class _Expanding(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        got = self._file.readinto(buffer)
-        self._given += got
+        # as much as there is at once: of a file that is cut off, all before the end
+        found = self._file.read1(len(buffer))
+        buffer[: len(found)] = found
+        self._given += len(found)
         if self._given > max(EXPANDED_BYTES, EXPANDED_TIMES * self._read()):
             message = f"{self._name} expands to more than {EXPANDED_TIMES} times its size; no log does"
             raise Refused("bad-gzip", message)
-        return got
+        return len(found)
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
@@ -160,15 +166,16 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
             return
 
 
-def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection]:
+def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection | None]:
+    """The items; None for the last line of an export, which is no event, but says that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     if start.startswith(SPREADSHEETS):
         yield Rejection("is-a-spreadsheet", f"{name} is a spreadsheet; save it as CSV UTF-8, and import that", name)
         return
     looks_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
     if looks_json or Path(name.removesuffix(".gz")).suffix in (".jsonl", ".ndjson", ".json"):
-        for number, line in _lines(file):
-            yield Item(name, number, line, None)
+        for number, line in without_ends(_lines(file)):
+            yield None if line is None else Item(name, number, line, None)
         return
     for line_number, event, rows, game_id in table_events(file, options, LINE_BYTES_MAX):
         yield Item(name, line_number, event, rows, game_id, table=True)

@@ -36,7 +36,7 @@ _EXIT = re.compile(r"# exit (\d+)$")
 _VOLATILE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
-    (re.compile(r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?"), "TIME"),
+    (re.compile(r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\d[T ]\d\d:?\d\d(:?\d\d(\.\d+)?Z?)?"), "TIME"),
     (re.compile(r"\bin \d+\.\d s\b"), "in SECONDS"),
     (re.compile(r" +"), " "),
 )

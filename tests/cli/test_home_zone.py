@@ -170,7 +170,7 @@ def test_a_zone_that_there_is_not_is_refused_and_nothing_recorded(
 
 def test_a_zone_is_imported_and_exported_like_every_event(db: str, ratings: Ratings, tmp_path: Path) -> None:
     copy = str(tmp_path / "copy.db")
-    (tmp_path / "log.jsonl").write_text(ratings("export", "events", db=db).stdout, encoding="utf-8")
+    ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     ratings("init", "--no-rules", db=copy)
     assert ratings("import", "--restore", tmp_path / "log.jsonl", db=copy).exit_code == 0
     assert ratings("zone", db=copy).stdout == "Europe/Berlin\n"

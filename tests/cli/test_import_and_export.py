@@ -59,7 +59,9 @@ def test_given_a_ledger_when_exported_and_restored_into_an_empty_one_then_every_
     events = len(SHIPPED) + 3
     assert told(restored) == {"appended": events, "existing": 0, "rejected": [], "head": events}
     assert head(ratings, copy) == head(ratings, ledger_url)
-    assert ratings("export", "events", db=copy).stdout == backup.read_text(encoding="utf-8")
+    *lines, last = backup.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert ratings("export", "events", db=copy).stdout == "".join(lines)
+    assert last == f'{{"end":{events},"head":"{head(ratings, copy)}"}}\n'
     for command in (("standings", "club-catan-elo/all"), ("games",), ("log",), ("rules", "list")):
         assert ratings(*command, "--format", "json", db=copy) == ratings(*command, "--format", "json", db=ledger_url)
     assert ratings("verify", "--head", head(ratings, ledger_url), db=copy) == (0, "", "")
@@ -353,10 +355,13 @@ def test_given_a_backup_with_a_changed_record_when_restored_then_verify_with_the
     forged = ratings("export", "events", db=db).stdout.replace('"anna"', '"emil"')
     (tmp_path / "forged.jsonl").write_text(forged)
     other = upgrade(str(tmp_path / "other.db")).location
-    assert ratings("import", tmp_path / "forged.jsonl", "--restore", db=other).exit_code == 0
+    honest = head(ratings, db)
+    for option in ((), ("--head", honest)):
+        assert ratings("import", tmp_path / "forged.jsonl", "--restore", *option, db=other).exit_code == 1
+    assert ratings("import", tmp_path / "forged.jsonl", "--restore", "--incomplete", db=other).exit_code == 0
 
     assert ratings("verify", db=other) == (0, "", "")
-    found = ratings("verify", "--head", head(ratings, db), db=other)
+    found = ratings("verify", "--head", honest, db=other)
     assert (found.exit_code, found.stdout.split(":")[0]) == (1, "head")
 
 

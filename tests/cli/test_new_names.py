@@ -135,7 +135,7 @@ def test_lines_of_json_are_taken_and_told(db: str, ratings: Ratings) -> None:
 
 def test_a_restore_is_taken_and_told(db: str, ratings: Ratings, tmp_path: Path) -> None:
     ratings("import", "-", db=db, input=line(3, "Ben", "dora"))
-    (tmp_path / "log.jsonl").write_text(ratings("export", "events", db=db).stdout, encoding="utf-8")
+    ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     copy = str(tmp_path / "copy.db")
     ratings("init", "--no-rules", db=copy)
     told = json.loads(ratings("import", "--restore", tmp_path / "log.jsonl", "--format", "json", db=copy).stdout)

@@ -318,7 +318,7 @@ def test_given_published_lists_when_exported_and_restored_or_imported_then_they_
     lines = ratings("export", "events", db=db).stdout
     file, restored, imported = tmp_path / "all.jsonl", str(tmp_path / "r.db"), str(tmp_path / "i.db")
     file.write_text(lines, encoding="utf-8")
-    for name, options in ((restored, ["--restore"]), (imported, [])):
+    for name, options in ((restored, ["--restore", "--head", head(ratings, db)]), (imported, [])):
         assert ratings("init", "--no-rules", db=name).exit_code == 0
         assert ratings("import", file, *options, db=name).exit_code == 0
 

@@ -155,7 +155,7 @@ def test_other_events_and_a_kept_date_may_be_at_any_time(db: str, ratings: Ratin
 
 def test_a_restore_takes_every_date(db: str, ratings: Ratings, tmp_path: Path) -> None:
     ratings("import", "-", "--any-date", db=db, input=game("0025-03-05T12:00:00Z"))
-    (tmp_path / "log.jsonl").write_text(ratings("export", "events", db=db).stdout, encoding="utf-8")
+    ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     copy = str(tmp_path / "copy.db")
     ratings("init", "--no-rules", db=copy)
     assert ratings("import", "--restore", tmp_path / "log.jsonl", db=copy).exit_code == 0

@@ -300,6 +300,12 @@ CASES = {
         b'"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"type":"player.registered"}\n',
         ("--restore",),
     ),
+    "end-missing": Case(
+        b'{"by":"r","data":{"player":"anna"},"id":"x","occurred_at":"2024-01-01T12:00:00.000000Z","position":1,'
+        b'"recorded_at":"2024-01-01T12:00:00.000000Z","schema_version":1,"type":"player.registered"}\n',
+        ("--restore",),
+    ),
+    "end-mismatch": Case(b'{"end":2,"head":"2:' + b"a" * 64 + b'"}\n'),
 }  # fmt: skip
 
 
@@ -352,7 +358,7 @@ def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_l
 
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
-    **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip")),
+    **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip", "end-missing")),
     "is-a-spreadsheet": None, "close-name": 2, "tied-players": 2,
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,

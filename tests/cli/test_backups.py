@@ -1,0 +1,513 @@
+"""`export events` into a file, increments, `backup make` and `backup check`: what they write, and what they refuse."""
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stores import with_shipped_rulesets, without_events
+
+from ledger import backups, clock
+from ledger.canonical import EPOCH, MICROSECOND
+from ledger.exports import read_end
+from ledger.rejections import CODES
+
+Ratings = Callable[..., Any]
+FIRST, SECOND, THIRD = 11, 14, 18
+
+
+def game(number: int, *players: str) -> str:
+    """A game as a line of JSON; the players in the order of their places."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": f"g-{number}", "game": "club-catan", "participants": participants}
+    return json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-{number:02d}T12:00:00Z", "data": data}) + "\n"
+
+
+GAMES = [game(number, *("anna", "ben", "cleo", "dora")[: 2 + number % 3]) for number in range(1, THIRD + 1)]
+
+
+def head(ratings: Ratings, db: str) -> str:
+    return str(json.loads(ratings("status", "--format", "json", db=db).stdout)["head"])
+
+
+def take_in(ratings: Ratings, db: str, *lines: str) -> None:
+    assert ratings("import", "-", "--by", "referee", db=db, input="".join(lines)).exit_code == 0
+
+
+@pytest.fixture
+def full(ledger_url: str, ratings: Ratings) -> str:
+    """A ledger of some games, on each kind of store."""
+    take_in(ratings, ledger_url, *GAMES[:THIRD])
+    return ledger_url
+
+
+@pytest.fixture
+def empty(copied_file: Callable[..., str]) -> Callable[[], str]:
+    """A function that gives another ledger in SQLite without events."""
+    numbers = iter(range(1_000))
+    return lambda: copied_file(without_events, name=f"empty-{next(numbers)}.db")
+
+
+def export(ratings: Ratings, db: str, file: Path, *options: object) -> Path:
+    assert ratings("export", "events", "-o", file, *options, db=db).exit_code == 0
+    return file
+
+
+def refused(result: Any, code: str, *words: str) -> None:
+    """That a command ended with this refusal, which says these words."""
+    assert result.exit_code == 1, result
+    assert f"{code}: " in result.stdout + result.stderr, result
+    assert code in CODES
+    for word in words:
+        assert word in result.stdout + result.stderr, result
+
+
+def test_given_a_file_when_exported_to_then_it_is_private_whole_and_ends_with_its_head(
+    full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    file = export(ratings, full, tmp_path / "all.jsonl")
+    *records, last = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert "".join(records) == ratings("export", "events", db=full).stdout
+    assert json.loads(last) == {"end": THIRD, "head": head(ratings, full)}
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [name for name in os.listdir(tmp_path) if not name.startswith("ratings.db")] == ["all.jsonl"]
+
+
+def test_given_a_name_that_ends_in_gz_when_exported_to_then_it_is_compressed_and_the_same_each_time(
+    full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    plain = export(ratings, full, tmp_path / "all.jsonl").read_bytes()
+    one, two = (export(ratings, full, tmp_path / name).read_bytes() for name in ("one.jsonl.gz", "two.jsonl.gz"))
+    assert gzip.decompress(one) == plain
+    assert one == two
+
+
+def test_given_results_when_exported_to_a_file_then_they_have_no_last_line_and_other_accounts_may_read_them(
+    ruled_url: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    take_in(ratings, ruled_url, *GAMES)
+    for name, command in {
+        "s.csv.gz": ("standings", "--format", "csv"),
+        "c.jsonl": ("changes", "club-catan-elo/all"),
+    }.items():
+        assert ratings("export", *command, "-o", tmp_path / name, db=ruled_url).exit_code == 0
+        content = (tmp_path / name).read_bytes()
+        text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
+        assert text == ratings("export", *command, db=ruled_url).stdout
+        mask = os.umask(0)
+        os.umask(mask)
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_given_increments_when_restored_behind_their_backup_then_the_ledger_is_the_same(
+    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
+) -> None:
+    first = export(ratings, full, tmp_path / "first.jsonl.gz", "--known-at", FIRST)
+    second = export(ratings, full, tmp_path / "second.jsonl", "--since", FIRST, "--known-at", SECOND)
+    third = export(ratings, full, tmp_path / "third.jsonl.gz", "--since", SECOND)
+    nothing = export(ratings, full, tmp_path / "nothing.jsonl", "--since", head(ratings, full))
+    files = (first, second, third, nothing)
+
+    copy = empty()
+    restored = ratings("import", "--restore", *files, "--format", "json", db=copy)
+    assert (restored.exit_code, json.loads(restored.stdout)["appended"]) == (0, THIRD)
+    assert ratings("export", "events", db=copy).stdout == ratings("export", "events", db=full).stdout
+    assert head(ratings, copy) == head(ratings, full)
+    checked = json.loads(ratings("backup", "check", *files, "--format", "json").stdout)
+    assert (checked["whole"], checked["head"], checked["findings"]) == (True, head(ratings, full), [])
+    assert [one["events"] for one in checked["files"]] == [FIRST, SECOND - FIRST, THIRD - SECOND, 0]
+    # and they go into a ledger of other events, too, one after the other, or in one
+    other = empty()
+    assert ratings("import", *files, db=other).exit_code == 0
+    together = b"".join((gzip.decompress(f.read_bytes()) if f.suffix == ".gz" else f.read_bytes()) for f in files)
+    again = json.loads(ratings("import", "-", "--format", "json", db=other, input=together).stdout)
+    assert (again["appended"], again["existing"], again["rejected"]) == (0, THIRD, [])
+
+
+def test_given_an_increment_when_exported_then_its_lines_are_those_behind_the_position(
+    full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    whole = ratings("export", "events", db=full).stdout.splitlines(keepends=True)
+    assert ratings("export", "events", "--since", FIRST, db=full).stdout == "".join(whole[FIRST:])
+    *records, last = (
+        export(ratings, full, tmp_path / "i", "--since", FIRST, "--known-at", SECOND).read_bytes().splitlines()
+    )
+    assert records == [line.rstrip("\n").encode() for line in whole[FIRST:SECOND]]
+    end = read_end(last)
+    assert end is not None
+    assert (end.head.position, end.since.position) == (SECOND, FIRST)
+    assert json.loads(last)["end"] == SECOND
+
+
+@pytest.mark.parametrize("since", [str(THIRD + 1), "-1", "x", "", "１", f"5:{'a' * 64}", "5:abc", "9" * 17])
+def test_given_a_position_that_the_ledger_does_not_have_when_exported_since_then_it_is_refused_and_nothing_written(
+    since: str, full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    told = ratings("export", "events", "--since", since, "-o", tmp_path / "i.jsonl", db=full)
+    assert (told.exit_code, "--since" in told.stderr, os.listdir(tmp_path)) == (2, True, [
+        name for name in os.listdir(tmp_path) if name == "ratings.db" or name.startswith("ratings.db-")
+    ]), told  # fmt: skip
+
+
+def test_given_files_that_do_not_follow_each_other_when_restored_then_a_sentence_says_so_and_nothing_is_stored(
+    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], copied_file: Callable[..., str]
+) -> None:
+    first = export(ratings, full, tmp_path / "first.jsonl", "--known-at", FIRST)
+    second = export(ratings, full, tmp_path / "second.jsonl", "--since", FIRST, "--known-at", SECOND)
+    third = export(ratings, full, tmp_path / "third.jsonl", "--since", SECOND)
+    overlapping = export(ratings, full, tmp_path / "overlapping.jsonl", "--since", FIRST - 1)
+    other = copied_file(without_events, name="other.db")
+    take_in(ratings, other, *reversed(GAMES))
+    theirs = export(ratings, other, tmp_path / "theirs.jsonl", "--since", FIRST)
+    their_nothing = export(ratings, other, tmp_path / "their-nothing.jsonl", "--since", FIRST, "--known-at", FIRST)
+    cases: list[tuple[tuple[Path, ...], str]] = [
+        ((first, third), f"begins at position {SECOND + 1}, but the files before it end at {FIRST}"),
+        ((first, overlapping), "they overlap"),
+        ((first, first.with_name("copy.jsonl")), "they overlap"),
+        ((first, third, second), "is missing"),
+        ((second, first), "name the backup that it continues before it"),
+        ((second,), "name the backup that it continues before it"),
+        ((first, theirs), "an increment of another ledger"),
+        ((first, their_nothing), "an increment of another ledger"),
+    ]
+    shutil.copyfile(first, tmp_path / "copy.jsonl")
+    copy = empty()
+    for files, sentence in cases:
+        for command in (("import", "--restore"), ("import", "--restore", "--incomplete"), ("backup", "check")):
+            refused(ratings(*command, *files, db=copy), "restore-mismatch", sentence)
+        assert head(ratings, copy).startswith("0:")
+    twice = ratings("import", "--restore", first, first, db=copy)
+    assert (twice.exit_code, "is named twice" in twice.stderr) == (2, True)
+    assert ratings("import", "--restore", first, second, third, db=copy).exit_code == 0
+
+
+def test_given_what_came_by_standard_output_when_restored_then_it_needs_its_head(
+    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
+) -> None:
+    lines = ratings("export", "events", db=full).stdout.splitlines(keepends=True)
+    (tmp_path / "all.jsonl").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "one.jsonl").write_text("".join(lines[:FIRST]), encoding="utf-8")
+    (tmp_path / "two.jsonl").write_text("".join(lines[FIRST:]), encoding="utf-8")
+    whole, copy = head(ratings, full), empty()
+    for files in (["all.jsonl"], ["one.jsonl"], ["one.jsonl", "two.jsonl"]):
+        refused(ratings("import", "--restore", *(tmp_path / f for f in files), db=copy), "end-missing", "--incomplete")
+        refused(ratings("backup", "check", *(tmp_path / f for f in files)), "end-missing", "--head POSITION:CHAINHASH")
+    for command in (("import", "--restore"), ("backup", "check")):
+        refused(ratings(*command, "--head", whole, tmp_path / "one.jsonl", db=copy), "end-mismatch", "cut off")
+    assert head(ratings, copy).startswith("0:")
+    assert ratings("backup", "check", "--head", whole, tmp_path / "one.jsonl", tmp_path / "two.jsonl").exit_code == 0
+    assert ratings("import", "--restore", "--head", whole, tmp_path / "all.jsonl", db=copy).exit_code == 0
+    assert head(ratings, copy) == whole
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_given_a_backup_that_was_cut_off_when_it_is_all_there_is_then_incomplete_takes_it_and_says_so(
+    compressed: bool, full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
+) -> None:
+    whole = export(ratings, full, tmp_path / "all.jsonl").read_bytes()
+    cut = tmp_path / "cut.jsonl"
+    half = len(whole) // 2
+    cut.write_bytes(gzip.compress(whole)[:-200] if compressed else whole[:half])
+    copy = empty()
+    code = "bad-gzip" if compressed else "bad-json"
+    for command in (("import", "--restore"), ("backup", "check")):
+        refused(ratings(*command, cut, db=copy), code)
+    taken = ratings("import", "--restore", "--incomplete", "--format", "json", cut, db=copy)
+    told = json.loads(taken.stdout)
+    assert (taken.exit_code, THIRD // 4 < told["appended"] < THIRD) == (0, True)
+    assert "is cut off" in "".join(told["incomplete"])
+    assert "without the last line" in "".join(told["incomplete"])
+    told_to_people = ratings("import", "--restore", "--incomplete", cut, db=empty())
+    assert "is cut off" in told_to_people.stderr
+    whole_lines = ratings("export", "events", db=full).stdout
+    assert whole_lines.startswith(ratings("export", "events", db=copy).stdout)
+
+
+def test_options_of_a_restore_go_with_a_restore(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    file, whole = export(ratings, full, tmp_path / "all.jsonl"), head(ratings, full)
+    for options in (
+        ("--head", whole), ("--incomplete",), ("--restore", "--head", whole, "--incomplete"),
+        ("--restore", "--head", "5"), ("--restore", "--dry-run"), ("--restore", "--keep-going"),
+    ):  # fmt: skip
+        assert ratings("import", file, *options, db=full).exit_code == 2
+
+
+def test_given_an_export_that_was_changed_when_imported_as_new_events_then_it_is_refused_unless_the_last_line_is_out(
+    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
+) -> None:
+    full_lines = export(ratings, full, tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    later = export(ratings, full, tmp_path / "inc.jsonl", "--since", FIRST).read_text(encoding="utf-8").splitlines(True)
+    copy = empty()
+    for lines in (full_lines, later):
+        for changed in (lines[1:], lines[:2] + lines[3:], [line.replace("anna", "emil") for line in lines],
+                        [lines[1], lines[0], *lines[2:]], [*lines[:-1], GAMES[0], lines[-1]]):  # fmt: skip
+            told = ratings("import", "-", "--format", "json", db=copy, input="".join(changed))
+            assert told.exit_code == 1
+            (rejection,) = json.loads(told.stdout)["rejected"]
+            assert (rejection["code"], rejection["line"]) == ("end-mismatch", len(changed))
+    assert head(ratings, copy).startswith("0:")
+    without = [line.replace("anna", "emil") for line in full_lines[:-1]]
+    assert ratings("import", "-", db=copy, input="".join(without)).exit_code == 0
+    assert json.loads(ratings("log", "--format", "json", db=copy).stdout)["rows"][0]["by"] == "referee"
+
+
+def test_given_a_long_increment_when_imported_then_its_hashes_are_not_held_in_memory(
+    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ledger.exports._HELD_BYTES", 64)
+    file = export(ratings, full, tmp_path / "inc.jsonl", "--since", 3)
+    assert ratings("import", file, db=empty()).exit_code == 0
+
+
+def test_given_an_empty_ledger_when_backed_up_then_that_is_a_backup_too(
+    ledger_url: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
+) -> None:
+    file = export(ratings, ledger_url, tmp_path / "all.jsonl")
+    assert json.loads(file.read_text()) == {"end": 0, "head": f"0:{'0' * 64}"}
+    assert ratings("backup", "check", file).exit_code == 0
+    for options in ((), ("--restore",)):
+        assert ratings("import", file, *options, db=empty()).exit_code == 0
+
+
+def test_given_a_ledger_that_is_damaged_when_exported_to_a_file_then_that_is_no_backup(
+    copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    for number, change in enumerate(("DELETE FROM events WHERE position = 3",
+                                     "UPDATE events SET record = replace(record, 'anna', 'emil') WHERE position = 3",
+                                     "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 3",
+                                     "UPDATE events SET chain_hash = zeroblob(32) WHERE position = 18")):  # fmt: skip
+        db = copied_file(without_events, name=f"damaged-{number}.db")
+        take_in(ratings, db, *GAMES)
+        with closing(sqlite3.connect(db, isolation_level=None)) as connection:
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                connection.execute(f"DROP TRIGGER {name}")
+            connection.execute(change)
+        told = ratings("export", "events", "-o", tmp_path / "all.jsonl", db=db)
+        assert (told.exit_code, "ratings verify" in told.stderr) == (1, True), told
+        assert not (tmp_path / "all.jsonl").exists()
+        assert ratings("backup", "make", tmp_path / "backups", db=db).exit_code == 1
+        assert os.listdir(tmp_path / "backups") == [backups.LOCK]
+        assert ratings("export", "events", db=db).exit_code == 0
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """A function that sets the clock."""
+
+    def set_to(time: str) -> None:
+        since = (datetime.fromisoformat(time).replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+        monkeypatch.setattr(clock, "now", lambda: since)
+
+    return set_to
+
+
+def make(ratings: Ratings, db: str, folder: Path, *options: str, code: int = 0) -> dict[str, Any]:
+    told = ratings("backup", "make", folder, *options, "--format", "json", db=db)
+    assert told.exit_code == code, told
+    found: dict[str, Any] = json.loads(told.stdout)
+    return found
+
+
+def names(folder: Path) -> list[str]:
+    """The backups in a folder, and whatever else is there that is not theirs."""
+    own = {backups.LIST, backups.LOCK}
+    return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backups.HEAD))
+
+
+def test_given_a_folder_when_a_backup_is_made_then_it_is_whole_private_and_has_its_head_beside(
+    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], at: Callable[[str], None]
+) -> None:
+    at("2026-11-22T03:17:00")
+    folder, whole = tmp_path / "backups", head(ratings, full)
+    told = make(ratings, full, folder)
+    file = folder / "ratings-2026-11-22T031700Z-18.jsonl.gz"
+    assert told["file"] == str(file)
+    assert (told["head"], told["position"], told["bytes"]) == (whole, THIRD, file.stat().st_size)
+    assert (told["dropped"], told["kept"], told["lost"]) == ([], 1, [])
+    assert Path(f"{file}.head").read_text() == f"{whole}\n"
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert gzip.decompress(file.read_bytes()) == export(ratings, full, tmp_path / "all.jsonl").read_bytes()
+    copy = empty()
+    assert ratings("import", "--restore", "--head", whole, file, db=copy).exit_code == 0
+    assert head(ratings, copy) == whole
+    # two in one second are two
+    assert make(ratings, full, folder)["file"] == str(folder / "ratings-2026-11-22T031700Z-18-2.jsonl.gz")
+    assert ratings("backup", "make", folder, db=full).stdout.startswith(f"{THIRD} events in {folder}")
+
+
+def test_given_nights_when_backups_are_made_then_old_ones_are_dropped_and_nothing_else(
+    full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
+) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    strange = {
+        "ratings-2020-01-01T000000Z-18.jsonl.gz": b"somebody's", "notes.txt": b"mine",
+        "ratings-2020-01-01T000000Z-18.jsonl.gz.head": b"also somebody's",
+    }  # fmt: skip
+    for name, content in strange.items():
+        (folder / name).write_bytes(content)
+    day = datetime(2026, 1, 1, 3)
+    for _ in range(40):
+        at(day.isoformat())
+        told = make(ratings, full, folder, "--keep", "3d,3w,2m")
+        day += timedelta(days=1)
+    made = [name for name in names(folder) if name not in strange]
+    assert [name[8:18] for name in made] == ["2026-01-31", "2026-02-01", "2026-02-07", "2026-02-08", "2026-02-09"]
+    assert told["kept"] == len(made)
+    assert [one.file for one in backups.read_list(folder)] == made
+    assert {name: (folder / name).read_bytes() for name in strange} == strange
+    heads = {name for name in os.listdir(folder) if name.endswith(".head")} - strange.keys()
+    assert heads == {f"{name}.head" for name in made}
+
+
+def test_given_two_ledgers_in_one_folder_when_backups_are_dropped_then_only_those_of_the_one_that_is_backed_up(
+    full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
+) -> None:
+    from ledger.migrate import upgrade
+
+    other = upgrade(str(tmp_path / "other.db")).location
+    folder = tmp_path / "backups"
+    for day in ("2026-01-01", "2026-01-02"):
+        at(f"{day}T03:00:00")
+        make(ratings, other, folder, "--keep", "2d")
+        make(ratings, full, folder, "--keep", "1d")
+    assert [name.removesuffix(".jsonl.gz")[8:] for name in names(folder)] == [
+        "2026-01-01T030000Z-0", "2026-01-02T030000Z-0", "2026-01-02T030000Z-18",
+    ]  # fmt: skip
+
+
+def test_given_backups_that_are_not_as_they_were_made_when_old_ones_are_dropped_then_they_count_for_nothing(
+    full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
+) -> None:
+    folder = tmp_path / "backups"
+    files = []
+    for day in range(1, 7):
+        at(f"2026-01-{day:02d}T03:00:00")
+        files.append(Path(make(ratings, full, folder)["file"]))
+    files[1].write_bytes(b"something else")
+    files[2].unlink()
+    files[2].symlink_to(files[0])
+    files[3].unlink()
+    files[4].unlink()
+    files[4].mkdir()
+    Path(f"{files[0]}.head").write_text("not ours any more")
+    at("2026-01-07T03:00:00")
+    told = ratings("backup", "make", folder, "--keep", "2d", db=full)
+    assert told.exit_code == 0
+    for file in files[1:5]:
+        assert f"note: {file} " in told.stderr
+    # the two latest days that have a backup are the last one and the one before these
+    assert [os.path.lexists(file) for file in files] == [False, True, True, False, True, True]
+    assert files[1].read_bytes() == b"something else"
+    assert Path(f"{files[0]}.head").exists()
+    again = ratings("backup", "make", folder, "--keep", "2d", db=full)
+    assert f"note: {files[3]} " not in again.stderr
+
+
+def test_given_a_ledger_whose_history_was_changed_when_a_backup_is_made_then_nothing_is_dropped(
+    tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
+) -> None:
+    """Who writes another history must not have the nights drop the backups of the true one."""
+    db = Path(copied_file(without_events, name="own.db"))
+    before = db.read_bytes()
+    folder = tmp_path / "backups"
+    take_in(ratings, str(db), *GAMES)
+    good = Path(make(ratings, str(db), folder, "--keep", "1d")["file"])
+    # the same ledger by its id, with other games
+    db.write_bytes(before)
+    take_in(ratings, str(db), *reversed(GAMES))
+    at("2030-01-02T03:00:00")
+    told = make(ratings, str(db), folder, "--keep", "1d", code=1)
+    assert good.exists()
+    assert [one["file"] for one in told["lost"]] == [good.name]
+    at("2030-01-03T03:00:00")
+    # and an older copy, too
+    db.write_bytes(before)
+    shown = ratings("backup", "make", folder, "--keep", "1d", db=str(db))
+    assert (shown.exit_code, shown.stderr.count("nothing was dropped"), len(names(folder))) == (1, 2, 3)
+
+
+def test_given_another_backup_that_runs_when_one_is_made_then_it_does_nothing(
+    full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with backups._only_one(folder):
+        told = ratings("backup", "make", folder, db=full)
+    assert ("is running" in told.stderr, names(folder)) == (True, [])
+    assert told.exit_code not in (0, 2, 3)
+    assert ratings("backup", "make", folder, db=full).exit_code == 0
+
+
+def test_given_a_head_beside_that_is_another_when_checked_then_it_is_refused(
+    full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    file = make(ratings, full, tmp_path / "backups")["file"]
+    assert ratings("backup", "check", file) == ratings("backup", "check", file, "--head", head(ratings, full))
+    for content in (f"{THIRD}:{'a' * 64}\n", "no head", ""):
+        Path(f"{file}.head").write_text(content)
+        refused(ratings("backup", "check", file), "end-mismatch", ".head")
+    Path(f"{file}.head").unlink()
+    assert ratings("backup", "check", file).exit_code == 0
+
+
+def test_given_no_ledger_at_all_when_a_backup_is_checked_then_none_is_needed_and_none_is_made(
+    full: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    file, absent = export(ratings, full, tmp_path / "all.jsonl"), tmp_path / "absent.db"
+    told = ratings("backup", "check", file, db=str(absent))
+    assert (told.exit_code, told.stdout.splitlines()) == (
+        0, [f"{file}: {THIRD} events up to position {THIRD}", f"It is whole. The head: {head(ratings, full)}"],
+    )  # fmt: skip
+    assert not absent.exists()
+    assert ratings("backup", "check", "--replay", file, db=str(absent)).exit_code == 3
+
+
+def test_given_a_backup_when_rehearsed_then_its_ladders_are_those_of_the_ledger_at_that_position(
+    ruled_url: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_in(ratings, ruled_url, *GAMES[:FIRST])
+    file = make(ratings, ruled_url, tmp_path / "backups")["file"]
+    # the ledger goes on
+    take_in(ratings, ruled_url, *GAMES[FIRST:])
+    told = json.loads(ratings("backup", "check", "--replay", file, "--format", "json", db=ruled_url).stdout)
+    ladders = json.loads(
+        ratings("ladders", "--known-at", told["head"].split(":")[0], "--format", "json", db=ruled_url).stdout
+    )
+    assert (told["whole"], told["findings"], told["ladders"]) == (True, [], len(ladders["rows"]))
+    assert told["ladders"] >= 2
+    assert ratings("backup", "check", "--replay", file, db=ruled_url).stdout.endswith(f"The head: {told['head']}\n")
+
+    other = copied_file(with_shipped_rulesets, name="other.db")
+    theirs = ratings("backup", "check", "--replay", file, db=other)
+    assert (theirs.exit_code, "head: position" in theirs.stdout, "It is whole" in theirs.stdout) == (1, True, False)
+
+
+def test_given_a_ladder_that_comes_out_otherwise_when_rehearsed_then_it_is_named(
+    ruled_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from projections import rehearsing
+
+    take_in(ratings, ruled_url, *GAMES)
+    file = export(ratings, ruled_url, tmp_path / "all.jsonl")
+    true_digests, calls = rehearsing._digests, []
+
+    def otherwise(ledger: Any, position: int) -> Any:
+        calls.append(ledger)
+        found = true_digests(ledger, position)
+        return {**found, "club-catan-elo/all": "sha256:other"} if len(calls) == 1 else found
+
+    monkeypatch.setattr(rehearsing, "_digests", otherwise)
+    told = ratings("backup", "check", "--replay", file, db=ruled_url)
+    assert told.exit_code == 1
+    assert "standings: position" in told.stdout
+    assert "club-catan-elo/all: the backup comes to other standings" in told.stdout

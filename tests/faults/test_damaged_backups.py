@@ -1,0 +1,360 @@
+"""Backups that were damaged, cut or mixed up: none is restored, none is called whole, and no folder leads elsewhere."""
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fault_helpers import append_games, corrected, decision, game
+from stores import without_events
+
+from ledger import backups
+from ledger.restoring import Backup, check
+from ledger.store import head, open_ledger
+
+Ratings = Callable[..., Any]
+Lines = list[bytes]
+# (the lines of a backup, those of another ledger's) -> those of a damaged one
+Damage = Callable[[random.Random, Lines, Lines], Lines | bytes]
+EVENTS = 40
+
+
+def with_history(_: Ratings, url: str, first: int) -> None:
+    """Make a ledger of games with some decisions; `first` is the number of its first game."""
+    without_events(_, url)
+    append_games(url, [game(number) for number in range(first, first + EVENTS - 4)])
+    append_games(url, [corrected(first, "ben", "anna", "cleo")])
+    append_games(url, [decision("game.voided", game_id=f"g-{first + 1}")])
+    append_games(url, [decision("player.renamed", player="dora", new_player="dorothea")])
+    append_games(url, [decision("player.registered", player="zoe")])
+
+
+@pytest.fixture
+def exported(copied: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
+    """The lines of a backup, on each kind of store."""
+    file = tmp_path / "own.jsonl"
+    url = copied(with_history, 0)
+    assert ratings("export", "events", "-o", file, db=url).exit_code == 0
+    return file.read_bytes().splitlines(keepends=True)
+
+
+@pytest.fixture
+def theirs(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> Lines:
+    """The lines of the backup of another ledger, as long."""
+    db, file = copied_file(with_history, 3, name="theirs.db"), tmp_path / "theirs.jsonl"
+    assert ratings("export", "events", "-o", file, db=db).exit_code == 0
+    return file.read_bytes().splitlines(keepends=True)
+
+
+def a_line(chance: random.Random, lines: Lines) -> int:
+    """The number of a line that holds a record."""
+    return chance.randrange(len(lines) - 1)
+
+
+def without_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    number = a_line(chance, lines)
+    return lines[:number] + lines[number + 1 :]
+
+
+def line_twice(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    number = a_line(chance, lines)
+    return lines[: number + 1] + lines[number:]
+
+
+def lines_swapped(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    one, two = sorted(chance.sample(range(len(lines)), 2))
+    return [*lines[:one], lines[two], *lines[one + 1 : two], lines[one], *lines[two + 1 :]]
+
+
+def name_changed(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    """Another player won: the line is one that this program could have written."""
+    number = chance.choice([n for n, line in enumerate(lines) if b'"player":"anna"' in line])
+    return [*lines[:number], lines[number].replace(b'"player":"anna"', b'"player":"mona"'), *lines[number + 1 :]]
+
+
+def time_changed(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    number = chance.choice([n for n, line in enumerate(lines) if b"2010-03-05" in line])
+    return [*lines[:number], lines[number].replace(b"2010-03-05", b"2010-03-04"), *lines[number + 1 :]]
+
+
+def byte_changed(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    content = bytearray(b"".join(lines))
+    place = chance.randrange(len(content) - 1)
+    content[place] ^= 1 << chance.randrange(8)
+    return bytes(content)
+
+
+def cut_at_a_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    return lines[: chance.randrange(1, len(lines))]
+
+
+def cut_anywhere(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    content = b"".join(lines)
+    return content[: chance.randrange(1, len(content) - 1)]
+
+
+def hole(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    """A page of zeros, as a file system leaves it after a crash."""
+    content = bytearray(b"".join(lines))
+    begin = chance.randrange(len(content) - 600)
+    content[begin : begin + 512] = bytes(512)
+    return bytes(content)
+
+
+def begin_cut(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    return lines[chance.randrange(1, len(lines)) :]
+
+
+def mixed(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    """The first half of one backup, the second half of another, with the last line of either."""
+    number = chance.randrange(1, EVENTS)
+    return [*lines[:number], *others[number:-1], chance.choice([lines, others])[-1]]
+
+
+def behind(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    return [*lines, *chance.choice([others, lines, lines[-1:], [b"garbage\n"], [b"\0\0\0\0"], [b"{}"]])]
+
+
+def other_last_line(chance: random.Random, lines: Lines, others: Lines) -> Lines:
+    position, chain = lines[-1].split(b'"')[-2].split(b":")
+    wrong = chance.choice([
+        others[-1], lines[-1].replace(chain, chain[::-1]), lines[-1].replace(position, b"39"),
+        lines[-1].replace(b'"end":40', b'"end":41'), b'{"end":0,"head":"0:' + b"0" * 64 + b'"}\n',
+    ])  # fmt: skip
+    return [*lines[:-1], wrong]
+
+
+def compressed_and_cut(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    content = gzip.compress(b"".join(lines))
+    return content[: chance.randrange(3, len(content) - 1)]
+
+
+def compressed_with_garbage(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    return gzip.compress(b"".join(lines)) + chance.choice(
+        [b"garbage", gzip.compress(b"".join(others)), b"\x1f\x8b\x08"]
+    )
+
+
+def compressed_and_changed(chance: random.Random, lines: Lines, others: Lines) -> bytes:
+    content = bytearray(gzip.compress(b"".join(lines)))
+    # behind the header, of which nothing is looked at but how it begins
+    content[chance.randrange(10, len(content))] ^= 1 << chance.randrange(8)
+    return bytes(content)
+
+
+DAMAGES: list[Damage] = [
+    without_line, line_twice, lines_swapped, name_changed, time_changed, byte_changed, cut_at_a_line, cut_anywhere,
+    hole, begin_cut, mixed, behind, other_last_line, compressed_and_cut, compressed_with_garbage,
+    compressed_and_changed,
+]  # fmt: skip
+
+
+def drawn(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]]:
+    """So many damaged backups, each kind in turn."""
+    for number in range(count):
+        damage = DAMAGES[number % len(DAMAGES)]
+        damaged = damage(random.Random(number), list(lines), list(others))
+        content = damaged if isinstance(damaged, bytes) else b"".join(damaged)
+        assert content != b"".join(lines)
+        yield f"{damage.__name__} {number}", content
+
+
+def test_given_damaged_backups_when_restored_checked_or_imported_then_all_are_refused_and_nothing_is_stored(
+    exported: Lines, theirs: Lines, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings, at_length: bool
+) -> None:
+    db, file = copied_file(without_events, name="copy.db"), tmp_path / "damaged.jsonl"
+    whole = exported[-1].split(b'"')[-2].decode()
+    for name, content in drawn(160 if at_length else len(DAMAGES), exported, theirs):
+        file.write_bytes(content)
+        for command in (
+            ("import", "--restore"), ("import", "--restore", "--head", whole), ("backup", "check"),
+            ("backup", "check", "--head", whole),
+        ):  # fmt: skip
+            told = ratings(*command, file, "--format", "json", db=db)
+            assert told.exit_code == 1, (name, told)
+            (found,) = json.loads(told.stdout)["rejected" if command[0] == "import" else "findings"]
+            assert found["file"] == str(file), name
+            assert found["message"].isprintable(), name
+        with open_ledger(db).reading() as connection:
+            assert head(connection).position == 0, name
+
+
+def test_given_a_damaged_backup_when_it_is_incomplete_only_then_what_is_taken_is_the_beginning_of_the_log(
+    exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool
+) -> None:
+    """Whatever `--incomplete` lets pass, a cut never brings anything but the first events."""
+    from ledger.exports import read_end
+    from ledger.records import ZERO, chain_hash, leaf_hash
+
+    chains = [ZERO]
+    for line in exported[:-1]:
+        chains.append(chain_hash(chains[-1], leaf_hash(line.rstrip(b"\n"))))
+    end = read_end(exported[-1].rstrip(b"\n"))
+    assert end is not None
+    assert chains[-1] == end.head.chain_hash
+    chance, file = random.Random(7), tmp_path / "cut"
+    for damage in (cut_anywhere, cut_at_a_line, compressed_and_cut):
+        for _ in range(100 if at_length else 10):
+            damaged = damage(chance, exported, theirs)
+            file.write_bytes(damaged if isinstance(damaged, bytes) else b"".join(damaged))
+            taken = check(Backup([str(file)], incomplete=True))
+            assert taken.head.chain_hash == chains[taken.head.position]
+            assert taken.passed
+
+
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder", "file", "device"])
+def test_given_something_in_the_way_of_an_export_then_it_is_refused_and_untouched(
+    what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
+    db, precious = copied_file(with_history, 0), tmp_path / "precious"
+    precious.write_text("precious")
+    file = Path("/dev/null") if what == "device" else tmp_path / "all.jsonl"
+    if what == "link":
+        file.symlink_to(precious)
+    elif what == "dangling link":
+        file.symlink_to(tmp_path / "nowhere")
+    elif what == "pipe":
+        os.mkfifo(file)
+    elif what == "folder":
+        file.mkdir()
+    elif what == "file":
+        os.link(precious, file)
+    for command in (("events",), ("standings",), ("changes", "club-catan-elo/all")):
+        told = soon(lambda command=command: ratings("export", *command, "-o", file, db=db))
+        assert told.exit_code == 2, told
+    assert precious.read_text() == "precious"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def soon(command: Callable[[], Any]) -> Any:
+    """What a command ends with that must not wait for anything."""
+    done: list[Any] = []
+    waiting = threading.Thread(target=lambda: done.append(command()), daemon=True)
+    waiting.start()
+    waiting.join(60)
+    assert done, "it waits"
+    return done[0]
+
+
+@pytest.mark.parametrize("name", [backups.LIST, backups.LOCK])
+@pytest.mark.parametrize("what", ["link", "pipe", "folder", "dangling link"])
+def test_given_something_in_place_of_what_a_folder_of_backups_holds_then_nothing_is_made_there_and_nothing_touched(
+    name: str, what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
+    db, folder, precious = copied_file(with_history, 0), tmp_path / "backups", tmp_path / "precious"
+    folder.mkdir()
+    precious.write_text("precious")
+    place = folder / name
+    if what == "link":
+        place.symlink_to(precious)
+    elif what == "dangling link":
+        place.symlink_to(tmp_path / "nowhere")
+    elif what == "pipe":
+        os.mkfifo(place)
+    else:
+        place.mkdir()
+    told = soon(lambda: ratings("backup", "make", folder, "--keep", "1d", db=db))
+    assert (told.exit_code, str(place) in told.stderr, "bug" in told.stderr) == (3, True, False), told
+    assert precious.read_text() == "precious"
+    assert not (tmp_path / "nowhere").exists()
+    assert [path for path in folder.iterdir() if path.suffix == ".gz"] == []
+
+
+@pytest.mark.parametrize("what", ["file", "pipe", "dangling link", "below a file"])
+def test_given_what_is_no_folder_when_a_backup_is_made_there_then_it_is_refused(
+    what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
+    db, folder = copied_file(with_history, 0), tmp_path / "backups"
+    if what == "pipe":
+        os.mkfifo(folder)
+    elif what == "dangling link":
+        folder.symlink_to(tmp_path / "nowhere")
+    else:
+        folder.write_text("precious")
+        folder = folder / "below" if what == "below a file" else folder
+    told = soon(lambda: ratings("backup", "make", folder, db=db))
+    assert (told.exit_code, "bug" in told.stderr) == (3, False), told
+    assert not (tmp_path / "nowhere").exists()
+
+
+ENTRY = {
+    "file": "ratings-2026-01-01T030000Z-40.jsonl.gz", "ledger_id": "x", "head": "40:" + "0" * 64,
+    "made_at": "2026-01-01T03:00:00Z", "bytes": 8,
+}  # fmt: skip
+LISTS = {
+    "no JSON": "backups", "another document": "[]", "no list": '{"backups": 5}', "an empty file": "",
+    "nested": "[" * 100_000, "a member too many": json.dumps({"backups": [{**ENTRY, "more": 1}]}),
+    "a member too few": json.dumps({"backups": [{"file": ENTRY["file"]}]}),
+    **{
+        f"{member} {value!r}": json.dumps({"backups": [{**ENTRY, member: value}]})
+        for member, value in [
+            ("file", "../precious"), ("file", "/etc/passwd"), ("file", "notes.txt"), ("file", 5), ("file", ""),
+            ("file", "ratings-2026-01-01T030000Z-40.jsonl.gz/../../precious"), ("file", f"{ENTRY['file']}\n"),
+            ("head", "40"), ("head", None), ("made_at", "yesterday"), ("made_at", 5), ("bytes", "8"), ("bytes", True),
+            ("ledger_id", 5),
+        ]
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LISTS.values(), ids=[name[:40] for name in LISTS])
+def test_given_a_list_that_somebody_wrote_when_a_backup_is_made_then_it_is_refused_and_nothing_is_dropped(
+    text: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
+    db, folder, precious = copied_file(with_history, 0), tmp_path / "backups", tmp_path / "precious"
+    folder.mkdir()
+    precious.write_text("precious")
+    (folder / "notes.txt").write_text("precious")
+    (folder / backups.LIST).write_text(text)
+    told = ratings("backup", "make", folder, "--keep", "1d", db=db)
+    assert (told.exit_code, "is no list of backups" in told.stderr) == (2, True), told
+    assert (precious.read_text(), (folder / "notes.txt").read_text()) == ("precious", "precious")
+    assert {path.name for path in folder.iterdir()} == {"notes.txt", backups.LIST, backups.LOCK}
+
+
+def test_given_a_head_beside_that_is_a_pipe_when_checked_then_nobody_waits(
+    exported: Lines, tmp_path: Path, ratings: Ratings
+) -> None:
+    file = tmp_path / "own.jsonl"
+    os.mkfifo(f"{file}{backups.HEAD}")
+    assert soon(lambda: ratings("backup", "check", file)).exit_code == 0
+
+
+def test_given_a_pipe_when_checked_then_it_is_refused_and_nobody_waits(tmp_path: Path, ratings: Ratings) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    told = soon(lambda: ratings("backup", "check", tmp_path / "pipe"))
+    assert (told.exit_code, "not a pipe or a device" in told.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_given_a_long_log_when_exported_checked_and_imported_then_memory_does_not_grow_with_it(
+    copied_file: Callable[..., str], tmp_path: Path, at_length: bool
+) -> None:
+    """The peak of memory of a log and of one ten times as long, in processes of their own."""
+    peaks = []
+    for events in (3_000, 300_000 if at_length else 30_000):
+        db = copied_file(without_events, name=f"{events}.db")
+        append_games(db, [game(number) for number in range(events)])
+        file = tmp_path / f"{events}.jsonl.gz"
+        for command in (["export", "events", "-o", str(file)], ["backup", "check", str(file)]):
+            peaks.append(peak("--db", db, *command))
+    exported, checked, long_exported, long_checked = peaks
+    assert long_exported < exported + 40_000
+    assert long_checked < checked + 40_000
+
+
+def peak(*arguments: str) -> int:
+    """The most memory that a command held, in KiB."""
+    script = (
+        f"import resource, sys; from cli.main import invoke; code = invoke({list(arguments)!r}); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return int(done.stdout.splitlines()[-1])
