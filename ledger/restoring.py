@@ -4,6 +4,7 @@ The files are read twice: once to check all of them, once to store them, in one 
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -95,12 +96,9 @@ def store(
 
 def _line_of(backup: Backup, whole: Whole, position: int) -> tuple[str, int]:
     """The file of a backup that holds a position, and the line there."""
-    before = 0
-    for name, place in zip(backup.files, whole.heads, strict=True):
-        if position <= place.position:
-            break
-        before = place.position
-    return name, position - before
+    ends = [place.position for place in whole.heads]
+    index = bisect_left(ends, position)
+    return backup.files[index], position - (ends[index - 1] if index else 0)
 
 
 def check(backup: Backup) -> Whole:
