@@ -160,8 +160,9 @@ def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup
             file.flush()
             size = os.fstat(file.fileno()).st_size
     except BaseException:
-        with suppress(OSError):
-            os.unlink(f"{path}{HEAD}")
+        if not os.path.lexists(path):  # else it was named just before an interrupt came
+            with suppress(OSError):
+                os.unlink(f"{path}{HEAD}")
         raise
     return Backup(name, own, place, now, size)
 
@@ -197,14 +198,14 @@ def _is_own_file(found: os.stat_result) -> bool:
 
 
 def _unlink(folder: Path, backup: Backup) -> None:
-    """Drop a backup, and the small file beside it unless that says something else."""
+    """Drop a backup, then the small file beside it unless that says something else."""
+    (folder / backup.file).unlink()
     small = folder / f"{backup.file}{HEAD}"
     with suppress(OSError):
         with _open_own(small, "rb") as file:
             is_ours = file.read(200) == _head_text(backup.head)
         if is_ours:
             small.unlink()
-    (folder / backup.file).unlink()
 
 
 def read_list(folder: Path) -> list[Backup]:
