@@ -40,6 +40,7 @@ COMMANDS = {
     "verify": "cli.nightly:verify",
     "status": "cli.setup:status",
     "doctor": "cli.setup:doctor",
+    "grants": "cli.upkeep:grants",
     "demo": "cli.demo:demo",
 }
 
