@@ -41,6 +41,7 @@ COMMANDS = {
     "status": "cli.setup:status",
     "doctor": "cli.setup:doctor",
     "grants": "cli.upkeep:grants",
+    "upgrade": "cli.upkeep:upgrade",
     "demo": "cli.demo:demo",
 }
 

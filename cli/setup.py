@@ -27,7 +27,7 @@ from projections.generations import Generation, kept
 from projections.rulesets import shipped, shipped_elo
 
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
-REMAKE = "see what verify finds; export events and restore them into a new ledger"
+REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
 # what a long history gains by the extra `fast`, as docs/performance.md has it
 FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
 

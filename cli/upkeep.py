@@ -1,15 +1,21 @@
-"""`grants`: the roles for a ledger in PostgreSQL."""
+"""`grants` and `upgrade`: the roles for a ledger in PostgreSQL; a ledger's way to a newer schema."""
 
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli import render
+from cli.intake import result_format
 from cli.options import format_option
 from ledger import rights
 from ledger.errors import NotALedger
+from ledger.schema import SCHEMA_REVISION
 from ledger.store import parse_url
+from projections.rebuild_lock import only_one
+
+if TYPE_CHECKING:
+    from ledger.migrate import Plan
 
 USED_BY = {
     "owner": ("everything, so also switch guards off", "init and upgrade"),
@@ -81,3 +87,56 @@ def _folded(statement: str) -> str:
     if '"' in statement:
         return statement
     return textwrap.fill(statement, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Say what would be done and by whom it must be run, and do nothing.")
+@result_format
+@click.pass_obj
+def upgrade(db: str, dry_run: bool, form: str) -> int:
+    """Bring the ledger to the schema that this program needs.
+
+    Nothing is published, and no event changes. It is done in one transaction, while no rebuild runs. Stop what records
+    before, and keep a backup and the head: docs/upgrading.md. Exit 3 if it must be run by somebody else.
+    """
+    from ledger.migrate import planned, remake_views
+    from ledger.migrate import upgrade as migrate
+
+    plan = planned(db)
+    needed = bool(plan.steps or plan.views)
+    if needed and plan.may and not dry_run:
+        with only_one(plan.ledger):
+            migrate(db)
+            remake_views(plan.ledger)
+    done = needed and plan.may and not dry_run
+    if form == "json":
+        steps = [{"revision": revision, "does": does} for revision, does in plan.steps]
+        render.print_json(
+            {"ledger": plan.ledger.location, "from": plan.found, "to": SCHEMA_REVISION, "steps": steps,
+             "views": plan.views, "user": plan.user, "owner": plan.owner, "may": plan.may, "dry_run": dry_run,
+             "upgraded": done}
+        )  # fmt: skip
+    else:
+        _tell(plan, done)
+    return 3 if needed and not plan.may else 0
+
+
+def _tell(plan: "Plan", done: bool) -> None:
+    """What is done, or would be."""
+    where = f"The ledger {plan.ledger.location}"
+    if not plan.steps and not plan.views:
+        click.echo(f"{where} has schema {plan.found}, which this program needs: there is nothing to do.")
+        return
+    if plan.steps:
+        click.echo(
+            f"{where} {'is brought' if done else 'is to be brought'} from schema {plan.found} to {SCHEMA_REVISION}:"
+        )
+    for revision, does in plan.steps:
+        render.hanging(f"  {revision}  {does}", 8)
+    for view in plan.views:
+        click.echo(f"The view {view} is gone, and {'is' if done else 'is to be'} made anew.")
+    if done:
+        click.echo("Now: ratings doctor, and ratings verify --head with the head from before.")
+        return
+    click.echo(f"It must be run by {plan.owner}; you are {plan.user}{'' if plan.may else ', who may not'}.")
+    click.echo("Nothing was done.")

@@ -5,6 +5,7 @@ each role can really do, by whatever way it came to it. A SQLite file has no rol
 """
 
 import os
+import pwd
 import re
 import stat
 from collections import Counter, defaultdict
@@ -121,6 +122,26 @@ def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
     return who, found
 
 
+def who_may_change(connection: Connection) -> tuple[str, str, bool]:
+    """Who asks, who may change the tables, and whether the one who asks may, too."""
+    if connection.dialect.name == "sqlite":
+        path = file_of(connection)
+        may = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+        return _account(os.geteuid()), _account(path.stat().st_uid), may
+    schema = connection.exec_driver_sql(_WHERE).scalar_one()
+    with plain_path(connection):
+        asked = {"schema": schema, "tables": [*tables_named(), *DASHBOARD]}
+        user, owners, may = connection.execute(text(_CHANGING), asked).one()
+    return user, ", ".join(owners), may
+
+
+def _account(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
 def _of_file(connection: Connection) -> tuple[str, list[Wrong]]:
     """A file that everybody on the machine may write, or whose folder everybody may: a journal stands beside it."""
     path = file_of(connection)
@@ -129,7 +150,7 @@ def _of_file(connection: Connection) -> tuple[str, list[Wrong]]:
         if place.stat().st_mode & stat.S_IWOTH:
             remedy = f"chmod o-w {place}"
             found.append(Wrong("everybody", f"may write {what} {place}, so also what no guard sees", remedy))
-    return f"the account {os.geteuid()}", found
+    return f"the account {_account(os.geteuid())}", found
 
 
 def file_of(connection: Connection) -> Path:
@@ -164,6 +185,8 @@ CROSS JOIN LATERAL aclexplode(given.acl) a JOIN pg_roles r ON r.oid = a.grantee
 WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) AND NOT r.rolsuper AND a.grantee <> c.relowner"""
 _OWNERS = """SELECT c.relname, r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
 WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) ORDER BY c.relname"""
+_CHANGING = """SELECT current_user, array_agg(DISTINCT r.rolname), bool_and(pg_has_role(c.relowner, 'USAGE'))
+FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE c.relnamespace = :schema AND c.relname = ANY(:tables)"""
 _ELSEWHERE = """SELECT r.rolname, r.rolcanlogin, r.rolcreaterole,
   has_database_privilege(r.oid, current_database(), 'CONNECT'),
   has_database_privilege(r.oid, current_database(), 'TEMP'),
