@@ -1,6 +1,7 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,8 @@ REMEDIES = {
 JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') FROM events
 WHERE position > {after} AND position <= {until}"""
 
+_SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
 # what a session is set to, whatever the server, the database, the role or the environment say; by statements, so that
 # a pooler that keeps a session for its client passes them on
@@ -74,8 +77,10 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
     # 0 would wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
-    arguments = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_SECONDS}
-    named = {} if "application_name" in url.query else {"application_name": "ratings"}
+    said = "connect_timeout" in url.query or "PGCONNECT_TIMEOUT" in os.environ
+    arguments = {} if said else {"connect_timeout": CONNECT_SECONDS}
+    # a name that the URL, a service or the environment gives goes before this one
+    named = {"fallback_application_name": "ratings"}
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
     # that a connection is gone is told by whoever needed it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
@@ -202,6 +207,17 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
     return [
         Setting(name, value, right, REMEDIES.get(name, "")) for (name, right), value in zip(wanted, row, strict=False)
     ]
+
+
+def place(connection: Connection) -> tuple[str, ...]:
+    """What names the database among all that this account reaches: the way to its server, its name, and the schema.
+
+    Not what the server says of itself: a copy of a whole server says the same, and a database made anew each night
+    another number.
+    """
+    driver: Any = connection.connection.driver_connection
+    schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
+    return driver.info.host, str(driver.info.port), driver.info.dbname, schema
 
 
 def guards_missing(connection: Connection) -> list[str]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
+from ledger import sqlite
 from ledger.postgres_catalogue import plain_path
 
 # besides reading, what each role may do to which tables; the others are the owner's alone
@@ -125,7 +126,7 @@ def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
 def who_may_change(connection: Connection) -> tuple[str, str, bool]:
     """Who asks, who may change the tables, and whether the one who asks may, too."""
     if connection.dialect.name == "sqlite":
-        path = file_of(connection)
+        path = Path(*sqlite.place(connection))
         may = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
         return _account(os.geteuid()), _account(path.stat().st_uid), may
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
@@ -144,19 +145,13 @@ def _account(number: int) -> str:
 
 def _of_file(connection: Connection) -> tuple[str, list[Wrong]]:
     """A file that everybody on the machine may write, or whose folder everybody may: a journal stands beside it."""
-    path = file_of(connection)
+    path = Path(*sqlite.place(connection))
     found = []
     for place, what in ((path, "the file"), (path.parent, "the folder")):
         if place.stat().st_mode & stat.S_IWOTH:
             remedy = f"chmod o-w {place}"
             found.append(Wrong("everybody", f"may write {what} {place}, so also what no guard sees", remedy))
     return f"the account {_account(os.geteuid())}", found
-
-
-def file_of(connection: Connection) -> Path:
-    """The file of a ledger in SQLite, with no link on the way to it."""
-    name = connection.exec_driver_sql("SELECT file FROM pragma_database_list WHERE name = 'main'").scalar_one()
-    return Path(os.path.realpath(str(name)))
 
 
 _WHERE = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"

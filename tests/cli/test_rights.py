@@ -9,13 +9,14 @@ from typing import Any
 import psycopg
 import pytest
 from roles import Roles, documented_roles
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from stores import without_events
 
 import projections.schema
 from ledger.rights import DASHBOARD, KEPT, WRITES, grants
 from ledger.schema import metadata
-from ledger.store import connect
+from ledger.store import connect, open_ledger
+from projections.rebuild_lock import only_one
 
 Ratings = Callable[..., Any]
 
@@ -181,5 +182,12 @@ def test_given_several_clubs_in_one_database_when_each_has_its_schema_then_none_
             assert ratings("verify", db=roles.reader) == (0, "", "")
             assert wrong(ratings, roles.reader) == []
             assert json.loads(ratings("status", "--format", "json", db=roles.reader).stdout)["position"] == 1 + number
+        # one who works for both names the schema in the URL
+        by_url = make_url(postgres_url).update_query_dict({"options": "-csearch_path=club_a"})
+        told = ratings("status", "--format", "json", db=by_url.render_as_string(hide_password=False))
+        assert json.loads(told.stdout)["position"] == 2
+        # what they share: the locks are the database's
+        with only_one(open_ledger(one.rebuilder)):
+            assert ratings("rebuild", db=other.rebuilder).exit_code != 0
         with psycopg.connect(one.writer) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SELECT * FROM club_b.events")
