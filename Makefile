@@ -40,6 +40,7 @@ ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_m
 
 lock:  ## resolve the locked dependencies again (needs uv)
 	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock
+	$(UV) pip compile pyproject.toml --extra postgres --group build $(LOCKING) -o requirements/postgres.lock
 	$(UV) pip compile pyproject.toml --extra fast --extra postgres --group dev $(LOCKING) -o requirements/dev.lock
 	$(UV) pip compile pyproject.toml --extra fast --extra postgres --group bench $(LOCKING) -o requirements/bench.lock
 

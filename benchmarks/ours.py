@@ -20,8 +20,9 @@ from cli.main import invoke
 from ledger import clock
 from ledger import sqlite as sqlite_store
 from ledger.appending import append
-from ledger.store import ledger_id, open_ledger
+from ledger.store import open_ledger
 from projections import generations
+from projections.columns import folder_of
 from projections.decoding import decode
 from projections.rebuilding import rebuild as rebuild_ladders
 from projections.replay import Outcome
@@ -36,7 +37,7 @@ LADDER = "bench-elo"
 def forget_columns(url: str) -> None:
     """Delete the cached columns of a ledger."""
     with open_ledger(url).reading() as connection:
-        name = ledger_id(connection)
+        name = folder_of(connection)
     shutil.rmtree(Path(os.environ[measuring.CACHES]) / "ratings-ledger" / name, ignore_errors=True)
 
 

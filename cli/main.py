@@ -43,6 +43,8 @@ COMMANDS = {
     "backup": "cli.backups:backup",
     "status": "cli.setup:status",
     "doctor": "cli.setup:doctor",
+    "grants": "cli.upkeep:grants",
+    "upgrade": "cli.upkeep:upgrade",
     "demo": "cli.demo:demo",
 }
 

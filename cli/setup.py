@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from cli import render
 from cli.intake import result_format
@@ -14,7 +15,9 @@ from cli.options import by_option, elo_games, format_option, ignore_clock_option
 from cli.times import Times, times_of
 from ledger import clock
 from ledger.canonical import format_instant
+from ledger.catalogue import differences
 from ledger.importing import import_items
+from ledger.rights import wrong_rights
 from ledger.schema import SCHEMA_REVISION
 from ledger.sources import Item
 from ledger.store import Ledger, count_by_type, head, ledger_id, open_ledger
@@ -24,6 +27,7 @@ from projections.generations import Generation, kept
 from projections.rulesets import shipped, shipped_elo
 
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
+REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
 # what a long history gains by the extra `fast`, as docs/performance.md has it
 FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
 
@@ -194,6 +198,7 @@ def doctor(db: str, form: str) -> int:
         guards = ledger.dialect.guards_missing(connection)
         rows.append(Row("WRONG", "guards", "missing", ", ".join(guards), REGUARD) if guards
                     else Row("ok", "guards", "in place"))  # fmt: skip
+        rows += [*_rights(connection), _objects(connection)]
         rows.append(_cache(connection, latest.position))
     ahead = (latest.recorded_at - clock.now()) / 1_000_000
     rows.append(
@@ -210,6 +215,27 @@ def doctor(db: str, form: str) -> int:
         told = [(*row[:3], "; ".join(filter(None, row[3:]))) for row in rows]
         render.print_table(Row._fields[:4], told)
     return int(any(row.state == "WRONG" for row in rows))
+
+
+def _objects(connection: Connection) -> Row:
+    """Whether the tables and views are those that this program makes."""
+    try:
+        wrong = [told for told in differences(connection) if told is not None]
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != "42501":
+            raise
+        return Row("WRONG", "objects", "a right is missing", str(error.orig).strip(), "see the rights")
+    if not wrong:
+        return Row("ok", "objects", "as this program makes them")
+    return Row("WRONG", "objects", render.count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
+
+
+def _rights(connection: Connection) -> list[Row]:
+    """Who may do more than the documented roles may, or less than he needs."""
+    who, wrong = wrong_rights(connection)
+    if not wrong:
+        return [Row("ok", "rights", f"as documented, asked as {who}")]
+    return [Row("WRONG", "rights", *one) for one in wrong]
 
 
 def _cache(connection: Connection, newest: int) -> Row:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, create_engine, inspect
 
 from ledger import postgres_catalogue
 from ledger.guards import POSTGRES_VIEW, SQLITE_TRIGGERS
@@ -23,8 +23,21 @@ def differences(connection: Connection) -> Iterator[str | None]:
     if connection.dialect.name == "sqlite":
         yield from _sqlite(connection)
         return
-    views = {name: _select(sql) for (kind, name), (_, sql) in _wanted().items() if kind == "view"}
-    yield from postgres_catalogue.differences(connection, {**views, "events_readable": _select(POSTGRES_VIEW)})
+    yield from postgres_catalogue.differences(connection, {name: _select(sql) for name, sql in _views(connection)})
+
+
+def missing_views(connection: Connection) -> dict[str, str]:
+    """The views that are gone, each with the statement that makes it."""
+    found = inspect(connection).get_view_names()
+    return {name: sql for name, sql in _views(connection) if name not in found}
+
+
+def _views(connection: Connection) -> Iterator[tuple[str, str]]:
+    """The views that this program makes in such a database, and how."""
+    postgres = connection.dialect.name == "postgresql"
+    for (kind, name), (_, sql) in _wanted().items():
+        if kind == "view":
+            yield name, POSTGRES_VIEW if postgres and name == "events_readable" else str(sql)
 
 
 @cache

@@ -1,6 +1,7 @@
 """Making and upgrading a store's schema: the one place that runs alembic, and only when asked to."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from alembic import command
 from alembic.config import Config
@@ -8,9 +9,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
+from ledger.catalogue import missing_views
 from ledger.errors import NotALedger
+from ledger.rights import who_may_change
 from ledger.schema import SCHEMA_REVISION
-from ledger.store import Ledger, connect, schema_revision
+from ledger.store import Ledger, connect, open_ledger, schema_revision
 
 _INSTALLED = Path(__file__).parent / "_migrations"
 _CHECKOUT = Path(__file__).parent.parent / "migrations"
@@ -50,6 +53,42 @@ def upgrade(name: str) -> Ledger:
             if found != SCHEMA_REVISION:
                 make_tables(connection)
     return connect(name)
+
+
+class Plan(NamedTuple):
+    """What an upgrade would do: the schema that is there, (revision, what it does) of each step from it to the newest,
+    the views that are gone; who asks, who may, and whether these are the same."""
+
+    ledger: Ledger
+    found: str
+    steps: list[tuple[str, str]]
+    views: list[str]
+    user: str
+    owner: str
+    may: bool
+
+
+def planned(name: str) -> Plan:
+    """What an upgrade of a ledger would do; nothing is done. Raises `NotALedger`, `StoreUnavailable`."""
+    ledger = connect(name)
+    scripts = ScriptDirectory.from_config(configuration())
+    with ledger.reading() as connection:
+        found = schema_revision(connection)
+        revisions = [script.revision for script in scripts.walk_revisions()]
+        if found not in revisions:
+            open_ledger(name)  # which says what is there instead
+        steps = list(scripts.iterate_revisions("head", found))[::-1]
+        views = [] if steps else sorted(missing_views(connection))
+        asking = who_may_change(connection)
+    return Plan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
+
+
+def remake_views(ledger: Ledger) -> None:
+    """Make the views that are gone."""
+    with ledger.writing() as connection:
+        ledger.dialect.lock_schema(connection)
+        for statement in missing_views(connection).values():
+            connection.exec_driver_sql(statement)
 
 
 def make_tables(connection: Connection) -> None:

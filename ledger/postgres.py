@@ -1,6 +1,7 @@
 """A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from itertools import chain, islice
@@ -50,6 +51,8 @@ REMEDIES = {
 JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') FROM events
 WHERE position > {after} AND position <= {until}"""
 
+_SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
 # what a session is set to, whatever the server, the database, the role or the environment say; by statements, so that
 # a pooler that keeps a session for its client passes them on
@@ -67,9 +70,10 @@ SESSION = (
     # the connection that holds the lock of a rebuild waits for long
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-# unless the URL says otherwise; a host that another one has replaced does not say so: the network is asked
+# unless the URL says otherwise; a host that another one has replaced does not say so: the network is asked. The name
+# stands behind one that a service or the environment gives
 CONNECTION = {
-    "connect_timeout": "10", "application_name": "ratings",
+    "connect_timeout": "10", "fallback_application_name": "ratings",
     "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
 }  # fmt: skip
 HEARING_SECONDS = 5.0
@@ -83,7 +87,8 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
     location = hidden(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
-    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in url.query})
+    said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
+    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in said})
     # that a connection is gone is told by whoever needed it
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
@@ -251,6 +256,17 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
     return [
         Setting(name, value, right, REMEDIES.get(name, "")) for (name, right), value in zip(wanted, row, strict=False)
     ]
+
+
+def place(connection: Connection) -> tuple[str, ...]:
+    """What names the database among all that this account reaches: the way to its server, its name, and the schema.
+
+    Not what the server says of itself: a copy of a whole server says the same, and a database made anew each night
+    another number.
+    """
+    driver: Any = connection.connection.driver_connection
+    schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
+    return driver.info.host, str(driver.info.port), driver.info.dbname, schema
 
 
 def guards_missing(connection: Connection) -> list[str]:

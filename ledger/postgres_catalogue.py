@@ -70,7 +70,7 @@ def differences(connection: Connection, views: dict[str, str]) -> Found:
 
     `views` says what each view selects.
     """
-    with _plain_path(connection) as path:
+    with plain_path(connection) as path:
         place = _place(connection, path, views)
         found = [
             *_relations(connection, place, views),
@@ -84,14 +84,14 @@ def differences(connection: Connection, views: dict[str, str]) -> Found:
     other = any(told and told.startswith("the column ") and not told.endswith(FOREIGN) for told in found)
     whole = not other and len(place.tables) == len(_tables())
     # on their own, as a policy that hides rows ends them with an error
-    with _plain_path(connection):
+    with plain_path(connection):
         found = list(_views(connection, place, views, whole))
     yield from found
 
 
 def guards_missing(connection: Connection) -> list[str]:
     """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
-    with _plain_path(connection) as path:
+    with plain_path(connection) as path:
         place = _place(connection, path, {})
         functions = _functions(connection, place)
         missing = {name for name, same in functions.items() if not same}
@@ -116,7 +116,7 @@ def _table_of(trigger: str) -> str:
 
 
 @contextmanager
-def _plain_path(connection: Connection) -> Iterator[list[int]]:
+def plain_path(connection: Connection) -> Iterator[list[int]]:
     """The schemas of the search path, in order; meanwhile only PostgreSQL's own schema is in it.
 
     So nothing stands in for what is asked, and servers tell the names of all other schemas.

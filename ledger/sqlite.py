@@ -48,6 +48,8 @@ GUARDS = tuple(SQLITE_TRIGGERS)
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'events'"
 _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
+_FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
+
 # the records of some positions as one blob; the newline is no character of a record
 JOINED_RECORDS = """SELECT CAST(group_concat(record, '') AS BLOB) FROM (
 SELECT record || char(10) AS record FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
@@ -194,6 +196,11 @@ def settings(connection: Connection) -> list[Setting]:
             for name, value in wanted.items()
         ),
     ]
+
+
+def place(connection: Connection) -> tuple[str, ...]:
+    """What names the database among all that this account reaches: its file, with no link on the way to it."""
+    return (os.path.realpath(connection.exec_driver_sql(_FILE).scalar_one()),)
 
 
 def guards_missing(connection: Connection) -> list[str]:

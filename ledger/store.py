@@ -153,7 +153,11 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
         if found is None:
             raise NotALedger(f"{ledger.location} holds no ledger; make one there with: {init}")
         if found != SCHEMA_REVISION:
-            remedy = f"upgrade it with: {init}" if found < SCHEMA_REVISION else "a newer ratings-ledger made it"
+            remedy = (
+                f"upgrade it with: {init.removesuffix('init')}upgrade"
+                if found < SCHEMA_REVISION
+                else "a newer ratings-ledger made it"
+            )
             raise NotALedger(f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}")
     return ledger
 

@@ -1,7 +1,10 @@
 """The cache of decoded columns: what the log says, as files that are mapped, beside nothing that cannot be deleted.
 
-    ~/.cache/ratings-ledger/LEDGER-ID/meta.json     position, chain hash, and length and CRC-32 of every file
-    ~/.cache/ratings-ledger/LEDGER-ID/FOLDER/*      one file a column
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/meta.json     position, chain hash, and length and CRC-32 of every file
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/FOLDER/*      one file a column
+
+A copy of a ledger has its id, and soon another history. So each place has a cache of its own; of the place only a hash
+gets into the path.
 
 A cache is a copy of the log up to its position, and no more: corrections stand behind the games that they change, so
 the facts at any earlier position come out of it, too. It grows by appending to its files and replacing `meta.json`,
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import logging
 import mmap
@@ -35,7 +39,7 @@ from sqlalchemy import Connection
 from ledger.files import is_own_folder, open_own
 from ledger.games import STATUSES
 from ledger.kinds import KINDS
-from ledger.store import chain_hash_at, ledger_id
+from ledger.store import chain_hash_at, dialect_of, ledger_id
 from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
 from projections.facts import NONE, Base, Cell, Change, Column, Facts
@@ -403,6 +407,12 @@ def _crc(file: IO[bytes], length: int) -> int:
     return crc
 
 
+def folder_of(connection: Connection) -> str:
+    """The name of a ledger's cache: its id, which is a UUID, and a hash of where it is."""
+    where = json.dumps(dialect_of(connection).place(connection)).encode()
+    return f"{ledger_id(connection)}-{hashlib.sha256(where).hexdigest()[:16]}"
+
+
 def found(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
     """The cache of a ledger, empty if it does not fit the log; None where none can be kept.
 
@@ -411,7 +421,7 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
     ledger, root = ledger_id(connection), place()
     if root is None:
         return None
-    cache, why = Cache(root / ledger, ledger), ""
+    cache, why = Cache(root / folder_of(connection), ledger), ""
     try:
         cache.read_meta()
     except (Damaged, ValueError, LookupError, TypeError, AttributeError) as problem:

@@ -86,6 +86,22 @@ def test_every_dependency_earns_its_place() -> None:
     assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
 
 
+def test_the_lock_for_postgresql_is_that_of_running_and_the_driver() -> None:
+    """Every line that pip reads, so all hashes, too."""
+
+    def pinned(name: str) -> dict[str, str]:
+        text = (ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8")
+        plain = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
+        return dict(re.findall(r"^([\w.-]+)==(.+?(?:\\\n.+?)*)$", plain, re.MULTILINE))
+
+    run, postgres, dev = pinned("run"), pinned("postgres"), pinned("dev")
+    driver = {name: pin for name, pin in postgres.items() if name not in run}
+    assert set(driver) == {"psycopg", "psycopg-binary"}
+    assert {**run, **driver} == postgres
+    assert driver.items() <= dev.items()
+    assert all("--hash=sha256:" in pin for pin in postgres.values())
+
+
 def test_links_lead_to_files_and_headings() -> None:
     broken = []
     for page in (*ROOT.glob("*.md"), *(ROOT / "examples").glob("*.md"), *FOLDER.rglob("*.md")):

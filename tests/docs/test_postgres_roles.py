@@ -1,20 +1,18 @@
 """The statements of docs/postgresql.md, run on a real server: every role can do its work and nothing more."""
 
-import re
-import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import make_url
+from roles import Roles, documented_roles
 
 from cli.main import invoke
+from ledger.rights import grants
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "postgresql.md").read_text(encoding="utf-8")
-ROLES = ("owner", "writer", "rebuilder", "reader")
 FORBIDDEN = (
     "UPDATE events SET recorded_by = 'somebody else'",
     "DELETE FROM events",
@@ -33,44 +31,18 @@ FORBIDDEN = (
 )
 
 
-class Roles(NamedTuple):
-    """The URLs of one database for each of its roles."""
-
-    owner: str
-    writer: str
-    rebuilder: str
-    reader: str
-
-
 @pytest.fixture
-def roles(postgres_url: str) -> Iterator[Roles]:
+def roles(postgres_url: str, ratings: Callable[..., Any]) -> Iterator[Roles]:
     """The roles of the page under names of their own, with a ledger that their owner made."""
-    mark = uuid.uuid4().hex[:8]
-    url = make_url(postgres_url)
+    with documented_roles(ratings, postgres_url) as made:
+        assert ratings("init", db=made.owner).exit_code == 0
+        yield made
 
-    def renamed(sql: str) -> str:
-        sql = re.sub(r"\bratings_(owner|writer|rebuilder|reader)\b", rf"ratings_\1_{mark}", sql)
-        return re.sub(r"\bDATABASE ratings\b", f"DATABASE {url.database}", sql)
 
-    made, granted, _ = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
-    urls = [
-        url.set(username=f"ratings_{role}_{mark}", password=f"change-me-{number}").render_as_string(hide_password=False)
-        for number, role in enumerate(ROLES, 1)
-    ]
-    with psycopg.connect(postgres_url, autocommit=True) as administrator:
-        for statement in filter(None, map(str.strip, renamed(made).split(";"))):
-            # the fixture made the database already
-            owned = f"ALTER DATABASE {url.database} OWNER TO ratings_owner_{mark}"
-            administrator.execute(owned if statement.startswith("CREATE DATABASE") else statement)
-        administrator.execute(f"ALTER SCHEMA public OWNER TO ratings_owner_{mark}")
-        assert invoke(["--db", urls[0], "init"]) == 0
-        with psycopg.connect(urls[0], autocommit=True) as owner:
-            owner.execute(renamed(granted))
-        yield Roles(*urls)
-        for role in ROLES:
-            administrator.execute(f"REASSIGN OWNED BY ratings_{role}_{mark} TO CURRENT_USER")
-            administrator.execute(f"DROP OWNED BY ratings_{role}_{mark}")
-            administrator.execute(f"DROP ROLE ratings_{role}_{mark}")
+def test_given_the_page_when_compared_with_what_the_program_prints_then_every_statement_is_there() -> None:
+    made = grants("ratings")
+    page = " ".join(PAGE.split())
+    assert [one for one in (*made.administrator, *made.owner) if f"{one};" not in page] == []
 
 
 @pytest.fixture
@@ -140,3 +112,17 @@ def test_what_the_owner_is_kept_from(filled: Roles) -> None:
         for statement in FORBIDDEN[:5]:
             with pytest.raises(psycopg.errors.RestrictViolation, match="immutable"):
                 connection.execute(statement)
+
+
+def test_a_dashboard_reads_the_live_standings_and_no_event(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["--db", filled.rebuilder, "rebuild"]) == 0
+    with psycopg.connect(filled.dashboard, autocommit=True) as dashboard:
+        assert dashboard.execute("SELECT player FROM live_standings WHERE ladder = 'club-catan-elo/all'").rowcount == 8
+        assert dashboard.execute("SELECT ladder FROM live_ladders").rowcount > 1
+        for name in ("events", "events_readable", "ledger_identity", "generation_standings"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                dashboard.execute(f"SELECT * FROM {name}")
+    capsys.readouterr()
+    # the commands replay events, which it does not see
+    assert invoke(["--db", filled.dashboard, "standings", "club-catan-elo/all"]) == 3
+    assert "this database user may not do that" in capsys.readouterr().err

@@ -6,11 +6,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
 
+from ledger.errors import StoreUnavailable
 from ledger.locations import hidden
 from ledger.store import connect, open_ledger
 
@@ -183,3 +187,71 @@ def test_given_a_password_in_a_name_when_anything_is_said_of_it_then_it_is_hidde
     for part in ("s3cret", "s3@cret", "cret"):
         assert part not in told.stderr.replace("secret", ""), told.stderr
         assert part not in hidden(name)
+
+
+def name_of_the_session(db: str) -> str:
+    with open_ledger(db).reading() as connection:
+        asked = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        return str(connection.execute(text(asked)).scalar_one())
+
+
+@pytest.fixture
+def service(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a service that leads to the ledger."""
+    url = make_url(db)
+    host = url.host or url.query["host"]
+    file = tmp_path / "services.conf"
+    file.write_text(
+        f"[club_a]\nhost={host}\nport={url.port or 5432}\ndbname={url.database}\nuser={url.username}\n"
+        f"password={url.password or ''}\napplication_name=nights\n"
+    )
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    return "club_a"
+
+
+def test_given_a_session_when_the_server_is_asked_for_its_name_then_it_is_ratings_or_what_somebody_called_it(
+    db: str, service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = make_url(db).update_query_dict({"application_name": "by-url"}).render_as_string(hide_password=False)
+    assert name_of_the_session(db) == "ratings"
+    assert name_of_the_session(f"postgresql://?service={service}") == "nights"
+    monkeypatch.setenv("PGAPPNAME", "by-environment")
+    assert name_of_the_session(db) == "by-environment"
+    assert name_of_the_session(named) == "by-url"
+
+
+def test_given_a_service_when_named_by_the_url_or_the_environment_then_the_ledger_is_found(
+    service: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_url = f"postgresql://?service={service}"
+    assert play(ratings, by_url, 1).exit_code == 0
+    assert ratings("rebuild", db=by_url).exit_code == 0
+    assert ratings("verify", db=by_url) == (0, "", "")
+    monkeypatch.setenv("PGSERVICE", service)
+    assert json.loads(ratings("status", "--format", "json", db="postgresql://").stdout)["position"] == 2
+    told = ratings("status", db="postgresql://?service=club_b")
+    assert (told.exit_code, "club_b" in told.stderr, told.stdout) == (3, True, "")
+
+
+@pytest.mark.parametrize(
+    ("query", "environment", "seconds"),
+    [("", None, "10"), ("?connect_timeout=3", None, "3"), ("", "4", None), ("?connect_timeout=3", "4", "3")],
+)
+def test_given_a_server_that_does_not_answer_when_connected_then_it_waits_as_long_as_the_url_or_the_environment_says(
+    query: str, environment: str | None, seconds: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given nothing in the URL but a variable, then the driver is left to read it."""
+    given: dict[str, Any] = {}
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        given.update(options)
+        raise psycopg.OperationalError("connection timeout expired")
+
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    monkeypatch.delenv("PGCONNECT_TIMEOUT", raising=False)
+    if environment is not None:
+        monkeypatch.setenv("PGCONNECT_TIMEOUT", environment)
+    with pytest.raises(StoreUnavailable, match="cannot be reached: connection timeout expired"):
+        open_ledger(f"postgresql://anna@localhost:1/none{query}")
+    assert given.get("connect_timeout") in (seconds, None if seconds is None else int(seconds))
+    assert timeout_from_conninfo(given) == int(seconds or environment or 0)

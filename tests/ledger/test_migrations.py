@@ -95,7 +95,7 @@ def test_given_an_older_schema_when_opened_then_it_says_how_to_upgrade_and_the_u
         config.attributes["connection"] = connection
         command.downgrade(config, "0001")
 
-    with pytest.raises(NotALedger, match=f"needs {SCHEMA_REVISION}.*init"):
+    with pytest.raises(NotALedger, match=f"needs {SCHEMA_REVISION}.* upgrade$"):
         open_ledger(store)
     upgrade(store)
     with open_ledger(store).reading() as connection:

@@ -17,8 +17,9 @@ from time_ledgers import enter
 
 from ledger.lineage import Known
 from ledger.migrate import upgrade
-from ledger.store import Ledger, head, ledger_id, open_ledger
+from ledger.store import Ledger, head, open_ledger
 from projections import bulk, columns, decoding
+from projections.columns import folder_of
 from projections.decoding import decode
 from projections.reasons import explain_player
 from projections.standings import Ladders
@@ -190,7 +191,7 @@ def test_given_the_cache_of_another_ledger_in_its_place_when_decoded_then_it_is_
     one, other = small(tmp_path / "a"), small(tmp_path / "b", seed=5)
     decoded(one)
     with one.reading() as mine, other.reading() as his:
-        (caches / ledger_id(mine)).rename(caches / ledger_id(his))
+        (caches / folder_of(mine)).rename(caches / folder_of(his))
     with caplog.at_level(logging.WARNING):
         assert decoded(other) == decoded(other, cached=False)
     assert ["another ledger" in record.message for record in caplog.records] == [True]

@@ -1,0 +1,127 @@
+"""`publish --due`: the lists of all months and years that are over, each once, in one call."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from correction_helpers import WHY, Ratings, catan, head, position, read, take_in
+from publishing_helpers import BASIC, LISTS, MARCH, YEAR, list_ledger, publish, published
+
+from ledger import clock
+from ledger.canonical import parse_instant
+from projections import registry
+from projections.rules import catan_points
+
+APRIL = MARCH.replace("03", "04")
+DUE = ("publish", "--due", "--by", "editor")
+
+
+def due(ratings: Ratings, db: str, *options: object) -> dict[str, Any]:
+    """What is published; it must succeed."""
+    result = ratings(*DUE, *options, "--format", "json", db=db)
+    assert (result.exit_code, result.stderr) == (0, ""), result
+    return dict(json.loads(result.stdout))
+
+
+def names(told: dict[str, Any]) -> list[str]:
+    return [row["ladder"] for row in told["rows"]]
+
+
+def test_given_months_that_are_over_when_due_lists_are_published_then_each_is_once_as_by_its_name(
+    ratings: Ratings, ledger_url: str
+) -> None:
+    list_ledger(ratings, ledger_url)
+    take_in(ratings, ledger_url, catan("a-1", "ben", "anna", at="2010-04-02T12:00:00Z", city="7"))
+    before = head(ratings, ledger_url)
+    dry = due(ratings, ledger_url, "--dry-run")
+    assert (names(dry), head(ratings, ledger_url)) == ([MARCH, APRIL, YEAR], before)
+    assert all(row["position"] is None and row["dry_run"] for row in dry["rows"])
+
+    known_at = position(ratings, ledger_url)
+    told = due(ratings, ledger_url)
+    assert (names(told), told["known_at"], told["dry_run"]) == ([MARCH, APRIL, YEAR], known_at, False)
+    assert [row["position"] for row in told["rows"]] == [known_at + 2, known_at + 4, known_at + 6]
+    for row in told["rows"]:
+        shown, now = (
+            published(ratings, ledger_url, row["ladder"]),
+            read(ratings, ledger_url, "standings", row["ladder"]),
+        )
+        assert (shown["rows"], row["digest"], row["row_count"]) == (now["rows"], now["digest"], len(now["rows"]))
+    assert ratings("verify", db=ledger_url) == (0, "", "")
+
+    after = head(ratings, ledger_url)
+    assert due(ratings, ledger_url)["rows"] == []
+    assert ratings(*DUE, db=ledger_url) == (0, "No list is due.\n", "")
+    assert head(ratings, ledger_url) == after
+
+
+def test_given_a_month_that_runs_when_due_lists_are_published_then_it_waits_for_its_end(
+    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A month ends in the zone of its ruleset, Berlin; the year runs on."""
+    db = copied_file(list_ledger)
+    for instant, found in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
+        monkeypatch.setattr(clock, "now", lambda instant=instant: parse_instant(instant))
+        assert names(due(ratings, db, "--ignore-clock", "--dry-run")) == found
+
+
+def test_given_a_published_list_when_it_would_come_out_otherwise_then_it_is_not_due_but_one_taken_back_is(
+    copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    db = copied_file(list_ledger)
+    publish(ratings, db, MARCH)
+    take_in(ratings, db, catan("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
+    assert names(due(ratings, db)) == [YEAR]
+    listed = published(ratings, db, MARCH)["published"]
+    assert ratings("void", "--event", listed["event_id"], *WHY, db=db).exit_code == 0
+    assert names(due(ratings, db)) == [MARCH]
+    assert "late" in ratings("history", "cleo", MARCH, db=db).stdout
+    assert ratings("verify", db=db) == (0, "", "")
+
+
+def test_given_due_lists_when_told_to_people_then_each_has_a_line(
+    copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    db = copied_file(list_ledger)
+    at = position(ratings, db)
+    assert ratings(*DUE, "--dry-run", db=db).stdout == (
+        f"{MARCH} would be published: 3 rows under catan-monthly@2008-03.\n"
+        f"{YEAR} would be published: 2 rows under catan-annual@2008-03.\n"
+    )
+    assert ratings(*DUE, db=db).stdout == (
+        f"{MARCH} is published at position {at + 2}: 3 rows under catan-monthly@2008-03.\n"
+        f"{YEAR} is published at position {at + 4}: 2 rows under catan-annual@2008-03.\n"
+    )
+
+
+def test_given_a_rule_that_fails_when_due_lists_are_published_then_it_is_told_and_nothing_of_it_is_published(
+    copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = copied_file(list_ledger)
+    before = head(ratings, db)
+
+    def broken(*arguments: object) -> str | None:
+        raise ZeroDivisionError("of the rule")
+
+    rule = catan_points.RULE._replace(check=broken)
+    monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == rule.id else registry.rule(name))
+    told = ratings(*DUE, db=db)
+    assert (told.exit_code, told.stdout, "bug" in told.stderr) == (1, "", False)
+    assert "the rule failed" in told.stderr
+    assert head(ratings, db) == before
+
+
+@pytest.mark.parametrize("arguments", [(), ("--due", MARCH), ("--due", "--as-of", "2010-03-31"), ("--as-of", "2010")])
+def test_given_neither_a_ladder_nor_due_or_both_when_published_then_it_is_a_usage_error(
+    arguments: tuple[str, ...], copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    told = ratings("publish", *arguments, db=copied_file(list_ledger))
+    assert (told.exit_code, told.stdout, "--due" in told.stderr) == (2, "", True)
+
+
+def test_given_no_list_of_a_time_when_due_lists_are_published_then_running_points_are_not_among_them(
+    copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    assert BASIC in LISTS
+    assert BASIC not in names(due(ratings, copied_file(list_ledger)))

@@ -1,0 +1,193 @@
+"""`doctor` says who may do more than the documented roles, or less than he needs; `grants` says how they are made."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from roles import Roles, documented_roles
+from sqlalchemy import make_url, text
+from stores import without_events
+
+import projections.schema
+from ledger.rights import DASHBOARD, KEPT, WRITES, grants
+from ledger.schema import metadata
+from ledger.store import connect, open_ledger
+from projections.rebuild_lock import only_one
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
+    with documented_roles(ratings, postgres_url) as made:
+        yield made
+
+
+def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, str, str]]:
+    """What the doctor finds wrong: who or how much, what, and the remedy; it is exit 1 then."""
+    told = ratings("doctor", "--format", "json", db=url)
+    rows = json.loads(told.stdout)
+    assert told.exit_code == int(any(row["state"] == "WRONG" for row in rows)), told
+    return [
+        (row["value"], row["note"], row["remedy"]) for row in rows if (row["state"], row["what"]) == ("WRONG", what)
+    ]
+
+
+def test_given_a_new_table_or_view_when_it_is_declared_then_somebody_decided_who_may_write_and_see_it() -> None:
+    written = {table for tables in WRITES.values() for table in tables}
+    named = [*written, *KEPT, *DASHBOARD]
+    assert len(named) == len(set(named))
+    assert set(named) == {*metadata.tables, *projections.schema.VIEWS, "alembic_version", "events_readable"}
+
+
+def test_given_the_documented_roles_when_the_doctor_is_asked_by_each_then_all_is_well(
+    roles: Roles, ratings: Ratings
+) -> None:
+    for url in (roles.owner, roles.writer, roles.rebuilder, roles.reader):
+        assert ratings("doctor", db=url).exit_code == 0
+        assert wrong(ratings, url) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "who", "what"),
+    [
+        ("GRANT UPDATE ON events TO ROLE_writer", "writer", "may UPDATE on events"),
+        ("GRANT UPDATE (record) ON events TO ROLE_writer", "writer", "may UPDATE on events"),
+        ("GRANT ALL ON events TO ROLE_writer", "writer", "may UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER on events"),
+        ("GRANT INSERT ON ledger_identity TO ROLE_writer", "writer", "may INSERT on ledger_identity"),
+        ("GRANT UPDATE ON alembic_version TO ROLE_reader", "reader", "may UPDATE on alembic_version"),
+        ("GRANT INSERT ON events_readable TO ROLE_dashboard", "dashboard", "may INSERT on events_readable"),
+        ("GRANT TRUNCATE ON generations TO ROLE_rebuilder", "rebuilder", "may TRUNCATE on generations"),
+        ("GRANT pg_write_all_data TO ROLE_reader", "reader", "may UPDATE, DELETE on events"),
+        ("GRANT ROLE_owner TO ROLE_rebuilder", "rebuilder", "may become ROLE_owner, who owns the ledger"),
+        ("ALTER ROLE ROLE_writer CREATEROLE", "writer", "may make roles, and so give itself rights"),
+        ("GRANT CREATE ON SCHEMA public TO ROLE_writer", "writer", "may make objects in the schema public"),
+        ("GRANT UPDATE ON events TO PUBLIC", "PUBLIC", "may UPDATE on events"),
+        ("GRANT CREATE ON SCHEMA public TO PUBLIC", "PUBLIC", "may make objects in the schema public"),
+        ("ALTER TABLE ledger_identity OWNER TO ROLE_writer", "writer",
+         "owns ledger_identity, while ROLE_owner owns the rest"),
+        ("REVOKE DELETE ON generations FROM ROLE_rebuilder", "rebuilder", "lacks DELETE on generations"),
+        ("REVOKE SELECT ON live_ladders FROM ROLE_writer", "writer", "lacks SELECT on live_ladders"),
+        ("REVOKE CONNECT ON DATABASE DATABASE_ FROM ROLE_dashboard", "dashboard", "lacks CONNECT on the database"),
+    ],
+)  # fmt: skip
+def test_given_a_right_too_much_or_missing_when_the_doctor_is_asked_then_he_names_it_and_the_remedy_mends_it(
+    statement: str, who: str, what: str, roles: Roles, ratings: Ratings
+) -> None:
+    roles.execute(statement)
+    named = who if who == "PUBLIC" else f"{roles.prefix}{who}"
+    found = {(value, note): remedy for value, note, remedy in wrong(ratings, roles.writer)}
+    assert (named, what.replace("ROLE_", roles.prefix)) in found
+    for remedy in found.values():
+        if remedy.startswith("it comes from"):
+            remedy = "REVOKE pg_write_all_data FROM ROLE_reader"
+        roles.execute(remedy)
+    assert wrong(ratings, roles.writer) == []
+
+
+def test_given_a_database_that_was_restored_when_the_doctor_is_asked_then_what_everybody_may_again_is_told(
+    roles: Roles, ratings: Ratings
+) -> None:
+    """A dump of a database does not hold what was taken from PUBLIC on it."""
+    roles.execute("GRANT CONNECT, TEMPORARY ON DATABASE DATABASE_ TO PUBLIC")
+    told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
+    assert told == [
+        ("PUBLIC", "may connect to the database"),
+        ("PUBLIC", "may make temporary tables, which can stand before ours"),
+    ]
+
+
+def test_given_one_role_for_all_when_the_doctor_is_asked_then_it_owns_what_it_writes(
+    roles: Roles, ratings: Ratings
+) -> None:
+    roles.execute("REASSIGN OWNED BY ROLE_owner TO ROLE_writer", "DROP OWNED BY ROLE_rebuilder")
+    told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
+    who = f"{roles.prefix}writer"
+    assert (who, "owns the ledger and can switch its guards off, and nobody else may append") in told
+    assert (who, "owns the ledger and can switch its guards off, and nobody else may store standings") in told
+
+
+def test_given_a_superuser_when_the_doctor_is_asked_then_he_says_so(roles: Roles, ratings: Ratings) -> None:
+    ((who, what, _),) = wrong(ratings, roles.administrator)
+    assert (who, what.split(",")[0]) == ("postgres", "is a superuser")
+
+
+def test_given_a_view_that_is_gone_when_the_doctor_is_asked_then_it_is_named(ledger_url: str, ratings: Ratings) -> None:
+    with connect(ledger_url).reading() as connection:
+        connection.execute(text("DROP VIEW live_ladders"))
+    assert wrong(ratings, ledger_url, "objects") == [
+        ("1 difference", "the view live_ladders is missing", wrong(ratings, ledger_url, "objects")[0][2])
+    ]
+
+
+def test_given_a_file_that_everybody_may_write_when_the_doctor_is_asked_then_he_says_so(
+    copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    db = Path(copied_file(without_events))
+    assert wrong(ratings, str(db)) == []
+    for place, mode in ((db, 0o666), (db.parent, 0o777)):
+        before = place.stat().st_mode
+        os.chmod(place, mode)
+        ((who, what, remedy),) = wrong(ratings, str(db))
+        assert (who, str(place) in what, remedy) == ("everybody", True, f"chmod o-w {place}")
+        os.chmod(place, before)
+
+
+def test_given_grants_when_printed_then_they_are_those_of_the_page_and_an_odd_name_is_quoted_or_refused(
+    ratings: Ratings,
+) -> None:
+    made = grants("ratings")
+    whole, first, second = (
+        ratings("grants", "--sql", *who, db="postgresql://db.example/ratings").stdout
+        for who in ([], ["--as", "administrator"], ["--as", "owner"])
+    )
+    assert whole == first + second
+    said = " ".join(line for line in whole.splitlines() if not line.startswith("--")).split(";")
+    assert [" ".join(one.split()) for one in said if one] == [*made.administrator, *made.owner]
+
+    odd = ratings("grants", "--sql", db='postgresql://db.example/the club"s').stdout
+    assert 'CREATE DATABASE "the club""s" OWNER' in odd
+    for arguments, db in (
+        (["--prefix", "club a"], "postgresql://h/ratings"),
+        (["--prefix", 'a"; DROP ROLE b; --'], "postgresql://h/ratings"),
+        (["--schema", "Club"], "postgresql://h/ratings"),
+        ([], "postgresql://h/"),
+        ([], "postgresql://h/a%0aDROP"),
+        ([], "ratings.db"),
+    ):
+        told = ratings("grants", "--sql", *arguments, db=db)
+        assert (told.exit_code, told.stdout) == (2, ""), told
+    assert ratings("grants", "--as", "owner").exit_code == 2
+    assert json.loads(ratings("grants", "--format", "json").stdout)[0]["role"] == "ratings_owner"
+
+
+def test_given_several_clubs_in_one_database_when_each_has_its_schema_then_none_sees_another(
+    postgres_url: str, ratings: Ratings
+) -> None:
+    with (
+        documented_roles(ratings, postgres_url, "club_a") as one,
+        documented_roles(ratings, postgres_url, "club_b") as other,
+    ):
+        for number, roles in enumerate((one, other), 1):
+            assert ratings("rules", "publish", "--shipped", "elo", "--game", "chess", db=roles.writer).exit_code == 0
+            for game in range(number):
+                record = ["record", "-q", "--game", "chess", "--game-id", f"g-{game}", "anna", "ben"]
+                assert ratings(*record, db=roles.writer).exit_code == 0
+        for number, roles in enumerate((one, other), 1):
+            assert ratings("rebuild", db=roles.rebuilder).exit_code == 0
+            assert ratings("verify", db=roles.reader) == (0, "", "")
+            assert wrong(ratings, roles.reader) == []
+            assert json.loads(ratings("status", "--format", "json", db=roles.reader).stdout)["position"] == 1 + number
+        # one who works for both names the schema in the URL
+        by_url = make_url(postgres_url).update_query_dict({"options": "-csearch_path=club_a"})
+        told = ratings("status", "--format", "json", db=by_url.render_as_string(hide_password=False))
+        assert json.loads(told.stdout)["position"] == 2
+        # what they share: the locks are the database's
+        with only_one(open_ledger(one.rebuilder)):
+            assert ratings("rebuild", db=other.rebuilder).exit_code != 0
+        with psycopg.connect(one.writer) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT * FROM club_b.events")

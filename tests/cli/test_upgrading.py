@@ -1,0 +1,203 @@
+"""`upgrade`: a ledger gets the schema that the program needs, and nothing else; and what becomes of who is at work."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from roles import documented_roles
+from sqlalchemy import make_url, text
+
+from ledger.appending import append
+from ledger.events import Draft
+from ledger.migrate import configuration
+from ledger.schema import SCHEMA_REVISION
+from ledger.store import Ledger, connect, schema_revision
+from projections.rebuild_lock import only_one
+
+Ratings = Callable[..., Any]
+PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"
+OLD = "0006"
+
+
+def at(url: str, revision: str) -> str:
+    """A ledger as a program of an earlier schema made it, with two events."""
+    with connect(url, create=True).writing() as connection:
+        config = configuration()
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    register(connect(url), 1, 2)  # together, as a single one goes another way that first schemas lack
+    return url
+
+
+def register(ledger: Ledger, *numbers: int) -> None:
+    drafts = [
+        Draft(f"player:{number}", "player.registered", 1, f"player:p{number}", 0, f'{{"player":"p{number}"}}')
+        for number in numbers
+    ]
+    append(ledger, drafts, by="referee", clock=lambda: numbers[-1])
+
+
+def revision_of(url: str) -> str | None:
+    with connect(url).reading() as connection:
+        return schema_revision(connection)
+
+
+def records(url: str) -> list[Any]:
+    with connect(url).reading() as connection:
+        return list(connection.execute(text("SELECT position, record, chain_hash FROM events ORDER BY position")))
+
+
+def head(url: str) -> str:
+    position, _, chain_hash = records(url)[-1]
+    return f"{position}:{bytes(chain_hash).hex()}"
+
+
+@pytest.mark.parametrize("revision", ["0001", "0003", OLD])
+def test_given_an_older_schema_when_upgraded_then_the_history_is_as_it_was_and_nothing_is_published(
+    revision: str, store: str, ratings: Ratings
+) -> None:
+    before = records(at(store, revision))
+    told = json.loads(ratings("upgrade", "--dry-run", "--format", "json", db=store).stdout)
+    steps = [step["revision"] for step in told["steps"]]
+    assert (told["from"], told["to"], told["may"], told["upgraded"]) == (revision, SCHEMA_REVISION, True, False)
+    assert steps == [f"{number:04d}" for number in range(int(revision) + 1, int(SCHEMA_REVISION) + 1)]
+    assert all(step["does"] for step in told["steps"])
+    assert (revision_of(store), records(store)) == (revision, before)
+
+    done = json.loads(ratings("upgrade", "--format", "json", db=store).stdout)
+    assert done == {**told, "dry_run": False, "upgraded": True}
+    assert (revision_of(store), records(store)) == (SCHEMA_REVISION, before)
+    assert ratings("verify", "--head", head(store), db=store) == (0, "", "")
+    again = ratings("upgrade", db=store)
+    assert (again.exit_code, "there is nothing to do" in again.stdout) == (0, True)
+
+
+def test_given_an_older_schema_when_used_then_every_command_but_upgrade_and_init_refuses_and_says_what_to_do(
+    store: str, ratings: Ratings
+) -> None:
+    before = records(at(store, OLD))
+    for arguments in (["status"], ["verify"], ["rebuild"], ["export", "events"], ["doctor"]):
+        told = ratings(*arguments, db=store)
+        assert (told.exit_code, told.stdout) == (2, "")
+        assert f"has schema {OLD}, this program needs {SCHEMA_REVISION}" in told.stderr
+        assert told.stderr.endswith(" upgrade\n")
+    assert records(store) == before
+    # as ever, init upgrades and publishes what is missing
+    assert ratings("init", "--for", "chess", db=store).exit_code == 0
+    assert (revision_of(store), len(records(store))) == (SCHEMA_REVISION, 3)
+
+
+def test_given_a_schema_of_a_newer_program_when_used_or_upgraded_then_all_is_refused_and_left_alone(
+    ledger_url: str, ratings: Ratings
+) -> None:
+    with connect(ledger_url).writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    for arguments in (
+        ["upgrade"],
+        ["upgrade", "--dry-run"],
+        ["init"],
+        ["status"],
+        ["record", "--game", "go", "a", "b"],
+    ):
+        told = ratings(*arguments, db=ledger_url)
+        assert (told.exit_code, told.stdout, "newer ratings-ledger" in told.stderr) == (2, "", True)
+    assert (revision_of(ledger_url), records(ledger_url)) == ("9999", [])
+
+
+def test_given_no_ledger_when_upgraded_then_none_is_made(store: str, ratings: Ratings) -> None:
+    told = ratings("upgrade", db=store)
+    assert (told.exit_code in (2, 3), told.stdout, "init" in told.stderr) == (True, "", True)
+    assert not store.startswith("sqlite") or not Path(str(make_url(store).database)).exists()
+
+
+def test_given_a_program_that_is_recording_when_the_ledger_is_upgraded_then_what_it_records_later_is_whole(
+    store: str, ratings: Ratings
+) -> None:
+    """It looked at the schema when it began. The guards check each of its rows as they are now."""
+    at(store, OLD)
+    recording = connect(store, keep_open=True)
+    register(recording, 3)
+    assert ratings("upgrade", db=store).exit_code == 0
+    register(recording, 4)
+    recording.close()
+    assert ratings("verify", db=store) == (0, "", "")
+    assert len(records(store)) == 4
+
+
+def test_given_a_rebuild_that_is_running_when_upgraded_then_it_is_refused_and_works_afterwards(
+    store: str, ratings: Ratings
+) -> None:
+    at(store, OLD)
+    with only_one(connect(store)):
+        told = ratings("upgrade", db=store)
+        assert (told.exit_code != 0, "rebuild" in told.stderr, revision_of(store)) == (True, True, OLD)
+    assert ratings("upgrade", db=store).exit_code == 0
+
+
+def test_given_somebody_who_holds_a_lock_when_upgraded_then_it_gives_up_whole_and_works_afterwards(
+    store: str, ratings: Ratings
+) -> None:
+    at(store, "0005")
+    with connect(store).writing() as connection:
+        # as a reader's long transaction does in PostgreSQL; in SQLite the transaction is the lock
+        connection.execute(text("SELECT * FROM live_generation"))
+        told = ratings("upgrade", db=make_url(store).update_query_dict({"timeout": "0.2"}).render_as_string(False))
+        assert (told.exit_code, told.stdout) == (3, "")
+    assert revision_of(store) == "0005"
+    assert ratings("upgrade", db=store).exit_code == 0
+    assert ratings("verify", db=store) == (0, "", "")
+
+
+def test_given_roles_when_one_who_is_not_the_owner_upgrades_then_he_is_told_who_must(
+    postgres_url: str, ratings: Ratings
+) -> None:
+    with documented_roles(ratings, postgres_url) as roles:
+        roles.execute("UPDATE alembic_version SET version_num = '0007'")
+        for url in (roles.writer, roles.rebuilder, roles.reader):
+            for dry_run in ([], ["--dry-run"]):
+                told = ratings("upgrade", *dry_run, db=url)
+                assert (told.exit_code, revision_of(roles.reader)) == (3, "0007")
+                assert (
+                    f"It must be run by {roles.prefix}owner; you are {make_url(url).username}, who may not."
+                    in told.stdout
+                )
+        assert ratings("upgrade", "--dry-run", db=roles.owner).exit_code == 0
+        assert ratings("upgrade", db=roles.owner).exit_code == 0
+        for url in (roles.writer, roles.rebuilder, roles.reader):
+            assert ratings("doctor", db=url).exit_code == 0
+
+
+def test_given_a_file_that_this_account_may_not_write_when_upgraded_then_it_says_who_may(
+    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = at(f"sqlite:///{tmp_path / 'ratings.db'}", OLD)
+    monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)  # tests may run as root, who may all
+    told = ratings("upgrade", db=url)
+    assert (told.exit_code, revision_of(url), "who may not" in told.stdout) == (3, OLD, True)
+
+
+def test_given_a_view_that_is_gone_when_upgraded_then_it_is_made_anew_as_it_was(
+    ledger_url: str, ratings: Ratings
+) -> None:
+    views = ("live_ladders", "events_readable")
+    with connect(ledger_url).reading() as connection:
+        for view in views:
+            connection.execute(text(f"DROP VIEW {view}"))
+    assert ratings("verify", db=ledger_url).exit_code == 1
+    assert json.loads(ratings("upgrade", "--format", "json", db=ledger_url).stdout)["views"] == sorted(views)
+    assert ratings("verify", db=ledger_url) == (0, "", "")
+
+
+def test_given_the_page_when_compared_with_what_an_upgrade_prints_then_it_shows_that(
+    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    at("ratings.db", OLD)
+    for arguments in (["upgrade", "--dry-run"], ["upgrade"]):
+        told = ratings(*arguments).stdout.splitlines()
+        page = PAGE.read_text(encoding="utf-8")
+        assert [line for line in told if line not in page and "must be run by" not in line] == []

@@ -1,0 +1,121 @@
+"""The page on privacy: its script, what a rename leaves behind, and a ledger that is written anew without a name."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console_blocks import write_files
+
+Ratings = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+SEASON = ROOT / "examples" / "winter-league.csv"
+LADDER = "elo-catan/all"
+
+
+def new(ratings: Ratings, db: str, season: Path) -> str:
+    assert ratings("init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "m-4050", db=db).exit_code == 0
+    assert ratings("import", season, "--set", "game=catan", "--by", "m-4050", db=db).exit_code == 0
+    return db
+
+
+def points(ratings: Ratings, db: str, *axes: object) -> dict[str, str]:
+    rows = json.loads(ratings("standings", LADDER, *axes, "--format", "json", db=db).stdout)["rows"]
+    return {row["player"]: row["points"] for row in rows}
+
+
+def restored(ratings: Ratings, lines: str, folder: Path, name: str) -> Any:
+    """A ledger of a changed export, and what its restore said."""
+    (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    db = str(folder / f"{name}.db")
+    assert ratings("init", "--no-rules", db=db).exit_code == 0
+    return db, ratings("import", "--restore", folder / f"{name}.jsonl", db=db)
+
+
+def replaced(text: str, by: str) -> str:
+    """What the page's `sed` does."""
+    assert 'sed \'s/"anouk"/"m-0"/g\'' in PAGE
+    return text.replace('"anouk"', f'"{by}"')
+
+
+def test_given_names_in_a_table_when_the_script_of_the_page_runs_then_ids_stand_there_and_points_are_the_same(
+    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(PAGE, tmp_path)
+    command = [sys.executable, "with_ids.py", "names.csv", str(SEASON)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    (tmp_path / "with-ids.csv").write_bytes(done.stdout)
+    with (tmp_path / "names.csv").open(encoding="utf-8", newline="") as file:
+        ids = {row["name"]: row["id"] for row in csv.DictReader(file)}
+    by_name = points(ratings, new(ratings, str(tmp_path / "names.db"), SEASON))
+    by_id = points(ratings, new(ratings, str(tmp_path / "ids.db"), tmp_path / "with-ids.csv"))
+    assert by_id == {ids[name]: value for name, value in by_name.items()}
+    log = ratings("export", "events", db=str(tmp_path / "ids.db")).stdout
+    assert [name for name in ids if name in log] == []
+
+    names = (tmp_path / "names.csv").read_text(encoding="utf-8").replace("anouk", "somebody")
+    (tmp_path / "names.csv").write_text(names, encoding="utf-8")
+    slip = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert (slip.returncode, slip.stdout, "'anouk' is not in names.csv" in slip.stderr.decode()) == (1, b"", True)
+
+
+def test_given_a_rename_when_the_log_is_read_then_the_name_is_where_the_page_says(store: str, ratings: Ratings) -> None:
+    new(ratings, store, SEASON)
+    assert ratings("publish", LADDER, "--as-of", "2024-12-31", db=store).exit_code == 0
+    assert ratings("rebuild", db=store).exit_code == 0
+    assert ratings("player", "rename", "anouk", "m-4039", "--reason", "no name", db=store).exit_code == 0
+    now = points(ratings, store)
+    assert ("anouk" in now, "m-4039" in now) == (False, True)
+    assert "anouk" in points(ratings, store, "--known-at", 92)
+    assert "anouk" in ratings("standings", LADDER, "--as-published", db=store).stdout
+    last = ratings("export", "events", db=store).stdout.splitlines()[-1]
+    assert json.loads(last)["data"] == {"player": "anouk", "new_player": "m-4039", "reason": "no name"}
+    assert ratings("void", "wl-87", "--reason", "a test", db=store).exit_code == 0
+    assert "anouk" in ratings("log", "wl-87", db=store).stdout
+
+
+def test_given_an_export_without_the_name_when_restored_then_points_stay_and_heads_from_before_it_hold(
+    tmp_path: Path, ratings: Ratings
+) -> None:
+    db = new(ratings, str(tmp_path / "ratings.db"), SEASON)
+    heads = [json.loads(ratings("status", "--format", "json", db=db).stdout)["head"]]
+    log = ratings("export", "events", db=db).stdout
+    without, told = restored(ratings, replaced(log, "m-0"), tmp_path, "without")
+    assert told.exit_code == 0
+    assert ratings("verify", db=without) == (0, "", "")
+    assert "anouk" not in ratings("export", "events", db=without).stdout
+    before, after = points(ratings, db), points(ratings, without)
+    assert after == {**{name: value for name, value in before.items() if name != "anouk"}, "m-0": before["anouk"]}
+    # the price
+    assert ratings("verify", "--head", heads[0], db=without).exit_code == 1
+    first = next(json.loads(line)["position"] for line in log.splitlines() if '"anouk"' in line)
+    early, _ = restored(ratings, "".join(log.splitlines(True)[: first - 1]), tmp_path, "early")
+    kept = json.loads(ratings("status", "--format", "json", db=early).stdout)["head"]
+    assert ratings("verify", "--head", kept, db=without) == (0, "", "")
+
+
+def test_given_renames_and_published_lists_when_written_anew_then_what_the_page_warns_of_is_found(
+    tmp_path: Path, ratings: Ratings
+) -> None:
+    db = new(ratings, str(tmp_path / "ratings.db"), SEASON)
+    assert ratings("player", "rename", "anouk", "m-4039", "--reason", "no name", db=db).exit_code == 0
+    renamed = ratings("export", "events", db=db).stdout
+    _, refused = restored(ratings, replaced(renamed, "m-4039"), tmp_path, "same")
+    assert (refused.exit_code, "restore-mismatch" in refused.stderr) == (1, True)
+    _, other = restored(ratings, replaced(renamed, "m-0"), tmp_path, "other")
+    assert other.exit_code == 0
+
+    listed = new(ratings, str(tmp_path / "listed.db"), SEASON)
+    assert ratings("publish", LADDER, "--as-of", "2024-12-31", db=listed).exit_code == 0
+    without, _ = restored(ratings, replaced(ratings("export", "events", db=listed).stdout, "m-0"), tmp_path, "lists")
+    found = ratings("verify", db=without)
+    assert (found.exit_code, "published: position" in found.stdout) == (1, True)
+    event = json.loads(ratings("export", "events", db=listed).stdout.splitlines()[-1])["id"]
+    assert ratings("void", "--event", event, "--reason", "to be published anew", db=listed).exit_code == 0
+    void, _ = restored(ratings, replaced(ratings("export", "events", db=listed).stdout, "m-0"), tmp_path, "void")
+    assert ratings("verify", db=void) == (0, "", "")
