@@ -14,6 +14,7 @@ import pytest
 from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
 
+from ledger.answering import AnsweringConnection
 from ledger.errors import StoreUnavailable
 from ledger.locations import hidden
 from ledger.store import connect, open_ledger
@@ -247,7 +248,7 @@ def test_given_a_server_that_does_not_answer_when_connected_then_it_waits_as_lon
         given.update(options)
         raise psycopg.OperationalError("connection timeout expired")
 
-    monkeypatch.setattr(psycopg, "connect", refuse)
+    monkeypatch.setattr(AnsweringConnection, "connect", refuse)
     monkeypatch.delenv("PGCONNECT_TIMEOUT", raising=False)
     if environment is not None:
         monkeypatch.setenv("PGCONNECT_TIMEOUT", environment)
