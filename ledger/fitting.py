@@ -14,7 +14,7 @@ from ledger.identities import players_of
 from ledger.judging import Judge, Ladders, NoLadders
 from ledger.lineage import Known
 from ledger.rejections import Refused
-from ledger.store import Log, known_events, read_records, read_records_at, read_where
+from ledger.store import Log, known_events, read_records, read_records_at, read_where, taken_back_ids
 
 # what almost all records are; the members of a record stand in their order
 PLAIN_END = '"type":"game.recorded"}'
@@ -31,12 +31,14 @@ def misfits(
     """
     before, wrong = _Before(connection, until), False
     judge = Judge(connection, before, ladders, until=0)
+    gone = taken_back_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:
             if record.endswith(PLAIN_END) and position not in before.games:
                 continue
             event = next(known_events([(position, record)]), None)
-            if event is None:
+            # a list that is taken back claims nothing
+            if event is None or (event.type == "list.published" and event.event_id in gone):
                 continue
             before.until = position - 1
             try:
