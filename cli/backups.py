@@ -64,9 +64,9 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
             }
         )
     else:
-        click.echo(f"{render.count(done.backup.head.position, 'event')} in {folder / done.backup.file}; "
+        render.echo(f"{render.count(done.backup.head.position, 'event')} in {folder / done.backup.file}; "
                    f"{render.count(done.kept, 'backup')} kept, {len(done.dropped):,} dropped")  # fmt: skip
-        click.echo(f"The head: {done.backup.head}")
+        render.echo(f"The head: {done.backup.head}")
     for name, what in done.odd:
         render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")
     for one in done.lost:
@@ -141,14 +141,14 @@ def _report(
         render.print_json(told)
         return int(bool(found))
     for name, events, place in [] if whole is None else _files(files, whole):
-        click.echo(f"{name}: {render.count(events, 'event')} up to position {place.position:,}")
+        render.echo(f"{name}: {render.count(events, 'event')} up to position {place.position:,}")
     for one in found[:SHOWN_FINDINGS]:
-        click.echo(rejection_line(one) if isinstance(one, Rejection) else _line(one))
+        render.echo(rejection_line(one) if isinstance(one, Rejection) else _line(one))
     if len(found) > SHOWN_FINDINGS:
-        click.echo(f"... and {len(found) - SHOWN_FINDINGS:,} more (--format json lists them)")
+        render.echo(f"... and {len(found) - SHOWN_FINDINGS:,} more (--format json lists them)")
     if whole is not None and not found:
         same = "" if ladders is None else f"; {render.count(ladders, 'ladder')} as in the ledger"
-        click.echo(f"It is whole{same}. The head: {whole.head}")
+        render.echo(f"It is whole{same}. The head: {whole.head}")
     return int(bool(found))
 
 

