@@ -21,7 +21,7 @@ from ledger.lineage import SUPERSEDING, Batch, Both, Events, is_live, refuse_sta
 from ledger.records import Row, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
 from ledger.rejections import Refused, Rejection, shown
 from ledger.schema import events
-from ledger.store import Head, Ledger, Log, dialect_of, driver_cursor, head, known_events, locked
+from ledger.store import Head, Ledger, Log, dialect_of, driver_cursor, head, known_event, locked
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
 # building so many rows takes as long as inserting them, and no longer may the interpreter be kept from the store
@@ -142,13 +142,23 @@ def same_content(record: str, draft: Draft) -> bool:
     """Whether a record says what the draft says, defaults filled in."""
     if says_the_same(record, draft):
         return True
-    event = next(known_events([(0, record)]), None)
-    if event is None or event.type != draft.type or event.occurred_at != draft.occurred_at:
+    try:
+        event = known_event(parse_object(record.encode()).get("position", 0), record)
+    except Refused:
+        return False  # what no event can say is none
+    return event.type == draft.type and _same_data(draft, event.occurred_at, event.data)
+
+
+def same_drafts(one: Draft, other: Draft) -> bool:
+    """Whether two drafts say the same, defaults filled in."""
+    return one.type == other.type and _same_data(one, other.occurred_at, parse_object(other.data.encode()))
+
+
+def _same_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> bool:
+    if draft.occurred_at != occurred_at:
         return False
     given = parse_object(draft.data.encode())
-    return event.data == given or (
-        meaning(draft.type, draft.occurred_at, event.data) == meaning(draft.type, draft.occurred_at, given)
-    )
+    return data == given or meaning(draft.type, occurred_at, data) == meaning(draft.type, occurred_at, given)
 
 
 def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:

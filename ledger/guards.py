@@ -65,10 +65,17 @@ def _postgres_quoted(column: str) -> str:
     return _quoted(column, "chr")
 
 
+# every kind of event about a game is about the one whose id stands first in its data; what stands before it in a game
+# are texts, and the members that whoever recorded it made up, which end so
+_MADE_UP_END = '},"game":'
 _SQLITE_ENDING = _ending(_sqlite_instant, _sqlite_quoted)
 _SQLITE_THING = _sqlite_quoted("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
 _POSTGRES_ENDING = _ending(_postgres_instant, _postgres_quoted)
 _POSTGRES_THING = _postgres_quoted("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
+
+
+_SQLITE_DATA = f"""substr(NEW.record, max(instr(NEW.record, '{_MADE_UP_END}'), 1))"""
+_POSTGRES_DATA = f"""substr(NEW.record, greatest(strpos(NEW.record, '{_MADE_UP_END}'), 1))"""
 
 
 def _sqlite_refusals(table: str, what: str) -> dict[str, str]:
@@ -83,6 +90,11 @@ SQLITE_TRIGGERS = {
     **_sqlite_refusals("events", "events are immutable"),
     **_sqlite_refusals("ledger_identity", "the ledger''s id is immutable"),
     "events_guard_insert": """CREATE TRIGGER events_guard_insert BEFORE INSERT ON events BEGIN
+  SELECT RAISE(ABORT, 'a column holds a value of another type')
+    WHERE typeof(NEW.record) || typeof(NEW.event_id) || typeof(NEW.type) || typeof(NEW.subject)
+        || typeof(NEW.recorded_by) <> 'texttexttexttexttext' OR typeof(NEW.supersedes) NOT IN ('text', 'null')
+      OR typeof(NEW.schema_version) || typeof(NEW.occurred_at) || typeof(NEW.recorded_at) <> 'integerintegerinteger'
+      OR typeof(NEW.leaf_hash) || typeof(NEW.chain_hash) <> 'blobblob';
   SELECT RAISE(ABORT, 'an event''s position is the head''s plus one')
     WHERE NEW.position IS NOT (SELECT coalesce(max(position), 0) + 1 FROM events);
   SELECT RAISE(ABORT, 'an event with this id exists')
@@ -101,8 +113,11 @@ SQLITE_TRIGGERS = {
   SELECT RAISE(ABORT, 'the columns do not fit the record')
     WHERE instr(NEW.record, '{{"by":' || {_sqlite_quoted("NEW.recorded_by")} || ',"data":{{') IS NOT 1
       -- no record holds a line end
+      OR instr(NEW.record, char(10)) > 0
       OR coalesce(instr(NEW.record || char(10), {_SQLITE_ENDING} || char(10)), 0) = 0
-      OR (NEW.subject <> 'ledger:zone' AND instr(NEW.record, ':' || {_SQLITE_THING}) = 0);
+      OR (NEW.subject <> 'ledger:zone' AND instr(NEW.record, ':' || {_SQLITE_THING}) = 0)
+      OR (NEW.type LIKE 'game.%' AND (substr(NEW.subject, 1, 5) <> 'game:'
+        OR instr({_SQLITE_DATA}, '"game_id":') <> instr({_SQLITE_DATA}, '"game_id":' || {_SQLITE_THING})));
 END""",
     "ledger_identity_guard_insert": """CREATE TRIGGER ledger_identity_guard_insert BEFORE INSERT ON ledger_identity
 BEGIN
@@ -118,13 +133,16 @@ POSTGRES_FUNCTIONS = {
 BEGIN
   RAISE EXCEPTION '% are immutable', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$""",
-    "events_guard_insert": f"""CREATE FUNCTION events_guard_insert() RETURNS trigger {_PLANNED_ONCE} AS $$
+    "events_guard_insert": f"""CREATE FUNCTION events_guard_insert() RETURNS trigger {_PLANNED_ONCE}
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   head_position bigint;
   head_recorded_at bigint;
   head_chain_hash bytea;
   ending text := {_POSTGRES_ENDING};
 BEGIN
+  -- whoever appends says where names are looked up, and so might let functions of his stand in for PostgreSQL's
+  PERFORM set_config('search_path', concat('pg_catalog, ', quote_ident(TG_TABLE_SCHEMA), ', pg_temp'), true);
   PERFORM pg_advisory_xact_lock({POSTGRES_APPEND_LOCK});
   -- a statement of its own, so that it sees what was committed before the lock was granted
   IF to_regclass('events') = TG_RELID THEN
@@ -145,7 +163,9 @@ BEGIN
     RAISE EXCEPTION '{AHEAD}' USING ERRCODE = 'restrict_violation';
   ELSIF NOT starts_with(NEW.record, '{{"by":' || {_postgres_quoted("NEW.recorded_by")} || ',"data":{{')
      OR right(NEW.record, length(ending)) <> ending
-     OR NEW.subject <> 'ledger:zone' AND strpos(NEW.record, ':' || {_POSTGRES_THING}) = 0 THEN
+     OR NEW.subject <> 'ledger:zone' AND strpos(NEW.record, ':' || {_POSTGRES_THING}) = 0
+     OR starts_with(NEW.type, 'game.') AND (NOT starts_with(NEW.subject, 'game:')
+       OR strpos({_POSTGRES_DATA}, '"game_id":') <> strpos({_POSTGRES_DATA}, '"game_id":' || {_POSTGRES_THING})) THEN
     RAISE EXCEPTION 'the columns do not fit the record' USING ERRCODE = 'restrict_violation';
   ELSIF NEW.leaf_hash <> sha256('\\x00'::bytea || convert_to(NEW.record, 'UTF8'))
      OR NEW.chain_hash <> sha256(coalesce(head_chain_hash, decode(repeat('00', 32), 'hex')) || NEW.leaf_hash) THEN

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.appending import append, game_exists, lookup, next_recorded_at, same_content
+from ledger.appending import append, game_exists, lookup, next_recorded_at, same_drafts
 from ledger.canonical import parse_object
 from ledger.checking import Block, Checked, read_blocks
 from ledger.clock import Clock
@@ -245,7 +245,7 @@ def _against_waiting(intake: _Intake, item: Checked, draft: Draft, waiting: Wait
         return game_exists(draft, waiting.draft.event_id)
     if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
         return _rows_apart(draft.subject)
-    if same_content(build(waiting.draft, 1, 0, ""), draft):
+    if same_drafts(waiting.draft, draft):
         intake.result.existing += 1
         return None
     return Rejection(

@@ -47,8 +47,9 @@ REMEDIES = {
     "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
 }
 
-# the records of some positions as one value; the newline is no character of a record
-JOINED_RECORDS = """SELECT convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') FROM events
+# the records of some positions as one value, unless one is missing; the newline is no character of a record
+JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
+convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') END FROM events
 WHERE position > {after} AND position <= {until}"""
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace

@@ -8,11 +8,12 @@
     '4f0a4d4c5a6c9f0a'
 """
 
+import json
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from ledger.canonical import dump, dump_text, format_instant, parse_instant, parse_object
+from ledger.canonical import dump, dump_in_order, dump_text, format_instant, parse_instant, parse_object, record_instant
 from ledger.events import TYPES, Draft, read_by, read_data, read_id
 from ledger.rejections import Refused, shown
 from ledger.upcasting import upcast
@@ -45,12 +46,16 @@ def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: st
     """The record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
     before, behind = around_position(draft, recorded_at, by, supersedes)
     record = f"{before}{position}{behind}"
+    _refuse_large(record)
+    return record
+
+
+def _refuse_large(record: str) -> None:
     # a character takes at most four bytes
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
         raise Refused(
             "record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit"
         )
-    return record
 
 
 def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
@@ -143,6 +148,7 @@ def refuse_unwritten(row: Row, event: dict[str, Any]) -> None:
     meaning, or another form. What an option allows, such as an unlikely date, is no matter here.
     """
     record, position = row.record, row.position
+    _refuse_large(record)
     if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
         raise Refused("restore-mismatch", f"position {position} has an id or a name that no record has")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
@@ -155,3 +161,50 @@ def refuse_unwritten(row: Row, event: dict[str, Any]) -> None:
     # an older form cannot be written again, so only what it means was checked
     if row.schema_version == current and dump(data) != dump(event["data"]):
         raise Refused("restore-mismatch", f"the data at position {position} is not normalised as a record's is")
+
+
+# few names and times for many events, since a batch has one of each
+
+
+@lru_cache(maxsize=1_024)
+def _is_recorder(text: str) -> bool:
+    return read_by(text) == text
+
+
+@lru_cache(maxsize=1_024)
+def _is_instant(text: str) -> bool:
+    return format_instant(record_instant(text)) == text
+
+
+def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
+    """The members of the event at a position, its instant, and its data in the newest form.
+
+    Raises `Refused` for a record that this program would not have written there; what it would have is compared.
+    """
+    try:
+        event = json.loads(record)
+        name, version = event["type"], event["schema_version"]
+        if name not in TYPES:
+            raise Refused("unknown-type", f"{shown(name)} is not a type of event here; did a newer program write it?")
+        game, current = name == "game.recorded", TYPES[name].schema_version
+        if not game:
+            # the models of others let values pass that no record holds, such as fractions
+            event = parse_object(record.encode())
+        data = read_data(name, upcast(name, version, current, event["data"]))
+        said = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
+        event_id, by, instant = event["id"], event["by"], record_instant(event["occurred_at"])
+        named = (game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
+        if not (named and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
+            raise Refused("bad-value", "the record has an id, a name, a version or a time that no record has")
+        supersedes = f'"supersedes":{dump(event["supersedes"])},' if "supersedes" in event else ""
+        written = (
+            f'{{"by":{dump_text(by)},"data":{said},"id":{dump_text(event_id)},"occurred_at":"{format_instant(instant)}",'
+            f'"position":{position},"recorded_at":"{event["recorded_at"]}","schema_version":{version},'
+            f'{supersedes}"type":"{name}"}}'
+        )
+        _refuse_large(record)
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise Refused("bad-value", f"the record is none of an event: {shown(str(error))}") from None
+    if written != record:
+        raise Refused("bad-value", f"the record is not written as an event at position {position:,} is")
+    return event, instant, data

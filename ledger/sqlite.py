@@ -50,9 +50,11 @@ _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LI
 
 _FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 
-# the records of some positions as one blob; the newline is no character of a record
-JOINED_RECORDS = """SELECT CAST(group_concat(record, '') AS BLOB) FROM (
-SELECT record || char(10) AS record FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
+# the records of some positions as one blob, unless one is missing; the newline is no character of a record, and what is
+# no text is none
+JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
+SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
+FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:

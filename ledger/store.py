@@ -3,7 +3,6 @@
 Reads are short pages, each a transaction of its own, so that a long replay never holds up an append.
 """
 
-import json
 import re
 import shlex
 import uuid
@@ -19,15 +18,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ledger import postgres, sqlite
-from ledger.canonical import dump, record_instant
+from ledger.canonical import dump
 from ledger.errors import NotALedger
-from ledger.events import TYPES, read_data
 from ledger.lineage import UNREADABLE, Known, voided_ids
 from ledger.locations import hidden
-from ledger.records import ZERO
+from ledger.records import ZERO, read
 from ledger.rejections import Refused, shown
 from ledger.schema import NEWEST, SCHEMA_REVISION, events, ledger_identity
-from ledger.upcasting import upcast
 
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -242,6 +239,11 @@ def recorded_at(connection: Connection, position: int) -> int:
     return int(connection.execute(when).scalar_one())
 
 
+def _text(record: object) -> str:
+    """A record as it is stored. What is no text, as SQLite takes it from anybody, is the record of nothing."""
+    return record if isinstance(record, str) else "null"
+
+
 _page = (
     select(events.c.position, events.c.record)
     .where(events.c.position > bindparam("after"), events.c.position <= bindparam("until"))
@@ -259,14 +261,14 @@ def read_records(
         page = connection.execute(_page, {"after": after, "until": until, "size": size}).all()
         if not page:
             return
-        yield [(row[0], row[1]) for row in page]
+        yield [(row[0], _text(row[1])) for row in page]
         after = page[-1][0]
 
 
 def read_page(connection: Connection, after: int, until: int) -> bytes:
     """The records from behind `after` up to and including `until`, each ended by a newline, as one text in UTF-8.
 
-    The database joins them: one value takes a fraction of the time of as many rows.
+    It is empty where one is missing. The database joins them: one value takes a fraction of the time of as many rows.
     """
     dialect = sqlite if connection.dialect.name == "sqlite" else postgres
     found = connection.exec_driver_sql(dialect.JOINED_RECORDS.format(after=int(after), until=int(until))).scalar()
@@ -295,7 +297,7 @@ def read_where(
     # one condition in SQL, the one that selects more: SQLite might take the other's index for both
     query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
     found = connection.execute(query.order_by(events.c.position))
-    return [(row.position, row.record) for row in found if type_name in (None, row.type)]
+    return [(row.position, _text(row.record)) for row in found if type_name in (None, row.type)]
 
 
 def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[Known]:
@@ -312,21 +314,12 @@ def taken_back_ids(connection: Connection, until: int) -> set[str]:
 
 
 def known_event(position: int, record: str) -> Known:
-    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event has.
+    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event has there.
 
     Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` names.
     """
-    try:
-        event = json.loads(record)
-        name, event_id, instant = event["type"], event["id"], record_instant(event["occurred_at"])
-        if name not in TYPES:
-            raise Refused("unknown-type", f"{shown(name)} is not a type of event here; did a newer program write it?")
-        data = read_data(name, upcast(name, event["schema_version"], TYPES[name].schema_version, event["data"]))
-    except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise Refused("bad-value", f"the record is none of an event: {shown(str(error))}") from None
-    if not isinstance(event_id, str):
-        raise Refused("wrong-type", f"id is a string, not {shown(event_id)}")
-    return Known(event_id, name, instant, data, position)
+    event, instant, data = read(record, position)
+    return Known(event["id"], event["type"], instant, data, position)
 
 
 def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[Known]:
@@ -372,9 +365,9 @@ class Log(NamedTuple):
         return [_placed(*row) for row in rows]
 
 
-def _placed(position: int, record: str, event_id: str) -> Known:
+def _placed(position: int, record: object, event_id: str) -> Known:
     try:
-        return known_event(position, record)
+        return known_event(position, _text(record))
     except Refused:
         return Known(event_id, UNREADABLE, 0, {}, position)
 
@@ -393,7 +386,7 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
     while after < until:
         page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
         rows = connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all()
-        yield from known_events((row.position, row.record) for row in rows)
+        yield from known_events((row.position, _text(row.record)) for row in rows)
         after += PAGE_SEARCHED
 
 
@@ -402,7 +395,8 @@ def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[in
     found: dict[int, str] = {}
     for start in range(0, len(positions), LOOKUP_SIZE):
         wanted = events.c.position.in_(positions[start : start + LOOKUP_SIZE])
-        found.update(pairs(connection, select(events.c.position, events.c.record).where(wanted)))
+        rows = connection.execute(select(events.c.position, events.c.record).where(wanted))
+        found.update((row.position, _text(row.record)) for row in rows)
     return found
 
 

@@ -118,6 +118,8 @@ class Scanner:
         """
         import numpy as np
 
+        if not text.isascii():
+            _decoded(text)
         seen = np.frombuffer(text, dtype=np.uint8)
         line = np.concatenate(([0], np.flatnonzero(seen == scanning.NEWLINE) + 1))
         records, slots = len(line) - 1, len(text) // PARTICIPANT_BYTES + 1

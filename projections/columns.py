@@ -44,7 +44,7 @@ from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
 from projections.facts import NONE, Base, Cell, Change, Column, Facts
 
-FORMAT = 1
+FORMAT = 2
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
 CHUNK_BYTES = 1 << 20
 
@@ -198,7 +198,7 @@ class Cache:
         self._tables(facts, bisect_right(self._column("players_at"), position))
         at = self._column("others_at")
         known = bisect_right(at, position)
-        facts.others = list(zip(at[:known], map(bytes.decode, self._raw("others")[:known]), strict=True))
+        facts.others = list(zip(at[:known], self._lines("others", known), strict=True))
         changes = [self._column(f"change.{name}") for name in CHANGES]
         known = bisect_right(changes[0], position)
         facts.changes = [
@@ -233,7 +233,7 @@ class Cache:
             "players": "".join(f"{json.dumps(name)}\n" for name in delta.players[known["players_at"] :]),
             "texts": "".join(f"{json.dumps(text)}\n" for text in delta.texts[lines["texts"] :]),
             "cells": "".join(f"{json.dumps(cell)}\n" for cell in delta.cells[lines["cells"] :]),
-            "others": "".join(f"{record}\n" for _, record in delta.others),
+            "others": "".join(f"{json.dumps(record)}\n" for _, record in delta.others),
         }
         grown: dict[str, Any] = {
             **{name: getattr(delta, name) for name in (*ROWS, *SLOTS)},

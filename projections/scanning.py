@@ -3,6 +3,8 @@
 A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and all
 that `ledger.kinds.placing` asks of a game holds; whatever does not fit is left to the decoder that reads everything,
 and never guessed at. Only what names may be is not looked at here. Plain Python over bytes and integers.
+
+A record is only taken as it would be written: members in their order, no number and no time in another form.
 """
 
 from typing import Any
@@ -28,6 +30,8 @@ PLAYER, PLACE, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPAN
 OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
 GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM + 6)
 STATUS_FROM = OTHERS_FROM + len(OTHERS)
+# of each member the place that canonical JSON gives it in its object
+PLACE_OF = tuple(sorted(names).index(name) for names in (TOP, DATA, PARTICIPANT) for name in names)
 SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
 # the members that every game has
 NEEDED = sum(1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID,
@@ -36,10 +40,13 @@ LABELS = 6  # of a cell, then its seats, and whether it is unrated or aborted, a
 CELL = LABELS + 2
 
 QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
+LETTER_G, LETTER_A, LETTER_M, LETTER_E = b"game"
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_Z, POINT, SPACE, TILDE = b"{}[]TZ. ~"
 NONE = -1
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
+ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
+DELETE, OF_CONTROL, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # the latter three: how U+0080 to U+009F begin
 PLAIN, LOOKED_AT = 1, 2  # the second: plain, if the game's id is one
 DAY = 86_400_000_000
 
@@ -73,7 +80,7 @@ def number_end(text: Numbers, at: int) -> int:
     at = start
     while DIGIT_0 <= text[at] <= DIGIT_9:
         at += 1
-    if text[start] == DIGIT_0 and at > start + 1:
+    if text[start] == DIGIT_0 and (at > start + 1 or text[start - 1] == MINUS):
         return -1
     return at if start < at <= start + DIGITS_MAX and (text[at] == COMMA or text[at] == CLOSE) else -1
 
@@ -214,12 +221,31 @@ def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
         table[bucket] = code + 1
 
 
-def is_plain_id(text: Numbers, at: int, end: int) -> bool:
-    """Whether a text is certainly the id of a game: printable ASCII without spaces, and not too long."""
+def is_plain_id(text: Numbers, at: int, end: int, most: int) -> bool:
+    """Whether a text is certainly an id: printable ASCII without spaces, and not too long."""
     for place in range(at, end):
         if not SPACE < text[place] <= TILDE:
             return False
-    return 0 < end - at <= GAME_ID_MAX
+    return 0 < end - at <= most
+
+
+def is_plain_by(text: Numbers, at: int, end: int) -> bool:
+    """Whether a text is certainly the name of somebody who records: no control characters, and not too long."""
+    for place in range(at, end):
+        if text[place] == DELETE or (text[place] == OF_CONTROL and CONTROL_FROM <= text[place + 1] < CONTROL_UNTIL):
+            return False
+    return 0 < end - at <= BY_MAX
+
+
+def is_id_of_game(text: Numbers, at: int, end: int, game_id: int, game_id_end: int) -> bool:
+    """Whether a text is the id that the record of a game gets by itself: `game:` and the game's."""
+    begins = text[at] == LETTER_G and text[at + 1] == LETTER_A and text[at + 2] == LETTER_M and text[at + 3] == LETTER_E
+    if not begins or text[at + 4] != COLON or end - at - 5 != game_id_end - game_id:
+        return False
+    same = game_id
+    while same < game_id_end and text[at + 5 + same - game_id] == text[same]:
+        same += 1
+    return same == game_id_end
 
 
 def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
@@ -229,6 +255,7 @@ def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told
         told[member] = NONE
     if text[at] != OPEN:
         return -1
+    last = NONE
     while text[at] != CLOSE:
         if text[at + 1] != QUOTE:
             return -1
@@ -238,8 +265,10 @@ def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told
             return -1
         member = word(text, at, end, words, word_from, PARTICIPANT_FROM, OTHERS_FROM)
         at = end + 2
-        if member >= 0 and told[2 * (member - PARTICIPANT_FROM) + 1] != NONE:
-            return -1  # it stands there twice
+        if member >= 0:
+            if PLACE_OF[member] <= last:
+                return -1  # not in its place, or there twice
+            last = PLACE_OF[member]
         if member in (PLAYER, STATUS):
             if text[at] != QUOTE:
                 return -1
@@ -334,6 +363,7 @@ def scan(
             cell[part] = NONE
         cell[CELL - 1] = 0
         own_id = own_id_end = position = version = is_game = seen = 0
+        last = last_within = NONE
         depth, fresh = 0, 1  # depth 1: within data; fresh: behind an opening brace
         while ok and text[at] != NEWLINE:
             if text[at] == CLOSE:
@@ -353,9 +383,13 @@ def scan(
             low, high = (DATA_FROM, PARTICIPANT_FROM) if depth else (0, DATA_FROM)
             member = word(text, at + 1, end, words, word_from, low, high)
             at = end + 2
-            if member < 0 or seen & (1 << member):
+            if member < 0 or PLACE_OF[member] <= (last_within if depth else last):
                 ok = 0
                 break
+            if depth:
+                last_within = PLACE_OF[member]
+            else:
+                last = PLACE_OF[member]
             seen |= 1 << member
             if member == WHOLE:
                 depth = fresh = 1
@@ -441,6 +475,13 @@ def scan(
                     sign = 1 if order == LOW else -1
                 elif member == OCCURRED:
                     ended = instant(text, at + 1, end)
+                elif member == RECORDED:
+                    ok = instant(text, at + 1, end) > -(2**63)
+                elif member == BY:
+                    ok = is_plain_by(text, at + 1, end)
+                elif member == ID:
+                    # the game's own stands before it
+                    ok = is_id_of_game(text, at + 1, end, own_id, own_id_end) or is_plain_id(text, at + 1, end, ID_MAX)
                 elif member == TYPE:
                     is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
                 at = end + 1
@@ -448,14 +489,14 @@ def scan(
         whole = entrants > 1 and (
             (placed == entrants and (scored == 0 or scored == entrants)) or (placed == 0 and scored == entrants)
         )
-        ok = ok and depth < 0 and text[at] == NEWLINE and seen & NEEDED == NEEDED
+        ok = ok and depth < 0 and text[at] == NEWLINE and seen & NEEDED == NEEDED and at - line[record] <= RECORD_MAX
         if ok and whole:
             rank_seats(keys, first, slots, 1 if placed else sign, place)
             for slot in range(first, slots):
                 merits[slot] *= sign
             ok = fit(keys, merits, player, place, first, slots, (placed > 0) * (1 + (scored > 0)))
         if ok and whole and is_game and version == schema and position == after + record + 1 and ended > -(2**63):
-            plain[record] = PLAIN if is_plain_id(text, own_id, own_id_end) else LOOKED_AT
+            plain[record] = PLAIN if is_plain_id(text, own_id, own_id_end, GAME_ID_MAX) else LOOKED_AT
             cell[LABELS] = entrants
             code = cell_code(cell, known_cells, cell_table, cells)
             known_cells += code == known_cells

@@ -1,6 +1,7 @@
 """Records that somebody puts into a ledger by SQL, with right hashes and columns, past the guards."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,8 +21,18 @@ GAME = {
 }
 
 
-def forge(url: str, data: dict[str, Any], subject: str = "game:forged", columns: Any = None, **members: Any) -> int:
-    """Append an event with these data; other members, and other columns, than those of a game. Gives its position."""
+def forge(
+    url: str,
+    data: dict[str, Any],
+    subject: str = "game:forged",
+    columns: Any = None,
+    rewrite: Callable[[str], str] = str,
+    **members: Any,
+) -> int:
+    """Append an event with these data; other members, and other columns, than those of a game; its text is rewritten.
+
+    Gives its position.
+    """
     with connect(url).writing() as connection:
         before = head(connection)
         recorded_at = members.pop("recorded_at", before.recorded_at)
@@ -30,7 +41,7 @@ def forge(url: str, data: dict[str, Any], subject: str = "game:forged", columns:
             "position": before.position + 1, "recorded_at": format_instant(recorded_at), "schema_version": 1,
             "type": "game.recorded", **members,
         }  # fmt: skip
-        record = dump(event)
+        record = rewrite(dump(event))
         leaf = leaf_hash(record)
         row = Row(
             before.position + 1, event["id"], event["type"], event["schema_version"], subject, AT, recorded_at,
@@ -83,6 +94,8 @@ FORGED: dict[str, dict[str, Any]] = {
     ),
     "defaults written out": {**GAME, "rated": None},
     "participants that are none": {**GAME, "participants": {"anna": 1}},
+    "a name that is not composed": seats({"player": "Jose\u0301", "place": 1}, {"player": "ben", "place": 2}),
+    "a record that is too large": {**GAME, "extra": {"note": "x" * 65_536}},
 }  # fmt: skip
 
 # and other events
@@ -105,11 +118,48 @@ OTHERS: dict[str, dict[str, Any]] = {
     "a clock that is none": {"type": "clock.started", "data": {"game_id": "g-1"}},
     "data that are none": {"data": [1]},
     "an id that is none": {"id": 5},
+    "a name with a control character": {"by": "e\u007fve"},
+    "nobody's name": {"by": ""},
+}  # fmt: skip
+
+
+def instead(old: str, new: str) -> Callable[[str], str]:
+    """Write something else, once; the text has it."""
+
+    def rewrite(record: str) -> str:
+        assert old in record
+        return record.replace(old, new, 1)
+
+    return rewrite
+
+
+# and games in a form in which no record is written
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "a member twice": instead('"game":"chess"', '"game":"chess","game":"chess"'),
+    "data twice": instead(',"id":', ',"data":{"game":"chess"},"id":'),
+    "a space": instead(':"chess"', ': "chess"'),
+    "a line end": instead(':"chess"', ':\n"chess"'),
+    "a line end behind it": lambda record: f"{record}\n",
+    "another record behind it": lambda record: f"{record}\n{record}",
+    "an escape that is not needed": instead('"anna"', '"\\u0061nna"'),
+    "members in another order": instead('"place":1,"player":"anna"', '"player":"anna","place":1'),
+    "data in another order": instead('"game":"chess","game_id":"forged"', '"game_id":"forged","game":"chess"'),
+    "a member more": instead(',"id":', ',"extra":1,"id":'),
+    "a null": instead('"game":"chess"', '"city":null,"game":"chess"'),
+    "no name of who recorded it": instead('"by":"eve",', ""),
+    "no position": lambda record: re.sub(r'"position":\d+,', "", record),
+    "another position": lambda record: re.sub(r'"position":\d+,', '"position":77,', record),
+    "a version with a fraction": instead('"schema_version":1', '"schema_version":1.0'),
+    "a score of minus zero": instead('"player":"anna"},{"place":2,"player":"ben"',
+                                     '"player":"anna","score":5},{"place":2,"player":"ben","score":-0'),
+    "a time of recording with another offset": lambda record: re.sub(
+        r'("recorded_at":"[^"]*)Z"', r'\1+00:00"', record),
+    "a time before all times": instead("2026-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000+23:00"),
 }  # fmt: skip
 
 
 def forged(what: str, url: str, **more: Any) -> int:
     """Append one of these by its name. Gives its position."""
-    members = {"data": FORGED[what]} if what in FORGED else dict(OTHERS[what])
+    members = {"data": FORGED[what]} if what in FORGED else dict(OTHERS.get(what, {}))
     columns = ({"event_id": "5"} if members.get("id") == 5 else {}) | more.pop("columns", {})
-    return forge(url, members.pop("data", GAME), columns=columns, **(members | more))
+    return forge(url, members.pop("data", GAME), columns=columns, rewrite=WRITTEN.get(what, str), **(members | more))

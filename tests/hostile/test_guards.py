@@ -1,6 +1,7 @@
 """The guard lets a row in only if its columns say what its record says, and none from days ahead of the clock."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,10 +45,11 @@ def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> Row:
     )  # fmt: skip
 
 
-def inserted(ledger: Ledger, values: Row) -> str:
-    """What the database says to a row: nothing if it lets it in. It is taken out again."""
+def inserted(ledger: Ledger, values: Row, before: str = "SELECT 1") -> str:
+    """What the database says to a row, after what is done `before`: nothing if it lets it in. It is taken out again."""
     try:
         with ledger.writing() as connection:
+            connection.exec_driver_sql(before)
             insert(connection, values)
             raise Undone
     except Undone:
@@ -73,6 +75,82 @@ def test_given_a_column_that_its_record_does_not_have_when_inserted_then_the_gua
     ledger = connect(db)
     assert inserted(ledger, row(ledger)) == ""
     assert "the columns do not fit the record" in inserted(ledger, row(ledger)._replace(**{column: ODD[column]}))
+
+
+@pytest.mark.parametrize(("subject", "data"), [
+    ("league:g-1", {}), ("game:soon", {"group": "soon"}), ("game:soon", {"extra": {"game_id": "soon"}}),
+    ("game:soon", {"extra": {"game": "chess", "game_id": "soon", "note": '},"game":"chess","game_id":"g-1"'}}),
+    ("game:anna", {}), ("player:anna", {}), ("g-1", {}),
+])  # fmt: skip
+def test_given_the_record_of_a_game_when_its_row_is_about_something_else_then_the_guard_refuses_it(
+    subject: str, data: dict[str, Any], db: str
+) -> None:
+    """It would count a second time, or take the place of a game that is still to be recorded."""
+    ledger = connect(db)
+    forged = {**GAME, "game_id": "g-1", **data}
+    assert "the columns do not fit the record" in inserted(ledger, row(ledger, subject, data=forged, id="x"))
+    assert inserted(ledger, row(ledger, "game:new", data={**forged, "game_id": "new"}, id="x")) == ""
+
+
+def test_given_a_correction_of_a_game_with_members_of_somebodys_when_inserted_then_the_guard_lets_it_in(
+    db: str,
+) -> None:
+    ledger = connect(db)
+    for extra in ({}, {"extra": {"game": "chess", "game_id": "no"}}):
+        data = {"game": {**GAME, **extra, "game_id": "g-1"}, "game_id": "g-1", "reason": "x"}
+        members = {"type": "game.corrected", "id": "x", "supersedes": "game:g-1", "data": data}
+        assert inserted(ledger, row(ledger, "game:g-1", **members)) == ""
+
+
+TYPED = [*(name for name in Row._fields if name != "position")]
+
+
+@pytest.mark.parametrize("column", TYPED)
+def test_given_a_value_of_another_type_when_inserted_then_sqlites_guard_refuses_it(
+    column: str, tmp_path: Path, ratings: Ratings
+) -> None:
+    """Another type is another value to an index, and none that Python expects."""
+    db = f"sqlite:///{tmp_path / 'ratings.db'}"
+    made(ratings, db)
+    ledger = connect(db)
+    values = row(ledger)
+    value = getattr(values, column)
+    other = "x" * 32 if isinstance(value, bytes) else b"game:g-1" if value is None else str(value).encode()
+    assert "another type" in inserted(ledger, values._replace(**{column: other}))
+
+
+def test_given_two_endings_with_a_line_end_between_them_when_inserted_then_the_guard_refuses_it(db: str) -> None:
+    """The columns are those of the first, the event that of the second."""
+    ledger = connect(db)
+    values = row(ledger)
+    ending = values.record[values.record.index(',"id":') :]
+    other = ending.replace("game:forged", "game:other")
+    record = f'{{"by":"eve","data":{{"rated":{{"a":1{ending}\n,"rated":true,{dump(GAME)[1:]}{other}'
+    leaf = leaf_hash(record)
+    with ledger.reading() as connection:
+        chain = chain_hash(head(connection).chain_hash, leaf)
+    refused = inserted(ledger, values._replace(record=record, leaf_hash=leaf, chain_hash=chain))
+    assert "the columns do not fit the record" in refused
+
+
+def test_given_functions_and_operators_of_the_writer_when_he_inserts_then_they_do_not_stand_in_for_postgresqls(
+    postgres_url: str, ratings: Ratings
+) -> None:
+    made(ratings, postgres_url)
+    ledger = connect(postgres_url)
+    junk = row(ledger)._replace(record="junk", leaf_hash=b"x" * 32, chain_hash=b"x" * 32)
+    own = """CREATE SCHEMA own;
+      CREATE FUNCTION own.starts_with(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT true';
+      CREATE FUNCTION own.strpos(text, text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+      CREATE FUNCTION own.length(text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 0';
+      CREATE FUNCTION own.pg_advisory_xact_lock(bigint) RETURNS void LANGUAGE sql AS 'SELECT';
+      CREATE FUNCTION own.sha256(bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS
+        $$SELECT pg_catalog.decode(pg_catalog.repeat('78', 32), 'hex')$$;
+      CREATE FUNCTION own.different(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT false';
+      CREATE OPERATOR own.<> (LEFTARG = text, RIGHTARG = text, FUNCTION = own.different);
+      SET search_path = own, pg_catalog, public"""
+    assert "the columns do not fit the record" in inserted(ledger, junk, before=own)
+    assert verified(ratings, postgres_url) == []
 
 
 @pytest.mark.parametrize("record", [

@@ -5,8 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from forging import FORGED, OTHERS, forge, forged
+from forging import FORGED, OTHERS, WRITTEN, forge, forged, instead
+from sqlalchemy import text
 from test_verify import made, rename, verified
+
+from ledger.store import connect
 
 Ratings = Callable[..., Any]
 Forge = Callable[[str], object]
@@ -19,7 +22,9 @@ def db(store: str, ratings: Ratings) -> str:
 
 
 # what is tried short; `projections/test_paths.py` decodes all of them
-SHORT = ("nobody", "a long name", "an unknown type", "a correction without a game", "a void of itself")
+SHORT = (
+    "nobody", "a long name", "an unknown type", "a correction without a game", "a void of itself", "a member twice",
+)  # fmt: skip
 ANSWERING = [
     ("standings", "elo-chess/all"), ("history", "anna", "elo-chess/all"), ("explain", "g-1", "elo-chess/all"),
     ("explain", "anna", "elo-chess/all"), ("ladders",), ("lists",), ("statistics", "anna"),
@@ -56,7 +61,7 @@ def without(told: Any) -> Any:
     return told
 
 
-@pytest.mark.parametrize("what", [*FORGED, *OTHERS])
+@pytest.mark.parametrize("what", [*FORGED, *OTHERS, *WRITTEN])
 def test_given_a_row_that_no_event_can_be_when_asked_then_every_answer_is_as_without_it_and_says_so(
     what: str, db: str, ratings: Ratings, at_length: bool
 ) -> None:
@@ -73,7 +78,7 @@ def test_given_a_row_that_no_event_can_be_when_asked_then_every_answer_is_as_wit
     assert json.loads(ratings("standings", "elo-chess/all", "--format", "json", db=db).stdout)["left_out"] == [position]
 
 
-@pytest.mark.parametrize("what", [*FORGED, *OTHERS])
+@pytest.mark.parametrize("what", [*FORGED, *OTHERS, *WRITTEN])
 def test_given_a_row_that_no_event_can_be_when_the_club_goes_on_then_it_can(
     what: str, db: str, ratings: Ratings, at_length: bool
 ) -> None:
@@ -113,6 +118,23 @@ def test_given_a_forged_end_of_a_games_line_when_the_game_is_corrected_then_the_
     assert ratings("correct", "g-1", "ben", "anna", "cleo", "--reason", "the sheet was wrong", db=db).exit_code == 0
     shown = json.loads(ratings("games", "g-1", "--format", "json", db=db).stdout)["rows"][0]
     assert next(one["player"] for one in shown["participants"] if one["place"] == 1) == "ben"
+
+
+def test_given_a_list_in_a_form_in_which_no_record_is_written_when_asked_then_it_does_not_count_and_all_goes_on(
+    db: str, ratings: Ratings
+) -> None:
+    """Who reads lists reads their records again."""
+    with connect(db).reading() as connection:
+        query = text("SELECT record FROM events WHERE type = 'list.published'")
+        data = json.loads(connection.execute(query).scalar_one())["data"] | {"known_at": 1}
+    forge(db, data, "ladder:elo-chess/all", id="x", type="list.published",
+          rewrite=instead('"known_at":1', '"known_at":1,"known_at":1'))  # fmt: skip
+    for command in (
+        *ANSWERING, ("standings", "elo-chess/all", "--as-published"),
+        ("record", "--game", "chess", "--game-id", "new", "--at", "2024-03-01T20:00Z", "anna", "cleo"),
+    ):  # fmt: skip
+        assert ratings(*command, db=db).exit_code == 0, command
+    assert [one.partition(":")[0] for one in verified(ratings, db)] == ["not-a-record"]
 
 
 def test_given_renames_in_a_circle_when_asked_then_the_one_that_closes_it_does_not_count(

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from forging import FORGED, OTHERS, forged
+from forging import FORGED, OTHERS, WRITTEN, forged
 from paths import digests, set_paths, told
 from time_histories import history
 from time_ledgers import enter
@@ -127,12 +127,12 @@ def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
 def test_given_rows_that_no_event_can_be_when_decoded_then_every_way_leaves_out_the_same(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Games, names and labels that nobody can have recorded stand between games that count."""
+    """Games and names that nobody can have recorded, and records of two lines, stand between games that count."""
     set_paths(monkeypatch, scanned=False, compiled=False)
     path, log = str(tmp_path / "ratings.db"), history(5, 200)
     upgrade(path)
     ledger, expected = open_ledger(path), []
-    odd = [*FORGED, *OTHERS]
+    odd = [*FORGED, *OTHERS, *WRITTEN]
     for number, what in enumerate(odd):
         enter(ledger, log[number * 3 : number * 3 + 3])
         members = {} if what == "an id that is none" else {"id": f"forged-{number}"}

@@ -156,12 +156,12 @@ def test_given_a_label_that_no_event_has_when_scanned_then_the_page_is_not_sound
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
 def test_given_a_game_that_nobody_can_play_when_scanned_then_it_is_taken_as_the_decoder_takes_it(case):
-    """It is left to the decoder, or the page is; one score is possible and counts, and so does a name once composed."""
+    """It is left to the decoder, or the page is; one score is possible and counts."""
     records = [record(1, IMPOSSIBLE[case]), record(2, PLAIN["places"])]
     found = bulk.Scanner().scan(page(records), 0)
     assert not found.plain[0] or not found.sound
     facts = one_by_one(records)
-    counts = case in ("one score", "a name that is not composed")
+    counts = case == "one score"
     assert list(facts.unread) == ([] if counts else [1])
     assert list(facts.first_position) == ([1, 2] if counts else [2])
 
@@ -246,7 +246,7 @@ def test_given_bytes_written_over_when_scanned_then_only_what_the_decoder_reads_
         assert told(facts) == told(wanted), text
         outcomes["same"] += 1
     assert outcomes["left"] > rounds // 2
-    assert outcomes["same"] > rounds // 50
+    assert outcomes["same"] > rounds // 250
 
 
 def test_given_a_page_when_scanned_then_the_current_version_of_games_is_what_the_scanner_knows():
