@@ -15,13 +15,13 @@ from cli.options import composed, format_option, known_at_option, known_position
 from cli.times import Times, times_of
 from ledger.canonical import format_instant
 from ledger.identities import identities, players_of
-from ledger.lineage import GAME_TYPES, UNREADABLE, Known, live_game
+from ledger.lineage import GAME_TYPES, UNREADABLE, Known, live_game, successors
 from ledger.rejections import Refused, did_you_mean
 from ledger.resent import result_of
 from ledger.store import (
     Log,
     known_event,
-    known_events,
+    known_of,
     open_ledger,
     read_naming,
     read_records,
@@ -170,7 +170,7 @@ def _changed_games(connection: Connection, until: int) -> dict[str, _Listed]:
     found: dict[str, _Listed] = {}
     for type_name in sorted(GAME_TYPES - {"game.recorded"}):
         for row in read_where(connection, until=until, type_name=type_name):
-            event = next(known_events([row]), None)
+            event = next(iter(known_of(type_name, [row])), None)
             if event is None:
                 continue
             game_id = event.data["game_id"]
@@ -245,10 +245,8 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
     for event in read_naming(log.connection, sorted(ids), log.until):
         if ids & players_of(event):
             yield event.position or 0
-            later = None if event.type in GAME_TYPES else log.successor(event.event_id)
-            while later is not None:
-                yield later.position or 0
-                later = log.successor(later.event_id)
+            if event.type not in GAME_TYPES:
+                yield from (later.position or 0 for later in successors(log, event))
 
 
 def _told(position: int, record: str) -> dict[str, Any]:

@@ -4,8 +4,21 @@ import json
 from typing import Any
 
 from cli import render
+from ledger.canonical import members
 from ledger.events import Ruleset
-from projections.rulesets import Problem, parse_toml, read_ruleset, read_toml
+from ledger.rejections import Refused
+from projections.rulesets import (
+    CHARACTERS_MAX,
+    NESTED,
+    Problem,
+    nested_too_deeply,
+    parse_toml,
+    read_ruleset,
+    read_toml,
+)
+
+# what so many characters may take in UTF-8
+BYTES_MAX = 4 * CHARACTERS_MAX
 
 
 def read_file(name: str) -> tuple[Ruleset | None, list[Problem]]:
@@ -26,7 +39,10 @@ def read_tables(name: str) -> tuple[dict[str, Any] | None, list[Problem]]:
 def _text(name: str) -> tuple[str | None, list[Problem]]:
     try:
         with open(name, "rb") as file:
-            return file.read(1 << 20).decode("utf-8-sig"), []
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
+            return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters; this file has more")]
+        return content.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
         return None, [Problem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
 
@@ -34,13 +50,19 @@ def _text(name: str) -> tuple[str | None, list[Problem]]:
 def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     if not name.endswith(".json"):
         return parse_toml(text)
+    if len(text) > CHARACTERS_MAX:
+        return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")]
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=members)
+    except Refused as problem:
+        return None, [Problem("", problem.message)]
     except ValueError as error:
         return None, [Problem("", f"not JSON: {error}")]
     except RecursionError:
-        return None, [Problem("", "the brackets are nested too deeply")]
-    return (data, []) if isinstance(data, dict) else (None, [Problem("", "not a JSON object")])
+        return None, [NESTED]
+    if not isinstance(data, dict):
+        return None, [Problem("", "not a JSON object")]
+    return (None, [NESTED]) if nested_too_deeply(data) else (data, [])
 
 
 def problem_line(name: str, problem: Problem) -> str:

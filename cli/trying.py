@@ -75,4 +75,5 @@ def _try(file: str, seed: int) -> Tried:
 def rule_of_package(file: str) -> bool:
     """Whether a file names a rule that does not come with this program."""
     data, _ = read_tables(file)
-    return data is not None and data.get("rule") not in BUILT_IN
+    named = None if data is None else data.get("rule")
+    return isinstance(named, str) and named not in BUILT_IN

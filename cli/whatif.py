@@ -21,7 +21,7 @@ from projections.containment import RuleFailure, told_with_game
 from projections.effects import Reach, reach
 from projections.facts import Facts
 from projections.ladders import Stream, parse_name, refuse_name
-from projections.rulesets import read_ruleset
+from projections.rulesets import NESTED_MAX, read_ruleset
 from projections.standings import Coordinates, Ladders, UnknownLadder, versions_of
 from projections.whatif import Quality, quality, under, variants
 
@@ -45,6 +45,8 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
         key, equals, choices = value.partition("=")
         if not equals or not all(part.strip() for part in key.split(".")):
             raise click.BadParameter(f"{shown(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
+        if key.count(".") > NESTED_MAX:
+            raise click.BadParameter(f"{shown(value)} names a key of more than {NESTED_MAX} parts")
         found.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
     return found
 

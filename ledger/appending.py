@@ -101,7 +101,7 @@ def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection 
     """
     given = Ruleset.model_validate(parse_object(draft.data.encode()))
     for event in log.about(draft.subject):
-        if event.type != "ruleset.published" or not is_live(before, event.event_id):
+        if event.type != "ruleset.published" or not is_live(before, event):
             continue
         other = Ruleset.model_validate(event.data)
         if other.version == given.version:

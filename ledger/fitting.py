@@ -14,7 +14,7 @@ from ledger.identities import players_of
 from ledger.judging import Judge, Ladders, NoLadders
 from ledger.lineage import Known
 from ledger.rejections import Refused
-from ledger.store import Log, known_events, read_records, read_records_at, read_where, taken_back_ids
+from ledger.store import Log, known_events, known_of, read_records, read_records_at, read_where, taken_back_ids
 
 # what almost all records are; the members of a record stand in their order
 PLAIN_END = '"type":"game.recorded"}'
@@ -108,4 +108,5 @@ class _Before:
 
 
 def _data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
-    return [event.data for event in known_events(read_where(connection, until=until, type_name=type_name))]
+    found = read_where(connection, until=until, type_name=type_name)
+    return [event.data for event in known_of(type_name, found)]

@@ -42,7 +42,7 @@ def league_of(events: Events, name: str) -> League | None:
     """The live league of this name, or None."""
     found: League | None = None
     for event in events.about(f"league:{name}"):
-        if event.type not in TYPES or not is_live(events, event.event_id):
+        if event.type not in TYPES or not is_live(events, event):
             continue
         data = event.data
         if event.type == "league.created":
@@ -83,7 +83,7 @@ def refuse_created(events: Events, name: str, candidates: Iterable[Known]) -> No
 def refuse_one_person(events: Events, named: Iterable[Known], others: set[str]) -> None:
     """Raises `Refused` (players-met) if the person whom events name is in a league with one of the ids `others`."""
     for event in named:
-        if event.type == "league.joined" and is_live(events, event.event_id):
+        if event.type == "league.joined" and is_live(events, event):
             league = known_league(events, event.data["league"])
             if there := others.intersection(league.players):
                 told = f"{shown(event.data['player'])} and {shown(min(there))} are in the league {shown(league.name)}"

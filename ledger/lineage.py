@@ -15,6 +15,7 @@ GAME_TYPES = frozenset({"game.recorded", "game.corrected", "game.voided", "game.
 # of an event in the log that cannot be read: it changes nothing, and still has its place
 UNREADABLE = "unreadable"
 SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
+_NEVER_VOIDED = GAME_TYPES | {UNREADABLE}
 
 
 class Known(NamedTuple):
@@ -116,10 +117,13 @@ def _end_of_line(events: Events, event_id: str) -> str:
         raise Refused(
             "event-of-game", f"{shown(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
+    root = root_of(events, target)
+    if root is None:
+        raise Refused("event-unknown", f"{shown(event_id)} does not count: it takes back nothing; see: ratings verify")
     last, taken_back = target, False
-    while (successor := events.successor(last.event_id)) is not None:
-        last, taken_back = successor, taken_back ^ (successor.type != UNREADABLE)
-        if target.type == "event.voided":
+    for successor in successors(events, target):
+        last, taken_back = successor, taken_back ^ _takes_back(events, successor, root)
+        if taken_back and target.type == "event.voided":
             break  # a void that was taken back stays so, whatever happened to its target since
     if taken_back:
         raise Refused("event-voided", f"{shown(event_id)} is taken back already, by {shown(last.event_id)}{_at(last)}")
@@ -130,19 +134,52 @@ def taken_back(events: Events, event_id: str) -> tuple[Known, bool]:
     """What an `event.voided` of this event is about in the end, and whether that is taken back now (else it stands
     again). The void itself was checked by `superseded`.
     """
-    root = events.event(event_id)
+    event = events.event(event_id)
+    root = None if event is None else root_of(events, event)
     assert root is not None
-    while root.type == "event.voided" and (target := events.event(root.data["id"])) is not None:
-        root = target
-    return root, is_live(events, root.event_id)
+    return root, is_live(events, root)
 
 
-def is_live(events: Events, event_id: str) -> bool:
+def is_live(events: Events, event: Known) -> bool:
     """Whether an event that is not a game's and no `event.voided` stands, and is not taken back."""
-    live, last = True, event_id
-    while (successor := events.successor(last)) is not None:
-        live, last = live ^ (successor.type != UNREADABLE), successor.event_id
+    live = True
+    for successor in successors(events, event):
+        live ^= _takes_back(events, successor, event)
     return live
+
+
+def root_of(events: Events, event: Known) -> Known | None:
+    """What an `event.voided` is about in the end; another event itself. None where nothing before it can be voided.
+
+    Such a void was put in by SQL, and does not count: one of itself, of a later event, or of a game's.
+    """
+    while event.type == "event.voided":
+        target = events.event(event.data["id"])
+        if target is None or target.type in _NEVER_VOIDED or not _stands_before(target, event):
+            return None
+        event = target
+    return event
+
+
+def successors(events: Events, event: Known) -> Iterator[Known]:
+    """The line behind an event: what supersedes it, what supersedes that, and so on.
+
+    What stands before the event that it supersedes was put in by SQL, perhaps as a circle, and is in no line.
+    """
+    while (later := events.successor(event.event_id)) is not None and _stands_before(event, later):
+        yield later
+        event = later
+
+
+def _stands_before(event: Known, later: Known) -> bool:
+    # what waits stands behind the log, and in order
+    return later.position is None or (event.position is not None and event.position < later.position)
+
+
+def _takes_back(events: Events, successor: Known, root: Known) -> bool:
+    """Whether an event in the line behind another one takes that back, or lets it stand again."""
+    found = root_of(events, successor) if successor.type == "event.voided" else None
+    return found is not None and found.event_id == root.event_id
 
 
 def refuse_stale(events: Events, draft: Draft) -> None:

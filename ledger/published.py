@@ -103,7 +103,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
     for event in events.about(f"ladder:{data['ladder']}"):
         if event.type != "list.published" or _own(event.data, event.occurred_at) != own:
             continue
-        if (own or _as_of(event.data) == _as_of(data)) and is_live(events, event.event_id):
+        if (own or _as_of(event.data) == _as_of(data)) and is_live(events, event):
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
         where = "" if last.position is None else f" at position {last.position:,}"
@@ -114,5 +114,5 @@ def refuse_rows_taken_back(events: Events, data: dict[str, Any]) -> None:
     """Raises `Refused` (still-needed) if rows belong to a list that stands."""
     for event in events.about(f"ladder:{data['ladder']}"):
         named = event.type == "list.published" and event.data["digest"] == data["digest"]
-        if named and is_live(events, event.event_id):
+        if named and is_live(events, event):
             raise Refused("still-needed", f"the published list {shown(event.event_id)} consists of these rows; void it")

@@ -23,6 +23,8 @@ LINE_BYTES_MAX = 1 << 20
 # times its size; events are compressed to a tenth, rarely to a fiftieth
 BLANK_LINES_MAX = 100_000
 EXPANDED_BYTES, EXPANDED_TIMES = 100_000_000, 200
+# how far the end of a line that is too long is looked for, and how much of a compressed file may expand to nothing
+SKIPPED_BYTES, SILENT_BYTES = 100_000_000, 1_000_000
 # how files of Excel, LibreOffice and Numbers begin: archives, and what Excel wrote before
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 STDIN = "-"
@@ -101,23 +103,34 @@ def size(name: str) -> int | None:
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
-    read = 0
+    read = silent = 0
+    compressed = False
 
     class Counted(io.RawIOBase):
         def readable(self) -> bool:
             return True
 
         def readinto(self, buffer: Any) -> int:
-            nonlocal read
+            nonlocal read, silent
             got = raw.read(len(buffer))
             buffer[: len(got)] = got
             read += len(got)
+            silent += len(got)
+            if compressed and silent > SILENT_BYTES:
+                message = f"more than {SILENT_BYTES:,} bytes of {name} expand to nothing; no log does"
+                raise Refused("bad-gzip", message)
             return len(got)
+
+    def heard() -> int:
+        nonlocal silent
+        silent = 0
+        return read
 
     try:
         buffered: IO[bytes] = io.BufferedReader(Counted(), 1 << 16)
-        if buffered.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]
-            buffered = io.BufferedReader(_Expanding(gzip.GzipFile(fileobj=buffered), name, lambda: read), 1 << 16)
+        compressed = buffered.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        if compressed:
+            buffered = io.BufferedReader(_Expanding(gzip.GzipFile(fileobj=buffered), name, heard), 1 << 16)
         yield buffered, lambda: read
     finally:
         if name != STDIN:
@@ -125,7 +138,10 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
 
 
 class _Expanding(io.RawIOBase):
-    """What a compressed file holds, as long as that is in proportion to its size. Raises `Refused`."""
+    """What a compressed file holds, as long as that is in proportion to its size. Raises `Refused`.
+
+    `read` is told of each piece that comes out, and gives how many bytes went in.
+    """
 
     def __init__(self, file: gzip.GzipFile, name: str, read: Callable[[], int]) -> None:
         self._file, self._name, self._read = file, name, read
@@ -151,10 +167,15 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
-            while line and not line.endswith(b"\n"):
+            skipped = 0
+            while line and not line.endswith(b"\n") and skipped < SKIPPED_BYTES:
                 line = file.readline(LINE_BYTES_MAX)
-            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed"
+                skipped += len(line)
+            unread = "" if skipped < SKIPPED_BYTES else "; the rest was not read"
+            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed{unread}"
             yield number, Refused("line-too-long", message, number)
+            if unread:
+                return
             continue
         line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
         if line.strip():

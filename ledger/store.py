@@ -20,7 +20,7 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 from ledger import postgres, sqlite
 from ledger.canonical import dump
 from ledger.errors import NotALedger
-from ledger.lineage import UNREADABLE, Known, voided_ids
+from ledger.lineage import GAME_TYPES, UNREADABLE, Known, voided_ids
 from ledger.locations import hidden
 from ledger.records import ZERO, read
 from ledger.rejections import Refused, shown
@@ -302,15 +302,35 @@ def read_where(
 
 def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[Known]:
     """The events of a type, or those of them about a subject, in log order, without those that are taken back."""
-    found = list(known_events(read_where(connection, until=until, type_name=type_name, subject=subject)))
+    found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
     gone = taken_back_ids(connection, until) if found else set()
     return [event for event in found if event.event_id not in gone] if gone else found
 
 
 def taken_back_ids(connection: Connection, until: int) -> set[str]:
     """The ids of the events that are taken back, after the events up to a position."""
-    voids = known_events(read_where(connection, until=until, type_name="event.voided"))
-    return voided_ids((void.event_id, void.data["id"]) for void in voids)
+    voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
+    places = _places(connection, {void.data["id"] for void in voids})
+    # a void of what does not stand before it does not count, nor does one of such a void
+    counting: dict[str, str] = {}
+    for void in voids:
+        target = void.data["id"]
+        at, kind = places.get(target, (None, ""))
+        if at is None or at >= (void.position or 0) or kind in GAME_TYPES:
+            continue
+        if kind != "event.voided" or target in counting:
+            counting[void.event_id] = target
+    return voided_ids(counting.items())
+
+
+def _places(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """The positions and types of the events with these ids, those that there are."""
+    wanted, found = sorted(ids), {}
+    for start in range(0, len(wanted), LOOKUP_SIZE):
+        query = select(events.c.event_id, events.c.position, events.c.type)
+        for row in connection.execute(query.where(events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE]))):
+            found[row.event_id] = (row.position, row.type)
+    return found
 
 
 def known_event(position: int, record: str) -> Known:
@@ -327,6 +347,11 @@ def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[Known]:
     for position, record in rows:
         with suppress(Refused):
             yield known_event(position, record)
+
+
+def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[Known]:
+    """The events of a type of some records, whatever their columns say."""
+    return [event for event in known_events(rows) if event.type == type_name]
 
 
 class Log(NamedTuple):

@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 
 from ledger.events import Ruleset
 from ledger.identities import identities, players_of
-from ledger.lineage import GAME_TYPES, Known, taken_back
+from ledger.lineage import GAME_TYPES, Known, root_of
 from ledger.rejections import shown
-from ledger.store import Log, known_events, read_records, read_where
+from ledger.store import Log, known_events, known_of, read_records, read_where
 from projections.decoding import decode, settle, take
 from projections.effects import about, matter, same
 from projections.facts import NONE
@@ -109,7 +109,7 @@ class _Walk:
         if self.rules is not None or self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys():
             return newest(versions_of(self.facts, self.ladder, self.rules))
         published = read_where(self.connection, until=ahead, subject=f"ruleset:{self.name.ruleset_id}")
-        for event in known_events(published):
+        for event in known_of("ruleset.published", published):
             ruleset = Ruleset.model_validate(event.data)
             if reason := refuse_name(self.name, ruleset):
                 raise UnknownLadder(f"{shown(self.ladder)} is no ladder: {reason}")
@@ -242,7 +242,7 @@ class _Walk:
 
     def _disturbed(self, event: Known, record: str, late: bool) -> Iterator[Cause]:
         """What an event makes of the points of games that were there before it."""
-        root = event if event.type != "event.voided" else taken_back(Log(self.connection), event.data["id"])[0]
+        root = root_of(Log(self.connection), event) or event
         there, his = self._touches(event), self._is_his(event, root)
         take(self.facts, event.position or 0, record)
         settle(self.facts)

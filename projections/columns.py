@@ -27,7 +27,7 @@ import sys
 import time
 import zlib
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -42,7 +42,7 @@ from ledger.kinds import KINDS
 from ledger.store import chain_hash_at, dialect_of, ledger_id
 from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
-from projections.facts import NONE, Base, Cell, Change, Column, Facts
+from projections.facts import NONE, Base, Cell, Change, Column, Facts, row_at
 
 FORMAT = 2
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
@@ -208,8 +208,8 @@ class Cache:
         return facts
 
     def row_of(self, first_position: int) -> int:
-        """The row of the game first recorded at a position."""
-        return bisect_left(self._column("first_position"), first_position)
+        """The row of the game first recorded at a position; NONE if none was that counts."""
+        return row_at(self._column("first_position"), first_position)
 
     # -- growing
 

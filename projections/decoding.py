@@ -26,7 +26,7 @@ from ledger.store import (
     first_positions,
     head,
     known_event,
-    known_events,
+    known_of,
     read_records,
     read_records_at,
     read_where,
@@ -150,7 +150,7 @@ def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callab
     names = set()
     for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
         behind = read_where(connection, after=facts.position, until=until, type_name=name)
-        names |= {event.data["game_id"] for event in known_events(behind)}
+        names |= {event.data["game_id"] for event in known_of(name, behind)}
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
     if facts.position:
         for name, at in first_positions(connection, names).items():

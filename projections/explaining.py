@@ -18,7 +18,7 @@ from ledger.store import read_records_at, read_where
 from ledger.zones import local_time
 from projections import containment
 from projections.contract import Term, exact
-from projections.facts import LABELS, Facts
+from projections.facts import LABELS, NONE, Facts
 from projections.ladders import (
     Stream,
     games_before,
@@ -144,9 +144,10 @@ def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: 
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     """The row of a game in the facts. Raises `UnknownGame`."""
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
-    if not recorded:
+    row = facts.row_of(recorded[0][0]) if recorded else NONE
+    if row == NONE:
         raise UnknownGame(f"no game {shown(game_id)} is recorded")
-    return facts.row_of(recorded[0][0])
+    return row
 
 
 def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, Any]:

@@ -306,8 +306,11 @@ class Facts:
         return max(known).account if known else "premium"
 
     def row_of(self, first_position: int) -> int:
-        """The row of the game first recorded at a position. Raises `ValueError` if there is none."""
-        row = bisect_left(self.first_position, first_position)
-        if row == len(self.first_position) or self.first_position[row] != first_position:
-            raise ValueError(f"no game was first recorded at position {first_position}")
-        return row
+        """The row of the game first recorded at a position; NONE if none was that counts."""
+        return row_at(self.first_position, first_position)
+
+
+def row_at(first_positions: Sequence[int], position: int) -> int:
+    """Where a position stands among those of the games, which ascend; NONE if it is not there."""
+    row = bisect_left(first_positions, position)
+    return row if row < len(first_positions) and first_positions[row] == position else NONE

@@ -13,8 +13,9 @@ from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, selec
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
+from ledger.canonical import INSTANT_MAX, INSTANT_MIN
 from ledger.clock import Clock
-from ledger.errors import LockLost, NoEarlierGeneration
+from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged
 from ledger.store import Ledger
 from projections.building import Built, standing
 from projections.facts import Facts
@@ -279,11 +280,17 @@ def kept(connection: Connection) -> list[Generation]:
     for number, row in enumerate(_finished(connection)):
         counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
         counted = connection.execute(counts.where(ladders.c.generation == row.generation)).one()
-        generation = Generation(
-            row.generation, row.position, bytes(row.chain_hash), row.finished_at, *counted, live=number == 0
-        )
-        found.append(generation)
+        found.append(Generation(row.generation, row.position, *_head(row), *counted, live=number == 0))
     return found
+
+
+def _head(row: Row[Any]) -> tuple[bytes, int]:
+    """The chain hash of a generation, and when it was finished. Raises `StoreDamaged` for what no rebuild writes."""
+    chain, at = row.chain_hash, row.finished_at
+    numbers = isinstance(row.position, int) and isinstance(at, int) and INSTANT_MIN <= at <= INSTANT_MAX
+    if not numbers or not isinstance(chain, (bytes, memoryview)):
+        raise StoreDamaged(f"generation {row.generation} is stored as no rebuild stores it; rebuild does it anew")
+    return bytes(chain), at
 
 
 def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:

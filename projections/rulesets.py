@@ -64,6 +64,9 @@ class Problem(NamedTuple):
     line: int | None = None
 
 
+NESTED = Problem("", "the brackets are nested too deeply")
+
+
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     """The tables of a ruleset file, or why it is no TOML."""
     for number, written in enumerate(text.splitlines(), 1):
@@ -75,15 +78,26 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        return None, [Problem("", "the brackets are nested too deeply")]
+        return None, [NESTED]
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         return None, [Problem("", str(error), int(line.group(1)) if line else None)]
     except ValueError as error:  # of a number that is too long
         return None, [Problem("", str(error))]
+    if nested_too_deeply(data):
+        return None, [NESTED]
     if isinstance(data.get("effective_from"), date):
         data["effective_from"] = data["effective_from"].isoformat()
     return data, []
+
+
+def nested_too_deeply(data: dict[str, Any]) -> bool:
+    """Whether tables and lists stand in each other deeper than whatever walks through them can follow."""
+    level: list[Any] = [data]
+    for _ in range(NESTED_MAX):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [part for parts in inner for part in parts if isinstance(part, (dict, list))]
+    return bool(level)
 
 
 def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:

@@ -15,7 +15,7 @@ from ledger.errors import RulesetUnusable
 from ledger.events import Ruleset
 from ledger.list_events import digest_of_text
 from ledger.rejections import did_you_mean, shown
-from ledger.store import head, home_zone, known_events, read_where
+from ledger.store import head, home_zone, known_of, read_where
 from projections.containment import RuleFailure
 from projections.contract import Params
 from projections.facts import Column, Facts
@@ -355,7 +355,7 @@ def time_zone(connection: Connection, ladder: str) -> str:
     ruleset_id = parse_name(ladder).ruleset_id
     # voided versions, too: what was known at an earlier position may need them, and all share the zone
     there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
-    published = next(known_events(there), None)
+    published = next(iter(known_of("ruleset.published", there)), None)
     if published is None:
         raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
     return Ruleset.model_validate(published.data).time_zone
@@ -373,7 +373,7 @@ def date_zone(connection: Connection, ladder: str) -> str:
 def ruleset_ids(connection: Connection) -> set[str]:
     """The ids of all rulesets that were ever published."""
     every = read_where(connection, until=head(connection).position, type_name="ruleset.published")
-    return {event.data["id"] for event in known_events(every)}
+    return {event.data["id"] for event in known_of("ruleset.published", every)}
 
 
 def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:

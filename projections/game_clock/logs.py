@@ -35,7 +35,7 @@ def clock_events(
 ) -> list[dict[str, Any]]:
     """The live events of a game's clock up to a position, in order, each with its `type` and `data`."""
     log = Log(connection) if until is None else Log(connection, until)
-    events = [event for event in log.about(f"clock:{game_id}") if is_live(log, event.event_id)]
+    events = [event for event in log.about(f"clock:{game_id}") if is_live(log, event)]
     return [{"type": e.type, "data": timed(rulesets, e.type, e.occurred_at, e.data)} for e in events]
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,34 @@ def test_given_a_file_that_expands_without_measure_when_imported_then_it_is_refu
     assert (told.exit_code, "expands to more than 200 times its size" in told.stderr) == (1, True), told
 
 
+ENDLESS = {
+    "a line": (b"{", b" ", "the rest was not read"),
+    "the name in a header of gzip": (b"\x1f\x8b\x08\x08\0\0\0\0\0\0", b"x", "expand to nothing"),
+    "members of gzip without content": (b"", gzip.compress(b""), "expand to nothing"),
+    "empty blocks of gzip": (b"\x1f\x8b\x08\0\0\0\0\0\0\0", b"\0\0\0\xff\xff", "expand to nothing"),
+    "zeros behind gzip": (gzip.compress(b"{}\n"), b"\0", "expand to nothing"),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_given_a_stream_that_never_ends_when_imported_then_it_is_refused_soon(what: str, db: str) -> None:
+    start, again, told = ENDLESS[what]
+    script = f"from cli.main import run; run(['--db', {db!r}, 'import', '-'])"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as importing:
+        assert importing.stdin is not None
+        assert importing.stderr is not None
+        with suppress(BrokenPipeError):
+            importing.stdin.write(start)
+            while importing.poll() is None:
+                importing.stdin.write(again * (1_000_000 // len(again)))
+        with suppress(BrokenPipeError):
+            importing.stdin.close()
+        said = importing.stderr.read().decode()
+    assert (importing.returncode, told in said) == (1, True), said
+
+
 RULESETS = {
     "a key of many parts": "a" + ".a" * 50_000 + " = 1\n",
     "a table of many parts": "[a" + ".a" * 50_000 + "]\n",
@@ -55,18 +84,32 @@ RULESETS = {
     "braces": "x = " + "{a=" * 5_000 + "1" + "}" * 5_000 + "\n",
     "a long number": "x = " + "9" * 100_000 + "\n",
     "a long text": 'x = "' + "y" * 300_000 + '"\n',
+    "a very long text": 'x = "' + "é" * 900_001 + '"\n',
+    "tables in tables": f"[a{'.a' * 190}]\nb{'.b' * 190} = {'{c=' * 190}1{'}' * 190}\n",
+    "a rule that is none": "rule = []\n",
+    "a rule that is a table": "rule = {a = 1}\n",
 }  # fmt: skip
+JSON_RULESETS = {
+    "nested objects": '{"a":' * 900 + "1" + "}" * 900,
+    "nested lists": '{"a":' + "[" * 900 + "]" * 900 + "}",
+    "a long text": json.dumps({"source": "y" * 300_000}),
+    "a very long text": json.dumps({"source": "é" * 900_001}, ensure_ascii=False),
+    "a member twice": '{"id": "a", "id": "b"}',
+}
 
 
-@pytest.mark.parametrize("what", RULESETS)
+@pytest.mark.parametrize("what", [*RULESETS, *(f"{what}, JSON" for what in JSON_RULESETS)])
 def test_given_a_ruleset_without_measure_when_checked_then_it_is_refused_soon(
-    what: str, tmp_path: Path, ratings: Ratings
+    what: str, db: str, tmp_path: Path, ratings: Ratings
 ) -> None:
-    file = tmp_path / "rules.toml"
-    file.write_text(RULESETS[what], encoding="utf-8")
-    told = ratings("rules", "check", file)
-    assert (told.exit_code, "bug" in told.stdout + told.stderr) == (1, False), told
-    assert len(told.stdout) < 2_000
+    named, _, as_json = what.partition(", ")
+    file = tmp_path / ("rules.json" if as_json else "rules.toml")
+    file.write_text((JSON_RULESETS if as_json else RULESETS)[named], encoding="utf-8")
+    for command in (("rules", "check"), ("rules", "publish"), ("whatif",)):
+        told = ratings(*command, file, db=db)
+        assert (told.exit_code, "bug" in told.stdout + told.stderr) == (1, False), told
+        assert "UTF-8" not in told.stdout + told.stderr
+        assert len(told.stdout) < 2_000
 
 
 def test_given_a_pipe_when_restored_then_it_is_refused_and_nobody_waits(
@@ -121,3 +164,8 @@ def test_given_a_new_name_with_what_nobody_sees_when_imported_then_it_is_refused
 @pytest.mark.parametrize("name", ["क्\u200dष", "می\u200cخواهم", "陳美", "Zoë", "O'Neill"])
 def test_names_that_scripts_need_are_names(name: str) -> None:
     assert unseen(name) is None
+
+
+def test_given_a_key_without_measure_when_a_value_is_tried_then_it_is_refused(db: str, ratings: Ratings) -> None:
+    told = ratings("whatif", "examples/elo-catan-2.toml", "--set", "a." * 3_000 + "b=1", db=db)
+    assert (told.exit_code, "more than 200 parts" in told.stderr, len(told.stderr) < 1_000) == (2, True, True), told
