@@ -20,7 +20,7 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ledger import postgres, sqlite
 from ledger.canonical import dump, record_instant
-from ledger.errors import NotALedger
+from ledger.errors import NoLedger, NotALedger
 from ledger.events import TYPES, read_data
 from ledger.lineage import UNREADABLE, Known, voided_ids
 from ledger.locations import hidden
@@ -141,7 +141,7 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`.
+    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and where there is none `NoLedger`.
 
     To connect takes as long as to append, so a program that appends one event after the other keeps its connection
     open until `close`. A process that is forked opens the ledger anew.
@@ -151,10 +151,14 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
         found = schema_revision(connection)
         init = f"ratings --db {shlex.quote(ledger.location)} init"
         if found is None:
-            raise NotALedger(f"{ledger.location} holds no ledger; make one there with: {init}")
+            raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
         if found != SCHEMA_REVISION:
-            remedy = f"upgrade it with: {init}" if found < SCHEMA_REVISION else "a newer ratings-ledger made it"
-            raise NotALedger(f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}")
+            older = found < SCHEMA_REVISION
+            remedy = f"upgrade it with: {init}" if older else "a newer ratings-ledger made it"
+            raise NotALedger(
+                f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}",
+                "old-schema" if older else "new-schema",
+            )
     return ledger
 
 

@@ -199,7 +199,7 @@ def test_a_folder_is_refused(tmp_path: Path, ratings: Ratings) -> None:
 def test_a_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None:
     if store.startswith("sqlite"):
         Path(store.removeprefix("sqlite:///")).touch()
-    assert_all_end(ratings, store, 2, "holds no ledger")
+    assert_all_end(ratings, store, 3, "holds no ledger")
 
 
 def test_the_database_of_another_program_is_refused_and_left_alone(store: str, ratings: Ratings) -> None:
@@ -208,7 +208,7 @@ def test_the_database_of_another_program_is_refused_and_left_alone(store: str, r
         connection.execute("INSERT INTO alembic_version VALUES ('0002')")
         connection.execute("CREATE TABLE events (id INTEGER, name TEXT)")
         connection.execute("INSERT INTO events VALUES (1, 'birthday')")
-    assert_all_end(ratings, store, 2, "holds no ledger")
+    assert_all_end(ratings, store, 3, "holds no ledger")
     assert ratings("init", db=store).exit_code == 2
     with closing(plain_connection(store)) as connection:
         assert connection.execute("SELECT * FROM events").fetchall() == [(1, "birthday")]
