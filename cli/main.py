@@ -1,8 +1,12 @@
 """`ratings`: the group of all commands, loaded one by one when they are called, and what failures look like."""
 
+import errno
+import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -38,7 +42,7 @@ COMMANDS = {
     "rules": "cli.rules:rules",
     "rebuild": "cli.nightly:rebuild_",
     "verify": "cli.nightly:verify",
-    "status": "cli.setup:status",
+    "status": "cli.status:status",
     "doctor": "cli.setup:doctor",
     "demo": "cli.demo:demo",
 }
@@ -92,7 +96,8 @@ def ratings(context: click.Context, db: str) -> None:
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 store unreachable."""
+    """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger there,
+    4 another run of the same job is going on."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -115,32 +120,46 @@ def _open_closed_streams() -> None:
 
 
 def invoke(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; whatever goes wrong is one message on stderr."""
+    """Run a command and return its exit code; whatever goes wrong is one message on stderr.
+
+    With `--format json` the last line on stderr is an object: its members are `reason`, `message` and `exit_code`; but
+    not for a plain refusal, which says itself what was asked for.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        return error.exit_code
+        usage = error.exit_code == click.UsageError.exit_code
+        return _stopped(given, "usage", error.format_message(), error.exit_code) if usage else error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted")
-        return 130
+        reason, message, exit_code = "interrupted", "interrupted", 130
     except LedgerError as error:
-        _complain(str(error))
-        return error.exit_code
+        reason, message, exit_code = error.reason, str(error), error.exit_code
     except Refused as problem:
-        _complain(f"{problem.code}: {problem.message}")
-        return 2
+        reason, message, exit_code = problem.code, f"{problem.code}: {problem.message}", 2
     except OSError as error:
-        _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
-        return 3
+        reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
+        message, exit_code = f"{error.filename or 'input or output'}: {error.strerror or error}", 3
     except MemoryError:
-        _complain("there is not enough memory for this; nothing was changed by what was under way")
-        return 3
+        message = "there is not enough memory for this; nothing was changed by what was under way"
+        reason, exit_code = "out-of-memory", 3
     except Exception as error:
         cause = f"{_place(error)}: {type(error).__name__}: {error}"
-        _complain(f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}")
-        return 1
-    return result if isinstance(result, int) else 0
+        message = f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}"
+        reason, exit_code = "bug", 1
+    else:
+        return result if isinstance(result, int) else 0
+    _complain(message)
+    return _stopped(given, reason, message, exit_code)
+
+
+def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
+    """Say why a command stopped to who reads JSON; gives the exit code."""
+    if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
+        found = {"reason": reason, "message": message, "exit_code": exit_code}
+        click.echo(json.dumps(found, ensure_ascii=False), err=True)
+    return exit_code
 
 
 def _complain(message: str) -> None:

@@ -19,6 +19,7 @@ from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log
+from ledger.runs import running
 from ledger.store import Ledger, open_ledger, read_records_at
 from projections.generations import before_live, roll_back
 from projections.integrity import verify_clocks, verify_standings
@@ -79,7 +80,8 @@ def rebuild_(
     except LedgerError as problem:
         if log != "json":
             raise
-        written.write("stopped", {"message": str(problem), "exit_code": problem.exit_code})
+        numbers = {"message": str(problem), "exit_code": problem.exit_code, "reason": problem.reason}
+        written.write("stopped", numbers)
         return problem.exit_code
     except KeyboardInterrupt:
         if log != "json":
@@ -205,18 +207,22 @@ def verify(db: str, expected: tuple[int, bytes] | None, form: str) -> int:
             if form == "table":
                 _tell(_line(finding))
 
-    with ledger.reading() as connection:
-        checked = take(verify_log(ledger, connection, expected))
-        # a log that cannot be read, or is not all there, says nothing of what is computed from it
-        if checked.guards and all(finding.code in ("guard", "schema", "head") for finding in findings):
-            try:
-                take(verify_clocks(connection))
-                checked = checked._replace(lists=take(verify_published(connection)))
-                checked = checked._replace(ladders=take(verify_standings(connection)))
-            except (StoreDamaged, RulesetUnusable) as problem:
-                findings.append(Finding("rule", None, f"the log cannot be replayed: {problem}"))
-                if form == "table":
-                    _tell(_line(findings[-1]))
+    with running(ledger, "verify", clock.now) as run:
+        with ledger.reading() as connection:
+            checked = take(verify_log(ledger, connection, expected))
+            # a log that cannot be read, or is not all there, says nothing of what is computed from it
+            if checked.guards and all(finding.code in ("guard", "schema", "head") for finding in findings):
+                try:
+                    take(verify_clocks(connection))
+                    checked = checked._replace(lists=take(verify_published(connection)))
+                    checked = checked._replace(ladders=take(verify_standings(connection)))
+                except (StoreDamaged, RulesetUnusable) as problem:
+                    findings.append(Finding("rule", None, f"the log cannot be replayed: {problem}"))
+                    if form == "table":
+                        _tell(_line(findings[-1]))
+        run.position, run.details = checked.events, {"checked": checked._asdict(), "findings": len(findings)}
+        if findings:
+            run.fail(f"{render.count(len(findings), 'finding')}; the first is {_line(findings[0])}")
     if form == "json":
         render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
     elif not findings and sys.stdout.isatty():
