@@ -1,5 +1,6 @@
 """Stores that cannot be used: each command ends with one clear message and the right exit code, and harms nothing."""
 
+import json
 import os
 import sqlite3
 import time
@@ -169,6 +170,29 @@ def test_a_read_only_ledger_can_be_read_and_refuses_to_be_written(readable_folde
             assert command[0] == "status" or result.stdout == before.stdout, (command, result)
 
     assert wait_for([fork(try_all)]) == [0]
+
+
+def test_a_read_only_ledger_can_be_verified_and_the_account_knows_how_that_ended(
+    readable_folder: Path, ratings: Ratings
+) -> None:
+    path, state = readable_folder / "ratings.db", readable_folder / "state"
+    assert ratings("init", db=path).exit_code == 0
+    state.mkdir()
+    state.chmod(0o777)
+    path.chmod(0o444)
+    readable_folder.chmod(0o555)
+
+    def verify_and_look() -> None:
+        os.environ["XDG_STATE_HOME"] = str(state)
+        if os.geteuid() == 0:
+            os.setuid(65_534)
+        assert ratings("verify", db=path) == (0, "", "")
+        assert ratings("verify", "--head", f"1:{'0' * 64}", db=path).exit_code == 1
+        runs = json.loads(ratings("status", "--format", "json", db=path).stdout)["runs"]["verify"]
+        assert (runs["last"]["result"], runs["last_success"]["result"]) == ("failed", "done")
+        assert ratings("status", "--no-failures", db=path).exit_code == 1
+
+    assert wait_for([fork(verify_and_look)]) == [0]
 
 
 # what is no ledger
