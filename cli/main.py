@@ -1,9 +1,13 @@
 """`ratings`: the group of all commands, loaded one by one when they are called, and what failures look like."""
 
+import errno
+import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from io import StringIO
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -41,7 +45,7 @@ COMMANDS = {
     "rebuild": "cli.nightly:rebuild_",
     "verify": "cli.nightly:verify",
     "backup": "cli.backups:backup",
-    "status": "cli.setup:status",
+    "status": "cli.status:status",
     "doctor": "cli.setup:doctor",
     "grants": "cli.upkeep:grants",
     "upgrade": "cli.upkeep:upgrade",
@@ -101,7 +105,8 @@ def ratings(context: click.Context, db: str) -> None:
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 store unreachable."""
+    """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger there,
+    4 another run of the same job is going on."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -124,7 +129,12 @@ def _open_closed_streams() -> None:
 
 
 def invoke(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; whatever goes wrong is one message on stderr."""
+    """Run a command and return its exit code; whatever goes wrong is one message on stderr.
+
+    With `--format json` the last line on stderr is an object: its members are `reason`, `message` and `exit_code`; but
+    not for a plain refusal, which says itself what was asked for.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
     before = under_way(True)
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
@@ -132,32 +142,39 @@ def invoke(arguments: list[str] | None = None) -> int:
         told = StringIO()
         error.show(told)
         _print(told.getvalue())
-        return error.exit_code
+        usage = error.exit_code == click.UsageError.exit_code
+        return _stopped(given, "usage", error.format_message(), error.exit_code) if usage else error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted")
-        return INTERRUPTED
+        reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except LedgerError as error:
-        _complain(str(error))
-        return error.exit_code
+        reason, message, exit_code = error.reason, str(error), error.exit_code
     except Refused as problem:
-        _complain(f"{problem.code}: {problem.message}")
-        return 2
+        reason, message, exit_code = problem.code, f"{problem.code}: {problem.message}", 2
     except OSError as error:
-        _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
-        return 3
+        reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
+        message, exit_code = f"{error.filename or 'input or output'}: {error.strerror or error}", 3
     except MemoryError:
-        _complain("there is not enough memory for this; nothing was changed by what was under way")
-        return 3
+        message = "there is not enough memory for this; nothing was changed by what was under way"
+        reason, exit_code = "out-of-memory", 3
     except Exception as error:
-        if interrupted():  # an import within a command, for one, makes another error of it
-            _complain("interrupted")
-            return INTERRUPTED
         cause = f"{_place(error)}: {type(error).__name__}: {error}"
-        _complain(f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}")
-        return 1
+        message = f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}"
+        reason, exit_code = "bug", 1
+        if interrupted():  # an import within a command, for one, makes another error of it
+            reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
+    else:
+        return result if isinstance(result, int) else 0
     finally:
         under_way(before)
-    return result if isinstance(result, int) else 0
+    _complain(message)
+    return _stopped(given, reason, message, exit_code)
+
+
+def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
+    """Say why a command stopped to who reads JSON; gives the exit code."""
+    if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
+        _print(json.dumps({"reason": reason, "message": message, "exit_code": exit_code}, ensure_ascii=False) + "\n")
+    return exit_code
 
 
 def _complain(message: str) -> None:

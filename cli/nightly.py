@@ -20,6 +20,7 @@ from cli.trying import rule_seconds_option
 from ledger import clock
 from ledger.errors import LedgerError, RulesetUnusable, StoreDamaged
 from ledger.integrity import Finding, verify_log, verify_order
+from ledger.runs import running
 from ledger.store import Ledger, open_ledger, read_records_at
 from projections.admission import Recorded
 from projections.generations import before_live, roll_back
@@ -83,7 +84,8 @@ def rebuild_(
     except LedgerError as problem:
         if log != "json":
             raise
-        written.write("stopped", {"message": str(problem), "exit_code": problem.exit_code})
+        numbers = {"message": str(problem), "exit_code": problem.exit_code, "reason": problem.reason}
+        written.write("stopped", numbers)
         return problem.exit_code
     except KeyboardInterrupt:
         if log != "json":
@@ -202,22 +204,26 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
             if form == "table":
                 _tell(_line(finding))
 
-    with ledger.reading() as connection:
-        checked = take(verify_log(ledger, connection, expected))
-        # a log that cannot be read, or is not all there, says nothing of what is computed from it
-        if checked.guards and all(finding.code in REPLAYED for finding in findings):
-            try:
-                try_to_load(ledger, rule_seconds)
-                take(verify_clocks(connection))
-                checked = checked._replace(lists=take(verify_published(connection, rule_seconds)))
-                take(verify_order(connection, Recorded, {finding.position for finding in findings}))
-                checked = checked._replace(ladders=take(verify_standings(connection, rule_seconds=rule_seconds)))
-            except (StoreDamaged, RulesetUnusable) as problem:
-                take(_single("rule", f"the log cannot be replayed: {problem}"))
-            except DBAPIError as error:
-                if not ledger.dialect.is_damage(error.orig or error):
-                    raise
-                take(_single("standings", f"what is stored cannot be read: {str(error.orig).splitlines()[0]}"))
+    with running(ledger, "verify", clock.now) as run:
+        with ledger.reading() as connection:
+            checked = take(verify_log(ledger, connection, expected))
+            # a log that cannot be read, or is not all there, says nothing of what is computed from it
+            if checked.guards and all(finding.code in REPLAYED for finding in findings):
+                try:
+                    try_to_load(ledger, rule_seconds)
+                    take(verify_clocks(connection))
+                    checked = checked._replace(lists=take(verify_published(connection, rule_seconds)))
+                    take(verify_order(connection, Recorded, {finding.position for finding in findings}))
+                    checked = checked._replace(ladders=take(verify_standings(connection, rule_seconds=rule_seconds)))
+                except (StoreDamaged, RulesetUnusable) as problem:
+                    take(_single("rule", f"the log cannot be replayed: {problem}"))
+                except DBAPIError as error:
+                    if not ledger.dialect.is_damage(error.orig or error):
+                        raise
+                    take(_single("standings", f"what is stored cannot be read: {str(error.orig).splitlines()[0]}"))
+        run.position, run.details = checked.events, {"checked": checked._asdict(), "findings": len(findings)}
+        if findings:
+            run.fail(f"{render.count(len(findings), 'finding')}; the first is {_line(findings[0])}")
     if form == "json":
         render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
     elif not findings and sys.stdout.isatty():

@@ -1,9 +1,10 @@
-"""`init`, `status`, `doctor`: making a ledger and looking after it."""
+"""`init`, `zone`, `doctor`: making a ledger and looking after it."""
 
 import platform
 import textwrap
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 from sqlalchemy import Connection
@@ -12,7 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from cli import render
 from cli.intake import result_format
 from cli.options import by_option, elo_games, format_option, ignore_clock_option, zone_name
-from cli.times import Times, times_of
+from cli.status import State, state_of, told_run
+from cli.times import times_of
 from ledger import clock
 from ledger.canonical import format_instant
 from ledger.catalogue import differences
@@ -20,16 +22,19 @@ from ledger.importing import import_items
 from ledger.rights import wrong_rights
 from ledger.schema import SCHEMA_REVISION
 from ledger.sources import Item
-from ledger.store import Ledger, count_by_type, head, ledger_id, open_ledger
+from ledger.store import Ledger, head, open_ledger
 from projections import columns
 from projections.decoding import CACHED_EVENTS
-from projections.generations import Generation, kept
 from projections.rulesets import shipped, shipped_elo
 
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
 REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
 # what a long history gains by the extra `fast`, as docs/performance.md has it
 FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
+
+
+# ladders that are named
+NAMED = 5
 
 
 class Row(NamedTuple):
@@ -116,68 +121,6 @@ def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) ->
 @click.command()
 @format_option
 @click.pass_obj
-def status(db: str, form: str) -> None:
-    """Show the head of the log and the age of the stored standings."""
-    ledger = open_ledger(db)
-    with ledger.reading() as connection:
-        latest, times = head(connection), times_of(connection)
-        stored = kept(connection)
-        generation = stored[0] if stored else None
-        found: dict[str, Any] = {
-            "ledger": ledger.location,
-            "ledger_id": ledger_id(connection),
-            "zone": times.home,
-            "head": str(latest),
-            "position": latest.position,
-            "recorded_at": format_instant(latest.recorded_at) if latest.position else None,
-            "events": count_by_type(connection),
-            "generation": None
-            if generation is None
-            else {
-                "generation": generation.generation,
-                "position": generation.position,
-                "finished_at": format_instant(generation.finished_at),
-                "behind": latest.position - generation.position,
-            },
-            "generations": [
-                {**one._asdict(), "chain_hash": one.chain_hash.hex(), "finished_at": format_instant(one.finished_at)}
-                for one in stored
-            ],
-        }
-    if form == "json":
-        render.print_json(found)
-        return
-    recorded = found["recorded_at"]
-    if recorded is not None and form != "csv":
-        recorded = times.second(recorded)
-    rows: list[tuple[str, str | int]] = [
-        ("ledger", found["ledger"]), ("id", found["ledger_id"]),
-        ("head", found["head"] if form == "csv" else f"{latest.position:,}"),
-        *([("home zone", times.home)] if times.home else []),
-        ("last recorded", recorded or "nothing yet"),
-        *((name, count) for name, count in sorted(found["events"].items())),
-        ("stored standings", "none yet: ratings rebuild" if generation is None else
-         f"generation {generation.generation}, {render.count(latest.position - generation.position, 'event')} behind"),
-        *((f"generation {one.generation}", _told(one, times)) for one in stored),
-    ]  # fmt: skip
-    if form == "csv":
-        render.print_csv(("what", "value"), rows)
-        return
-    render.print_table(("what", "value"), rows)
-    render.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{latest}")
-
-
-def _told(one: Generation, times: Times) -> str:
-    built = "" if one.built == one.ladders else f", {one.built:,} of them built"
-    return (
-        f"{'live, ' * one.live}position {one.position:,}, {render.count(one.ladders, 'ladder')}{built}, "
-        f"{times.second(one.finished_at)}"
-    )
-
-
-@click.command()
-@format_option
-@click.pass_obj
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
     rows: list[Row] = [
@@ -200,6 +143,7 @@ def doctor(db: str, form: str) -> int:
                     else Row("ok", "guards", "in place"))  # fmt: skip
         rows += [*_rights(connection), _objects(connection)]
         rows.append(_cache(connection, latest.position))
+        rows += _jobs(state_of(ledger, connection))
     ahead = (latest.recorded_at - clock.now()) / 1_000_000
     rows.append(
         Row("WRONG", "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
@@ -246,6 +190,27 @@ def _cache(connection: Connection, newest: int) -> Row:
     until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
     return Row("ok", "cache", note, f"{cache.root} may be deleted at any time")
+
+
+def _jobs(state: State) -> Iterator[Row]:
+    """What the jobs of the night left: rules that are missing, ladders whose rules failed, runs that failed."""
+    for one in state.missing:
+        yield Row(
+            "WRONG", "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",
+            "install the package that has it, or void that version of the ruleset",
+        )  # fmt: skip
+    failed = [one.ladder for one in state.stale if one.why == "failed"]
+    if state.generations or failed:
+        more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
+        note = f"their rules failed: {', '.join(failed[:NAMED])}{more}" if failed else ""
+        stale = render.count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
+        yield Row(
+            "WRONG" if failed else "ok", "stored standings", stale, note, "ratings rebuild says why" * bool(failed)
+        )
+    for kind, known in state.runs.items():
+        wrong = known.ended is not None and known.ended.has_failed
+        told = told_run(known.ended if wrong and known.ended else known.last, state.times)
+        yield Row("WRONG" if wrong else "ok", f"last {kind}", told, "", f"ratings {kind}" * wrong)
 
 
 def _optional(package: str, use: str, extra: str) -> Row:

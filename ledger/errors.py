@@ -13,10 +13,49 @@ NOT_STORED = (
 )
 
 
+# why a command stopped, as JSON tells it: a reason is never renamed and never used for anything else
+REASONS = {
+    "usage": (2, "the command, its options or its arguments are wrong"),
+    "not-a-ledger": (2, "what `--db` names cannot be a ledger: no URL, no database file, another encoding"),
+    "old-schema": (2, "an older program made the ledger; `init` upgrades it"),
+    "new-schema": (2, "a newer program made the ledger"),
+    "ruleset-unusable": (
+        2,
+        "a published ruleset names a rule that is not installed here, or that takes other parameters",
+    ),
+    "no-ledger": (3, "there is no ledger there"),
+    "unreachable": (3, "the store cannot be reached"),
+    "busy": (3, "the store was locked for longer than the program waits"),
+    "no-space": (3, "there is no space left where the ledger is"),
+    "server-limit": (3, "the server has reached one of its limits, such as that of connections or of memory"),
+    "read-only": (3, "the store takes no changes"),
+    "no-right": (3, "this user may not do that there"),
+    "unsafe-settings": (3, "the server may lose what it acknowledges"),
+    "clock-ahead": (3, "the event would be recorded more than a day ahead of the database's clock"),
+    "lock-lost": (3, "a rebuild lost its lock, and promoted nothing"),
+    "worker-lost": (3, "a process that did a part of the work is gone"),
+    "out-of-memory": (3, "there is not enough memory"),
+    "file": (3, "a file cannot be read or written"),
+    "already-running": (4, "another run of the same job is going on"),
+    "damaged": (1, "what is stored cannot be read as it was written; `verify` tells where"),
+    "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
+    "not-empty": (1, "a restore needs a ledger without events"),
+    "no-earlier-generation": (1, "there are no earlier standings to go back to"),
+    "bug": (1, "the program is wrong, unless the ledger is damaged"),
+    "interrupted": (130, "Ctrl-C"),
+}
+
+
 class LedgerError(Exception):
-    """A failure with a message for a person; `exit_code` is what the command line ends with."""
+    """A failure with a message for a person; `reason` is one of `REASONS`, `exit_code` what the command ends with."""
 
     exit_code = 2
+    reason = "not-a-ledger"
+
+    def __init__(self, message: str, reason: str | None = None) -> None:
+        super().__init__(message)
+        if reason is not None:
+            self.reason = reason
 
 
 class NotALedger(LedgerError):
@@ -27,52 +66,68 @@ class StoreUnavailable(LedgerError):
     """The store is missing, unreachable, locked, read-only or full (exit code 3)."""
 
     exit_code = 3
+    reason = "unreachable"
+
+
+class NoLedger(StoreUnavailable, NotALedger):
+    """There is no ledger there, though there may be a database (exit code 3)."""
+
+    reason = "no-ledger"
 
 
 class StoreDamaged(LedgerError):
     """The store's content cannot be read as it was written; `verify` tells where (exit code 1)."""
 
     exit_code = 1
+    reason = "damaged"
 
 
 class ClockBehind(LedgerError):
     """The last record is dated more than five minutes after the present time (exit code 1)."""
 
     exit_code = 1
+    reason = "clock-behind"
 
 
 class NotEmpty(LedgerError):
     """A restore needs a ledger without events (exit code 1)."""
 
     exit_code = 1
+    reason = "not-empty"
 
 
 class RulesetUnusable(LedgerError):
     """A published ruleset names a rule that is not installed here, or that takes other parameters (exit code 2)."""
 
+    reason = "ruleset-unusable"
+
 
 class AlreadyRunning(LedgerError):
-    """Another rebuild holds the lock (exit code 1)."""
+    """Another run of the same job is going on (exit code 4)."""
 
-    exit_code = 1
+    exit_code = 4
+    reason = "already-running"
 
 
 class LockLost(LedgerError):
     """A rebuild lost its lock, so that another one may have begun; it promoted nothing (exit code 3)."""
 
     exit_code = 3
+    reason = "lock-lost"
 
 
 class NoEarlierGeneration(LedgerError):
     """There is no stored generation to go back to (exit code 1)."""
 
     exit_code = 1
+    reason = "no-earlier-generation"
 
 
 class WorkerLost(LedgerError):
     """A process that did a part of the work is gone, perhaps for want of memory (exit code 3)."""
 
     exit_code = 3
+    reason = "worker-lost"
 
 
 class BadBackupList(LedgerError):

@@ -48,7 +48,8 @@ def upgrade(name: str) -> Ledger:
             known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
             if found is not None and found not in known:
                 raise NotALedger(
-                    f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program"
+                    f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program",
+                    "new-schema",
                 )
             if found != SCHEMA_REVISION:
                 make_tables(connection)

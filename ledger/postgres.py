@@ -211,7 +211,9 @@ def _refuse_unsafe(row: Sequence[Any]) -> None:
     unsafe = [setting for setting in _read_settings(row) if not setting.fine]
     if unsafe:
         named = ", ".join(f"{setting.name} = {setting.value}" for setting in unsafe)
-        raise StoreUnavailable(f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor")
+        raise StoreUnavailable(
+            f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor", "unsafe-settings"
+        )
 
 
 def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
@@ -297,12 +299,20 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if state in ("55P03", "57014") or (state or "")[:2] == "40":
-        return StoreUnavailable(f"{location} is busy: {text}; try again")
+        return StoreUnavailable(f"{location} is busy: {text}; try again", "busy")
     if state == "25006":
-        return StoreUnavailable(f"{location} takes no changes now: {text}; is it a standby, or set to read only?")
+        return StoreUnavailable(
+            f"{location} takes no changes now: {text}; is it a standby, or set to read only?", "read-only"
+        )
     if state == "42501":
-        return StoreUnavailable(f"this database user may not do that on {location}: {text}")
-    if state is None or state[:2] in ("08", "28", "3D", "53", "57", "58"):
+        return StoreUnavailable(f"this database user may not do that on {location}: {text}", "no-right")
+    if state == "53100" or (state == "58030" and "No space left" in text):
+        return StoreUnavailable(
+            f"no space left on the server of {location}: {text}; free some and run the same command again", "no-space"
+        )
+    if state is not None and state[:2] == "53":
+        return StoreUnavailable(f"the server of {location} has reached a limit: {text}; try again", "server-limit")
+    if state is None or state[:2] in ("08", "28", "3D", "57", "58"):
         return StoreUnavailable(f"{location} cannot be reached: {text}")
     if state in DAMAGED:
         return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
@@ -311,7 +321,7 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     if state in ("42P01", "42703"):
         return StoreDamaged(f"{location} is not as the migrations made it: {text}")
     if AHEAD in text:
-        return StoreUnavailable(CLOCK_AHEAD)
+        return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
     if state == "23001":  # the guards'
         return StoreDamaged(f"{location} refused what was appended: {text}; see: ratings verify")
     return None

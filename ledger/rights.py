@@ -22,7 +22,7 @@ from ledger.postgres_catalogue import plain_path
 WRITES: dict[str, dict[str, tuple[str, ...]]] = {
     "writer": {"events": ("INSERT",)},
     "rebuilder": dict.fromkeys(
-        ("generations", "generation_ladders", "generation_standings", "live_generation"),
+        ("generations", "generation_ladders", "generation_standings", "live_generation", "runs"),
         ("INSERT", "UPDATE", "DELETE"),
     ),
 }

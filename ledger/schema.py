@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 
 # the newest migration; `ratings init` brings a ledger there
-SCHEMA_REVISION = "0009"
+SCHEMA_REVISION = "0010"
 
 # the head, asked for at every append and so given to the drivers as it is
 NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
@@ -68,4 +68,22 @@ ledger_identity = Table(
     Column("singleton", SmallInteger, primary_key=True, autoincrement=False),
     Column("ledger_id", Text, nullable=False),
     CheckConstraint("singleton = 1", name="one_row"),
+)
+
+# one row per run of a job that keeps the ledger well (see `runs`); no part of the log. `result` is empty while it runs
+# and if it was killed, `finished_at` stays so; `details` is a JSON object
+job_runs = Table(
+    "runs",
+    metadata,
+    Column("run", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Column("result", Text),
+    Column("message", Text),
+    Column("position", BigInteger),
+    Column("run_by", Text, nullable=False),
+    Column("process", Text, nullable=False),
+    Column("details", Text),
+    CheckConstraint("(finished_at IS NULL) OR (result IS NOT NULL)", name="end_with_a_result"),
 )

@@ -48,7 +48,7 @@ class _Temporary(sqlite3.Connection):
 
 
 def _no_room(error: sqlite3.OperationalError) -> StoreUnavailable:
-    return StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR")
+    return StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR", "no-space")
 
 
 def _temporary(script: str) -> _Temporary:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.pool import Pool
 
-from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.guards import AHEAD, SQLITE_TRIGGERS
 from ledger.records import ZERO, Row, chain_hash, leaf_hash
 from ledger.schema import NEWEST
@@ -58,16 +58,14 @@ FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
-    """An engine on the file of the URL. Raises `StoreUnavailable` when there is none and `create` is false."""
+    """An engine on the file of the URL. Raises `NoLedger` when there is none and `create` is false."""
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
         raise NotALedger("a ledger lives in a file or in PostgreSQL, not in memory")
     if path.is_dir():
         raise NotALedger(f"{path} is a folder; name the ledger's file")
     if not create and not path.exists():
-        raise StoreUnavailable(
-            f"there is no ledger at {path}; create one with: ratings --db {shlex.quote(str(path))} init"
-        )
+        raise NoLedger(f"there is no ledger at {path}; create one with: ratings --db {shlex.quote(str(path))} init")
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
     seconds = busy_seconds(url)
@@ -240,14 +238,15 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     # Python's own complaints, about text that is not UTF-8, carry no code
     code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
     if AHEAD in str(error):
-        return StoreUnavailable(CLOCK_AHEAD)
+        return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
     if code in ("BUSY", "LOCKED"):
-        return StoreUnavailable(f"{location} is locked by another program; try again when it is done")
+        return StoreUnavailable(f"{location} is locked by another program; try again when it is done", "busy")
     if code == "FULL":
-        return StoreUnavailable(f"no space left for {location}; free some and run the same command again")
+        return StoreUnavailable(f"no space left for {location}; free some and run the same command again", "no-space")
     if code in ("READONLY", "CANTOPEN", "IOERR", "PERM", "AUTH"):
         return StoreUnavailable(
-            f"{location} cannot be read or written: {error}; check the file's and the folder's permissions"
+            f"{location} cannot be read or written: {error}; check the file's and the folder's permissions",
+            {"READONLY": "read-only", "PERM": "no-right", "AUTH": "no-right"}.get(code),
         )
     if code == "NOTADB":
         return NotALedger(f"{location} is not a SQLite file")

@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ledger import postgres, sqlite
 from ledger.canonical import dump
-from ledger.errors import NotALedger
+from ledger.errors import NoLedger, NotALedger
 from ledger.lineage import GAME_TYPES, UNREADABLE, Known, voided_ids
 from ledger.locations import hidden
 from ledger.records import ZERO, read
@@ -138,7 +138,7 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`.
+    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and where there is none `NoLedger`.
 
     To connect takes as long as to append, so a program that appends one event after the other keeps its connection
     open until `close`. A process that is forked opens the ledger anew.
@@ -148,14 +148,16 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
         found = schema_revision(connection)
         init = f"ratings --db {shlex.quote(ledger.location)} init"
         if found is None:
-            raise NotALedger(f"{ledger.location} holds no ledger; make one there with: {init}")
+            raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
         if found != SCHEMA_REVISION:
+            older = found < SCHEMA_REVISION
             remedy = (
-                f"upgrade it with: {init.removesuffix('init')}upgrade"
-                if found < SCHEMA_REVISION
-                else "a newer ratings-ledger made it"
+                f"upgrade it with: {init.removesuffix('init')}upgrade" if older else "a newer ratings-ledger made it"
             )
-            raise NotALedger(f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}")
+            raise NotALedger(
+                f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}",
+                "old-schema" if older else "new-schema",
+            )
     return ledger
 
 

@@ -56,6 +56,8 @@ class Admission:
         self._scheduled = {} if leagueless is None else scheduled_games(connection)
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
+        # of games, why a ruleset that is for them does not run here
+        self._idle: dict[str, str] = {}
         self._clocks = Clocks(connection, self.versions, until)
         # the rulesets that games of a name are judged by
         self._scoring: dict[str, list[list[Version]]] = {}
@@ -75,6 +77,7 @@ class Admission:
                 self._add(version)
             else:
                 self._unusable[ruleset.id] = f"{ruleset.name} cannot be used here: {problems[0].message}"
+                self._idle |= dict.fromkeys(ruleset.scope.game, self._unusable[ruleset.id])
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Raises `Refused` if the ladders cannot take the event; else it counts for what comes behind it."""
@@ -169,7 +172,9 @@ class Admission:
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         seen = (data["game"], kind, labels, seats_of(data))
         if seen not in self._homes:
-            self._homes[seen] = _why_homeless(self.versions, *seen)
+            scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
+            idle = None if scored else self._idle.get(data["game"])
+            self._homes[seen] = idle or _why_homeless(self.versions, *seen)
         return self._homes[seen]
 
     def _why_early(self, occurred_at: int, data: dict[str, Any]) -> str | None:

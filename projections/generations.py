@@ -5,8 +5,10 @@ one that flips the pointer change what no reader sees. Killed at any instant a r
 was, and what it left behind is unfinished: the next one sweeps it up.
 """
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, select, tuple_, type_coerce, update
@@ -15,15 +17,17 @@ from sqlalchemy.types import NullType
 
 from ledger.canonical import INSTANT_MAX, INSTANT_MIN
 from ledger.clock import Clock
-from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged
+from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
 from ledger.store import Ledger
 from projections.building import Built, standing
 from projections.facts import Facts
 from projections.lists.contract import Standing
-from projections.rebuild_lock import RebuildLock, only_one
+from projections.rebuild_lock import RebuildLock, fenced, only_one
 from projections.schema import generation_ladders, generation_standings, generations, live_generation
 
-TRANSACTION_ROWS = 5_000
+TRANSACTION_ROWS, GIVEN_UP_ROWS = 5_000, 200
+# so much of a disk is never taken by a rebuild
+ROOM_BYTES = 1 << 20
 # of names in one statement
 NAMES_MAX = 400
 
@@ -50,21 +54,35 @@ def begin(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> 
     return number
 
 
-def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built]) -> None:
+def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built], now: int) -> None:
     """Store ladders that were computed from some facts."""
     named = [
         (generation, one.ladder, generation, one.ruleset, facts.position, facts.chain_hash, one.scale, one.games,
-         len(one.rows), one.digest)
+         len(one.rows), one.digest, now)
         for one in built
     ]  # fmt: skip
     rows = ((generation, one.ladder, ordinal, *row) for one in built for ordinal, row in enumerate(one.rows, 1))
     # what names the rows comes with the first of them, so that they are found if no more follow
     while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
+        _leave_room(ledger)
         with ledger.writing() as connection:
             _insert(connection, generation_ladders, named)
             for _, alike in groupby(part, key=len):
                 _insert(connection, generation_standings, list(alike))
         named = []
+
+
+def _leave_room(ledger: Ledger) -> None:
+    """Raises `StoreUnavailable` where a file's disk is all but full: appends need the rest, and so does the sweep."""
+    if ledger.engine.dialect.name != "sqlite":
+        return
+    free = shutil.disk_usage(Path(str(ledger.url.database)).absolute().parent).free
+    if free < ROOM_BYTES:
+        raise StoreUnavailable(
+            f"no space left for {ledger.location}: {free >> 10:,} KiB are free, which are left to those who append; "
+            "free some and run the same command again",
+            "no-space",
+        )
 
 
 def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
@@ -135,6 +153,22 @@ def _refuse_lost(connection: Connection, generation: int, before: int | None) ->
         raise LockLost(f"generation {generation} has {found:,} of its {expected:,} standings; nothing was promoted")
 
 
+def give_up(ledger: Ledger, generation: int) -> None:
+    """Forget a generation that could not be built, so that what it took is free again; never one that readers see.
+
+    The lock may be lost already: nothing of another rebuild is touched. The transactions are small, as a disk may be
+    full.
+    """
+    with fenced(ledger) as connection:
+        finished = select(generations.c.finished_at).where(generations.c.generation == generation)
+        seen = connection.execute(select(live_generation).where(live_generation.c.generation == generation)).first()
+        if seen is not None or connection.execute(finished).scalar() is not None:
+            return
+        others = select(generations.c.generation).where(generations.c.generation != generation)
+        named = _builds(connection, connection.execute(others).scalars())
+    _forget(ledger, generation, named, GIVEN_UP_ROWS)
+
+
 def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
     """Let readers see the finished generation before the live one; gives its row, and the number of the one given up.
 
@@ -192,19 +226,23 @@ def _builds(connection: Connection, of: Iterable[int]) -> set[tuple[int, str]]:
     return {(row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(of))))}
 
 
-def _forget(ledger: Ledger, generation: int, named: set[tuple[int, str]]) -> None:
-    """Delete a generation with the builds that it names, unless they are `named` by another one."""
+def _forget(
+    ledger: Ledger, generation: int, named: set[tuple[int, str]], together: int | None = None
+) -> None:  # fmt: skip
+    """Delete a generation with the builds that it names, unless they are `named` by another one; so many rows together
+    (by default `TRANSACTION_ROWS`)."""
+    together = together or TRANSACTION_ROWS
     table = generation_ladders
     query = select(table.c.build, table.c.ladder, table.c.players).where(table.c.generation == generation)
     with ledger.reading() as connection:
         rows = connection.execute(query.order_by(table.c.build, table.c.ladder)).all()
     mine = generation_standings.c
     for build, ladder, players in rows:
-        for ordinal in range(players - TRANSACTION_ROWS, 0, -TRANSACTION_ROWS) if (build, ladder) not in named else ():
+        for ordinal in range(players - together, 0, -together) if (build, ladder) not in named else ():
             with ledger.writing() as connection:
                 last = (mine.build == build) & (mine.ladder == ladder) & (mine.ordinal > ordinal)
                 connection.execute(delete(generation_standings).where(last))
-    for part in _parts([(row.build, row.ladder, row.players) for row in rows]):
+    for part in _parts([(row.build, row.ladder, row.players) for row in rows], together):
         with ledger.writing() as connection:
             for build in {build for build, _, _ in part}:
                 names = [ladder for other, ladder, _ in part if other == build and (build, ladder) not in named]
@@ -214,12 +252,12 @@ def _forget(ledger: Ledger, generation: int, named: set[tuple[int, str]]) -> Non
             connection.execute(delete(table).where(table.c.generation == generation, ladders))
 
 
-def _parts(ladders: list[tuple[int, str, int]]) -> Iterator[list[tuple[int, str, int]]]:
+def _parts(ladders: list[tuple[int, str, int]], together: int) -> Iterator[list[tuple[int, str, int]]]:
     """(build, ladder, players) in parts of few rows."""
     part: list[tuple[int, str, int]] = []
     rows = 0
     for one in ladders:
-        if part and (rows + one[2] > TRANSACTION_ROWS or len(part) == NAMES_MAX):
+        if part and (rows + one[2] > together or len(part) == NAMES_MAX):
             yield part
             part, rows = [], 0
         part.append(one)
@@ -291,6 +329,15 @@ def _head(row: Row[Any]) -> tuple[bytes, int]:
     if not numbers or not isinstance(chain, (bytes, memoryview)):
         raise StoreDamaged(f"generation {row.generation} is stored as no rebuild stores it; rebuild does it anew")
     return bytes(chain), at
+
+
+def ages_of(connection: Connection, generation: int) -> list[Row[Any]]:
+    """(ladder, position, built_at) of the ladders of a generation, by ladder; `built_at` is None if nobody knows."""
+    table = generation_ladders.c
+    built_at = func.coalesce(table.built_at, generations.c.finished_at).label("built_at")
+    query = select(table.ladder, table.position, built_at).where(table.generation == generation).order_by(table.ladder)
+    there = generation_ladders.outerjoin(generations, generations.c.generation == table.build)
+    return list(connection.execute(query.select_from(there)))
 
 
 def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:

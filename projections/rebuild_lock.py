@@ -51,6 +51,15 @@ class RebuildLock(NamedTuple):
 
 
 @contextmanager
+def fenced(ledger: Ledger) -> Iterator[Connection]:
+    """The same for who does not hold the lock, or cannot know whether he still does."""
+    with ledger.writing() as connection:
+        if connection.dialect.name != "sqlite":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
+        yield connection
+
+
+@contextmanager
 def only_one(ledger: Ledger) -> Iterator[RebuildLock]:
     """Hold the rebuild lock, which dies with the process. Raises `AlreadyRunning`."""
     busy = AlreadyRunning(f"another rebuild of {ledger.location} is running; this one did nothing")

@@ -4,14 +4,16 @@ Others go on appending meanwhile: a rebuild is of the log up to the position at 
 """
 
 from collections.abc import Callable, Collection, Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row
 
 from ledger.clock import Clock
+from ledger.errors import LedgerError
 from ledger.list_events import digest_of
 from ledger.records import ZERO
+from ledger.runs import Outcome, running
 from ledger.store import Ledger
 from projections import compiling, generations
 from projections.building import Built, Failure, built, compute, failure, is_named, of_packages, plan
@@ -20,12 +22,14 @@ from projections.decoding import decode
 from projections.facts import Facts
 from projections.guarding import RULE_SECONDS, guarded, try_to_load
 from projections.ladders import Stream, parse_name
-from projections.rebuild_lock import only_one
-from projections.standings import Ladders, versions_of
+from projections.rebuild_lock import RebuildLock, only_one
+from projections.standings import Ladders, UnknownLadder, versions_of
 
 # the live generation and the one before it, which somebody may still be reading
 KEPT = 2
 TOLD_LADDERS = 500
+# of failures: named in the message of a run, and stored with it
+NAMED_MAX, TOLD_FAILURES, TOLD_CHARACTERS = 5, 500, 300
 
 # what a rebuild has come to: a word, and numbers that go with it
 Tell = Callable[[str, dict[str, Any]], None]
@@ -59,55 +63,96 @@ def rebuild(
     rule_seconds: float = RULE_SECONDS,
     cores: int | None = None,
     tell: Tell = lambda what, numbers: None,
+    by: str | None = None,
 ) -> Rebuilt:
     """Build and promote a generation of the ladders and rulesets that are asked for (default: of all) at the head.
 
     The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
-    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`.
+    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. It leaves a run, `by`
+    the operating system's user if nobody else is named.
     Raises `AlreadyRunning`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
-    with only_one(ledger) as lock:
+    with only_one(ledger) as lock, running(ledger, "rebuild", clock, by) as run:
         tell("reading", {})
         try_to_load(ledger, rule_seconds)
         with ledger.reading() as connection:
             facts = decode(connection)
             before = generations.live(connection)
-        _refuse_unknown(facts, asked)
+        try:
+            _refuse_unknown(facts, asked)
+        except UnknownLadder:
+            run.no_trace = True
+            raise
+        run.position, run.details = facts.position, {"asked": list(asked)}
         # a generation has the position of what is not asked for
         position, chain_hash = facts.position, facts.chain_hash
         if asked:
             position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
         generation = generations.begin(lock, position, chain_hash, clock)
         tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
-        ladders = Ladders(facts)
-        old = _stored(ledger, before) if asked else []
-        # a ladder that is asked for and has no games any more is stored as it is now, empty
-        named = [row.ladder for row in old if is_named(row.ladder, asked)]
-        apart = of_packages(facts)
-        planned = plan(ladders, asked, named, apart)
-        results = compute(ladders, planned, cores=cores, apart=guarded(ladders, asked, named, built, rule_seconds))
-        digests, rows, failures = _build(ledger, ladders, results, len(planned.streams), generation, tell)
-        failed = {failure.ladder for failure in failures}
-        unchanged = [
-            row for row in (old or _stored(ledger, before) if asked or failed else ())
-            if row.ladder not in digests
-            and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
-        ]  # fmt: skip
-        generations.copy_rows(ledger, generation, unchanged)
-        differing: list[str] = []
-        if check:
-            tell("checking", {"ladders_done": 0, "ladders": len(digests)})
-            with compiling.interpreting():
-                again = _plainly(ledger, facts.position)
-                results = compute(
-                    again, plan(again, asked, named, apart), _digested, cores,
-                    guarded(again, asked, named, _digested, rule_seconds),
-                )  # fmt: skip
-                differing = _differing(results, digests, failed, tell)
-        if not differing:
-            tell("promoting", {"generation": generation})
-            generations.promote(lock, generation, clock, None if before is None else before.generation)
-        generations.sweep(lock, generation, None if differing else keep)
+        try:
+            done = _make(lock, clock, facts, before, asked, generation, check, rule_seconds, cores, tell)
+        except Exception:
+            # what was written is of no use any more, and appends may need the room
+            with suppress(LedgerError):
+                generations.give_up(ledger, generation)
+            raise
+        generations.sweep(lock, generation, keep if done.promoted else None)
+        run.details |= {"generation": generation} if done.promoted else {}
+        _tell_failures(run, done)
+    return done
+
+
+def _tell_failures(run: Outcome, done: Rebuilt) -> None:
+    """Say in the run of a rebuild which ladders failed, or differ."""
+    if done.differing:
+        run.fail(f"a second replay comes to other standings of {_some(done.differing)}; nothing was promoted")
+    elif done.failures:
+        told = [f"{one.ladder} (position {one.position}: {one.message})" for one in done.failures]
+        run.fail(f"the rule failed of {_some(told)}")
+        failed = [{**one._asdict(), "message": one.message[:TOLD_CHARACTERS]} for one in done.failures[:TOLD_FAILURES]]
+        run.details["failed"] = failed
+
+
+def _some(names: list[str]) -> str:
+    """The first few of some names, and how many more there are."""
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _make(
+    lock: RebuildLock, clock: Clock, facts: Facts, before: Row[Any] | None, asked: Collection[str], generation: int,
+    check: bool, rule_seconds: float, cores: int | None, tell: Tell,
+) -> Rebuilt:  # fmt: skip
+    """Build a generation that has begun, and promote it unless a second replay differs."""
+    ledger, ladders = lock.ledger, Ladders(facts)
+    old = _stored(ledger, before) if asked else []
+    # a ladder that is asked for and has no games any more is stored as it is now, empty
+    named = [row.ladder for row in old if is_named(row.ladder, asked)]
+    apart = of_packages(facts)
+    planned = plan(ladders, asked, named, apart)
+    results = compute(ladders, planned, cores=cores, apart=guarded(ladders, asked, named, built, rule_seconds))
+    digests, rows, failures = _build(ledger, ladders, results, len(planned.streams), generation, clock, tell)
+    failed = {failure.ladder for failure in failures}
+    unchanged = [
+        row for row in (old or _stored(ledger, before) if asked or failed else ())
+        if row.ladder not in digests
+        and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
+    ]  # fmt: skip
+    generations.copy_rows(ledger, generation, unchanged)
+    differing: list[str] = []
+    if check:
+        tell("checking", {"ladders_done": 0, "ladders": len(digests)})
+        with compiling.interpreting():
+            again = _plainly(ledger, facts.position)
+            results = compute(
+                again, plan(again, asked, named, apart), _digested, cores,
+                guarded(again, asked, named, _digested, rule_seconds),
+            )  # fmt: skip
+            differing = _differing(results, digests, failed, tell)
+    if not differing:
+        tell("promoting", {"generation": generation})
+        generations.promote(lock, generation, clock, None if before is None else before.generation)
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
         len(unchanged), differing, promoted=not differing, left_out=facts.left_out,
@@ -131,8 +176,9 @@ def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
 
 
 def _build(
-    ledger: Ledger, ladders: Ladders, results: Generator[Built | Failure], known: int, generation: int, tell: Tell
-) -> tuple[dict[str, str], int, list[Failure]]:
+    ledger: Ledger, ladders: Ladders, results: Generator[Built | Failure], known: int, generation: int, clock: Clock,
+    tell: Tell,
+) -> tuple[dict[str, str], int, list[Failure]]:  # fmt: skip
     """Store what comes of the ladders, of which so many are known beforehand; gives the digests by ladder, the number
     of standings, and what could not be built."""
     digests: dict[str, str] = {}
@@ -150,11 +196,11 @@ def _build(
             waiting.append(result)
             waiting_rows += len(result.rows) + 1
             if waiting_rows >= generations.TRANSACTION_ROWS:
-                generations.write(ledger, ladders.facts, generation, waiting)
+                generations.write(ledger, ladders.facts, generation, waiting, clock())
                 rows += waiting_rows - len(waiting)
                 waiting, waiting_rows = [], 0
                 tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
-    generations.write(ledger, ladders.facts, generation, waiting)
+    generations.write(ledger, ladders.facts, generation, waiting, clock())
     rows += waiting_rows - len(waiting)
     done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
     tell("building", numbers | done | {"standings": rows, "failures": len(failures)})

@@ -29,7 +29,8 @@ generations = Table(
     Column("finished_at", BigInteger),
 )
 
-# one row per ladder of a generation; `build` is the generation that computed it, an older one where a rule failed
+# one row per ladder of a generation; `build` is the generation that computed it, an older one where a rule failed;
+# `built_at` is empty where that was before the column was there
 generation_ladders = Table(
     "generation_ladders",
     metadata,
@@ -43,6 +44,7 @@ generation_ladders = Table(
     Column("games", Integer, nullable=False),
     Column("players", Integer, nullable=False),
     Column("digest", Text, nullable=False),
+    Column("built_at", BigInteger),
 )
 
 # the standings; points in units of 1/(scale * divisor); places as text, joined by commas

@@ -19,7 +19,7 @@ import click
 from console_blocks import masked, refreshed
 
 from cli.main import ratings
-from ledger import integrity, rejections
+from ledger import errors, integrity, rejections
 from ledger.kinds import KINDS
 from projections.contract import COMMON_COLUMNS, Rule
 from projections.registry import BUILT_IN
@@ -38,7 +38,9 @@ def cli() -> str:
         "# Commands",
         NOTE,
         "Results go to standard output, everything else to standard error. Exit codes of all commands: 0 done, 1 a "
-        "finding or a refusal, 2 usage or configuration, 3 the store cannot be reached or is busy past its timeout.",
+        "finding or a refusal, 2 usage or configuration, 3 the store cannot be reached, holds no ledger or is busy "
+        "past its timeout, 4 another run of the same job is going on. With `--format json` the last line on "
+        "standard error says [why a command stopped](rejections.md#why-a-command-stopped).",
         "The ledger is named by `--db`, else by the environment variable `RATINGS_DB`, else it is the file "
         "`ratings.db` in the working folder. What the options `--as-of`, `--known-at` and `--rules` mean together is "
         "told in [the glossary](glossary.md#the-three-axes).",
@@ -92,6 +94,17 @@ def refusals() -> str:
             "| code | meaning |",
             "|---|---|",
             *(f"| `{code}` | {meaning} |" for code, meaning in integrity.CODES.items()),
+            "",
+            "## Why a command stopped",
+            "",
+            "What is no result goes to standard error. With `--format json` its last line is an object when a command "
+            "could not do its work: `reason`, one of these or the code of a refusal; `message`; `exit_code`. A result "
+            "that has findings or refusals in it is a result, and a plain no to a question, such as a player whom "
+            "nobody knows, is the message alone.",
+            "",
+            "| reason | exit code | meaning |",
+            "|---|---|---|",
+            *(f"| `{reason}` | {code} | {meaning} |" for reason, (code, meaning) in errors.REASONS.items()),
             "",
         ]
     )

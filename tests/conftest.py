@@ -37,8 +37,9 @@ def at_length(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def _caches_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep the caches of this session away from those of the account."""
+    """Keep the caches and the state of this session away from those of the account."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
 @pytest.fixture(scope="session", autouse=True)

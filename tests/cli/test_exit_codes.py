@@ -102,7 +102,7 @@ HOSTILE = {
     "a database that is a folder": (["--db", "folder", "init"], 2),
     "a database that is a text": (["--db", "text.txt", "status"], 2),
     "a database that is a text, to initialise": (["--db", "text.txt", "init"], 2),
-    "a database that is empty": (["--db", "empty.jsonl", "status"], 2),
+    "a database that is empty": (["--db", "empty.jsonl", "status"], 3),
     "a database of another kind": (["--db", "mysql://localhost/x", "status"], 2),
     "a database of no kind": (["--db", "xyz://localhost/x", "status"], 2),
     "a database URL that is none": (["--db", "://", "status"], 2),
@@ -180,7 +180,7 @@ def test_given_a_database_url_with_a_password_when_there_is_no_ledger_then_the_p
     ]
 
     # the doctor says that the user is a superuser
-    assert [result.exit_code for result in told] == [2, 0, 1, 1]
+    assert [result.exit_code for result in told] == [3, 0, 1, 1]
     assert "sesame" not in "".join(result.stdout + result.stderr for result in told)
 
 

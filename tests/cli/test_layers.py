@@ -16,7 +16,7 @@ FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")
 SQL_FILES = {
     "ledger/store.py", "ledger/appending.py", "ledger/sqlite.py", "ledger/postgres.py", "ledger/integrity.py",
     "ledger/spool.py", "ledger/migrate.py", "ledger/catalogue.py", "ledger/postgres_catalogue.py",
-    "ledger/rights.py",
+    "ledger/rights.py", "ledger/runs.py",
     "projections/generations.py", "projections/rebuild_lock.py",
 }  # fmt: skip
 SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}

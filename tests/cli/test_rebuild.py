@@ -82,7 +82,9 @@ def test_given_generations_when_the_status_is_read_then_all_that_are_kept_are_to
     ]  # fmt: skip
     assert [found["position"] - one["position"] for one in found["generations"]] == [1, 3, 3]
     assert found["generation"] == {"generation": 3, "position": found["position"] - 1, "behind": 1,
-                                   "finished_at": found["generations"][0]["finished_at"]}  # fmt: skip
+                                   "finished_at": found["generations"][0]["finished_at"],
+                                   "finished": found["generations"][0]["finished_at"][:19] + "Z",
+                                   "age_seconds": found["age_seconds"]}  # fmt: skip
     lines = ratings("status", db=db).stdout.splitlines()
     assert re.search(r"^generation 3 +live, position [\d,]+, 2 ladders, 2\d{3}-.* UTC$", lines[-6])
     assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-5])

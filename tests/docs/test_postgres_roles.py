@@ -1,5 +1,6 @@
 """The statements of docs/postgresql.md, run on a real server: every role can do its work and nothing more."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,29 @@ def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[s
     assert codes == {url: [0] * len(commands) for url, commands in work.items()}
     with psycopg.connect(filled.reader) as reader:
         assert reader.execute("SELECT player FROM live_standings WHERE ladder = 'club-catan-elo/all'").rowcount == 8
+
+
+def test_the_rebuilders_runs_stand_in_the_ledger_and_the_readers_in_his_state_folder(
+    filled: Roles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def seen(url: str) -> list[str]:
+        capsys.readouterr()
+        assert invoke(["--db", url, "status", "--no-failures", "--format", "json"]) == 0
+        return list(json.loads(capsys.readouterr().out)["runs"])
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "cron"))
+    assert invoke(["--db", filled.rebuilder, "rebuild"]) == 0
+    assert invoke(["--db", filled.reader, "verify"]) == 0
+    assert seen(filled.reader) == seen(filled.rebuilder) == ["rebuild", "verify"]
+    # another account
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
+    assert seen(filled.reader) == ["rebuild"]
+    assert invoke(["--db", filled.rebuilder, "verify"]) == 0
+    assert seen(filled.reader) == ["rebuild", "verify"]
+    # who may not rebuild has tried all the same
+    assert invoke(["--db", filled.reader, "rebuild"]) == 3
+    assert invoke(["--db", filled.reader, "status", "--no-failures"]) == 1
+    assert "the last rebuild failed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("role", ["writer", "rebuilder", "reader"])

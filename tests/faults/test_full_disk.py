@@ -1,23 +1,30 @@
-"""A disk that is full in the middle of an import: whole chunks are left, and a rerun completes them."""
+"""A disk that is full in the middle of an import: whole chunks are left, and a rerun completes them.
+
+And in the middle of a rebuild: what it wrote is swept at once, so that games can be recorded all the same.
+"""
 
 import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import psycopg
 import pytest
 from fault_helpers import findings, records
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from ledger import clock, importing
 from ledger.cells import TableOptions
 from ledger.errors import StoreUnavailable
 from ledger.importing import import_items
 from ledger.migrate import upgrade
+from ledger.postgres import failure
 from ledger.sources import read_items
 from ledger.store import open_ledger
+from projections import generations
 
 GAMES = 2_000
 CHUNK_EVENTS = 250
@@ -26,6 +33,7 @@ CHUNK_EVENTS = 250
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "CHUNK_EVENTS", CHUNK_EVENTS)
+    monkeypatch.setattr(generations, "TRANSACTION_ROWS", CHUNK_EVENTS)
 
 
 @pytest.fixture
@@ -46,7 +54,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("only root can mount a small file system")
     yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    # a rebuild keeps the file open for as long as its process lives
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def assert_whole_chunks(url: str) -> int:
@@ -94,3 +103,99 @@ def test_a_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: 
     assert (result.exit_code, json.loads(result.stdout)["existing"]) == (0, held)
     assert len(records(url)) == GAMES
     assert findings(url) == []
+
+
+# a rebuild
+
+LADDERS = 600
+
+
+def make_ladders(ratings: Callable[..., Any], url: str) -> None:
+    """A ledger with many ladders of six players each, none of them stored."""
+    assert ratings("init", db=url).exit_code == 0
+    players = [f"{number}-{'x' * 50}" for number in range(6)]
+    rows = [",".join([f"g-{n}", "2010-03-05T19:30Z", "catan", f"group-{n}", *players]) for n in range(LADDERS)]
+    header = "game_id,occurred_at,game,group,1st,2nd,3rd,4th,5th,6th"
+    told = ratings("import", "--new-names", "accept", "-", db=url, input="\n".join([header, *rows, ""]))
+    assert told.exit_code == 0, told
+
+
+def resize(disk: Path, size_bytes: int) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size_bytes}", str(disk)], check=True)
+
+
+def assert_swept(ratings: Callable[..., Any], url: str) -> None:
+    """That a rebuild fails for want of space, leaves nothing, and games can be recorded."""
+    result = ratings("rebuild", "--format", "json", db=url)
+    assert (result.exit_code, result.stdout) == (3, ""), result
+    assert "no space left" in result.stderr
+    assert json.loads(result.stderr.splitlines()[-1])["reason"] == "no-space"
+    with open_ledger(url).reading() as connection:
+        for table in ("generation_standings", "generation_ladders", "live_generation"):
+            assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
+    for number in range(20):
+        record = ("record", "-q", "--game", "catan", "--group", "basic", "--game-id", f"later-{number}", "anna", "ben")
+        assert ratings(*record, db=url).exit_code == 0
+    told = json.loads(ratings("status", "--format", "json", db=url).stdout)
+    assert told["runs"]["rebuild"]["last"]["result"] == "failed"
+    assert "no space left" in told["runs"]["rebuild"]["last"]["message"]
+    assert ratings("status", "--no-failures", db=url).exit_code == 1
+
+
+def test_a_rebuild_that_fills_the_disk_is_swept_at_once(small_disk: Path, ratings: Callable[..., Any]) -> None:
+    resize(small_disk, 32 << 20)
+    path = small_disk / "ratings.db"
+    make_ladders(ratings, f"sqlite:///{path}")
+    resize(small_disk, path.stat().st_size + generations.ROOM_BYTES + (300 << 10))
+    assert_swept(ratings, f"sqlite:///{path}")
+    resize(small_disk, 32 << 20)
+    assert ratings("rebuild", db=path).exit_code == 0
+    assert ratings("status", "--no-failures", db=path).exit_code == 0
+
+
+@pytest.fixture
+def small_tablespace(postgres_url: str) -> Iterator[str]:
+    """The name of a tablespace on a file system that has room for a part of a rebuild."""
+    with TemporaryDirectory(prefix="ratings-disk-") as name, psycopg.connect(postgres_url, autocommit=True) as server:
+        owner = os.stat(str(server.execute("SHOW data_directory").fetchone()[0])).st_uid  # type: ignore[index]
+        os.chmod(name, 0o755)
+        mount = ["mount", "-t", "tmpfs", "-o", f"size=512k,mode=700,uid={owner}", "none", name]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            pytest.skip("only root can mount a small file system")
+        try:
+            server.execute(f"CREATE TABLESPACE small LOCATION '{name}'")
+            yield "small"
+            for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
+                server.execute(f"ALTER {table} SET TABLESPACE pg_default")
+            server.execute("CHECKPOINT")
+            server.execute("DROP TABLESPACE small")
+        finally:
+            subprocess.run(["umount", "--lazy", name], check=True)
+
+
+def test_a_rebuild_that_fills_the_servers_disk_is_swept_at_once(
+    small_tablespace: str, postgres_url: str, ratings: Callable[..., Any]
+) -> None:
+    make_ladders(ratings, postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
+            server.execute(f"ALTER {table} SET TABLESPACE {small_tablespace}")
+    assert_swept(ratings, postgres_url)
+
+
+def test_a_server_without_space_and_one_that_cannot_be_reached_are_told_apart() -> None:
+    for error, reason in {
+        psycopg.errors.DiskFull("could not extend file"): "no-space",
+        psycopg.errors.TooManyConnections("sorry, too many clients already"): "server-limit",
+        psycopg.errors.OutOfMemory("out of memory"): "server-limit",
+        psycopg.errors.AdminShutdown("terminating connection"): "unreachable",
+        psycopg.OperationalError("connection refused"): "unreachable",
+        psycopg.errors.LockNotAvailable("canceling statement"): "busy",
+        psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"): "read-only",
+        psycopg.errors.InsufficientPrivilege("permission denied"): "no-right",
+    }.items():
+        found = failure(error, "the database")
+        assert found is not None
+        assert (found.reason, found.exit_code) == (reason, 3)
+        assert ("cannot be reached" in str(found)) == (reason == "unreachable")
+        assert ("no space left" in str(found)) == (reason == "no-space")

@@ -87,7 +87,7 @@ def test_the_second_of_two_rebuilds_says_so_and_does_nothing(rated_url: str, rat
     append_games(rated_url, [game("later")])
     with rebuild_under_way(rated_url):
         result = ratings("rebuild", db=rated_url)
-        assert (result.exit_code, result.stdout) == (1, "")
+        assert (result.exit_code, result.stdout) == (4, "")
         assert "another rebuild" in result.stderr
         assert live_position(rated_url) == before
         # appends and readers do not wait for a rebuild

@@ -1,5 +1,6 @@
 """Stores that cannot be used: each command ends with one clear message and the right exit code, and harms nothing."""
 
+import json
 import os
 import sqlite3
 import time
@@ -171,6 +172,29 @@ def test_a_read_only_ledger_can_be_read_and_refuses_to_be_written(readable_folde
     assert wait_for([fork(try_all)]) == [0]
 
 
+def test_a_read_only_ledger_can_be_verified_and_the_account_knows_how_that_ended(
+    readable_folder: Path, ratings: Ratings
+) -> None:
+    path, state = readable_folder / "ratings.db", readable_folder / "state"
+    assert ratings("init", db=path).exit_code == 0
+    state.mkdir()
+    state.chmod(0o777)
+    path.chmod(0o444)
+    readable_folder.chmod(0o555)
+
+    def verify_and_look() -> None:
+        os.environ["XDG_STATE_HOME"] = str(state)
+        if os.geteuid() == 0:
+            os.setuid(65_534)
+        assert ratings("verify", db=path) == (0, "", "")
+        assert ratings("verify", "--head", f"1:{'0' * 64}", db=path).exit_code == 1
+        runs = json.loads(ratings("status", "--format", "json", db=path).stdout)["runs"]["verify"]
+        assert (runs["last"]["result"], runs["last_success"]["result"]) == ("failed", "done")
+        assert ratings("status", "--no-failures", db=path).exit_code == 1
+
+    assert wait_for([fork(verify_and_look)]) == [0]
+
+
 # what is no ledger
 
 
@@ -199,7 +223,7 @@ def test_a_folder_is_refused(tmp_path: Path, ratings: Ratings) -> None:
 def test_a_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None:
     if store.startswith("sqlite"):
         Path(store.removeprefix("sqlite:///")).touch()
-    assert_all_end(ratings, store, 2, "holds no ledger")
+    assert_all_end(ratings, store, 3, "holds no ledger")
 
 
 def test_the_database_of_another_program_is_refused_and_left_alone(store: str, ratings: Ratings) -> None:
@@ -208,7 +232,7 @@ def test_the_database_of_another_program_is_refused_and_left_alone(store: str, r
         connection.execute("INSERT INTO alembic_version VALUES ('0002')")
         connection.execute("CREATE TABLE events (id INTEGER, name TEXT)")
         connection.execute("INSERT INTO events VALUES (1, 'birthday')")
-    assert_all_end(ratings, store, 2, "holds no ledger")
+    assert_all_end(ratings, store, 3, "holds no ledger")
     assert ratings("init", db=store).exit_code == 2
     with closing(plain_connection(store)) as connection:
         assert connection.execute("SELECT * FROM events").fetchall() == [(1, "birthday")]

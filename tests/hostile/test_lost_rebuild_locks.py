@@ -238,7 +238,7 @@ def test_given_another_path_to_the_same_file_when_a_rebuild_runs_then_the_other_
     told = []
     while_building(monkeypatch, lambda: told.append(in_a_process(f"sqlite:///{other}")))
     assert rebuild(open_ledger(f"sqlite:///{path}"), clock.now).promoted
-    assert told == [1]
+    assert told == [4]
     assert [entry.name for entry in tmp_path.iterdir() if "lock" in entry.name] == []
 
 

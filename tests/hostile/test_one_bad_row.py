@@ -218,7 +218,8 @@ def test_given_a_row_whose_column_names_another_type_when_asked_then_every_comma
     for command in (*ANSWERING, *GOING_ON):
         done = ratings(*command, db=db)
         # the role of the tests may more than it should, which `doctor` says
-        assert (done.exit_code == 0 or command == ("doctor",)) and "bug" not in done.stderr, (command, done)
+        assert done.exit_code == 0 or command == ("doctor",), (command, done)
+        assert "bug" not in done.stderr, (command, done)
     done = ratings("standings", "elo-go/all", db=db)
     assert "no ruleset is called 'elo-go'" in done.stderr
 

@@ -154,7 +154,7 @@ def test_a_second_rebuild_at_the_same_time_says_so_and_does_nothing(ratings, led
         with pytest.raises(AlreadyRunning):
             rebuild(ledger, ticking())
         result = ratings("rebuild", db=ledger_url)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (4, "")
     assert "another rebuild" in result.stderr
 
 
