@@ -13,6 +13,7 @@ from sqlalchemy import Connection, create_engine
 
 from ledger import postgres_catalogue
 from ledger.guards import POSTGRES_VIEW, SQLITE_TRIGGERS
+from ledger.schema import POSTGRES_VIEWS, metadata
 
 Objects = dict[tuple[str, str], tuple[str, str | None]]
 _ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
@@ -24,7 +25,9 @@ def differences(connection: Connection) -> Iterator[str | None]:
         yield from _sqlite(connection)
         return
     views = {name: _select(sql) for (kind, name), (_, sql) in _wanted().items() if kind == "view"}
-    yield from postgres_catalogue.differences(connection, {**views, "events_readable": _select(POSTGRES_VIEW)})
+    # those that PostgreSQL has in words of its own
+    own = {"events_readable": POSTGRES_VIEW, **metadata.info.get(POSTGRES_VIEWS, {})}
+    yield from postgres_catalogue.differences(connection, views | {name: _select(sql) for name, sql in own.items()})
 
 
 @cache

@@ -5,7 +5,7 @@ one that flips the pointer change what no reader sees. Killed at any instant a r
 was, and what it left behind is unfinished: the next one sweeps it up.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
@@ -59,13 +59,13 @@ def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built])
     # what names the rows comes with the first of them, so that they are found if no more follow
     while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
         with ledger.writing() as connection:
-            _insert(connection, generation_ladders, named)
+            insert_rows(connection, generation_ladders, named)
             for _, alike in groupby(part, key=len):
-                _insert(connection, generation_standings, list(alike))
+                insert_rows(connection, generation_standings, list(alike))
         named = []
 
 
-def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
+def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
     """Insert rows, which may leave out the last columns, the way that is fastest for the driver."""
     if not rows:
         return
@@ -89,18 +89,23 @@ def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None
     named = iter([(generation, *row[1:]) for row in rows])
     while part := list(islice(named, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
-            _insert(connection, generation_ladders, part)
+            insert_rows(connection, generation_ladders, part)
 
 
-def promote(lock: RebuildLock, generation: int, clock: Clock) -> None:
-    """Let readers see a generation that is written completely. Raises `LockLost` if another rebuild has begun since,
-    or what was written is not all there."""
+def promote(
+    lock: RebuildLock, generation: int, clock: Clock, also: Callable[[Connection], None] = lambda connection: None
+) -> None:  # fmt: skip
+    """Let readers see a generation that is written completely, and do something `also` in the same transaction.
+
+    Raises `LockLost` if another rebuild has begun since, or what was written is not all there.
+    """
     with lock.fenced() as connection:
         _refuse_lost(connection, generation)
         finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
         connection.execute(finished)
         connection.execute(delete(live_generation))
         connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+        also(connection)
         promoted = live(connection)
         if promoted is None or promoted.generation != generation or promoted.finished_at is None:
             raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")
