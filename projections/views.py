@@ -17,10 +17,10 @@ def _postgres_instant(column: str) -> str:
 
 
 def _views(instant: Callable[[str], str], hexadecimal: Callable[[str], str]) -> dict[str, str]:
+    # asked for by itself: joined, a server takes the two tables of one row for long ones, and plans accordingly
     live = (
-        "JOIN history_parts p ON p.part = r.part\n"
-        "JOIN live_history h ON h.generation = p.generation\n"
-        "JOIN live_generation g ON g.generation = h.generation"
+        "JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation FROM live_history h\n"
+        "  JOIN live_generation g ON g.generation = h.generation)"
     )
     return {
         "live_info": f"""CREATE VIEW live_info AS
