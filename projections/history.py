@@ -82,15 +82,16 @@ def write_changes(keeping: Keeping, built: Iterable[Built]) -> int:
     return changes
 
 
-def write_games(keeping: Keeping, connection: Connection, facts: Facts) -> int:
-    """Store the games as they stand; gives how many there are."""
-    games = 0
+def write_games(keeping: Keeping, connection: Connection, facts: Facts) -> None:
+    """Store the games as they stand."""
+    named: list[tuple[Any, ...]] = []
+    written: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
     for number, block in enumerate(blocks_of_games(connection, facts)):
         part, is_new = _part(keeping, GAMES, number, block.digest)
-        name = (keeping.generation, GAMES, number, part, 1, block.rows, block.digest)
-        _store(keeping.ledger, [name], _of_games(part, block) if is_new else iter(()))
-        games += block.games
-    return games
+        named.append((keeping.generation, GAMES, number, part, 1, block.rows, block.digest))
+        if is_new:
+            written.append(_of_games(part, block))
+    _store(keeping.ledger, named, chain.from_iterable(written))
 
 
 def _of_block(part: int, number: int, block: Block) -> Iterator[tuple[Table, tuple[Any, ...]]]:
@@ -119,7 +120,7 @@ def _store(ledger: Ledger, named: list[tuple[Any, ...]], rows: Iterator[tuple[Ta
         named = []
 
 
-def copy(keeping: Keeping, before: int | None, ladders: Collection[str]) -> None:
+def copy(keeping: Keeping, before: int, ladders: Collection[str]) -> None:
     """Let the generation name the parts of some ladders, or of the games, as the one before it does."""
     table = history_parts
     with keeping.ledger.reading() as connection:

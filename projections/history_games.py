@@ -29,11 +29,9 @@ Rows = list[tuple[Any, ...]]
 
 
 class Games(NamedTuple):
-    """A block: what it is known by, how many games it has, how many rows with their participants, and the rows of both
-    when they are asked for."""
+    """A block: what it is known by, how many rows games and participants have together, and both when asked for."""
 
     digest: str
-    games: int
     rows: int
     read: Callable[[], tuple[Rows, Rows]]
 
@@ -46,7 +44,7 @@ def blocks_of_games(connection: Connection, facts: Facts) -> Iterator[Games]:
         rows = range(first, min(first + BLOCK_GAMES, len(facts.first_position)))
         live = [row for row in rows if row not in facts.voided]
         count = len(live) + sum(facts.count[row] for row in live)
-        yield Games(_digest(facts, live), len(live), count, partial(_read, connection, facts, live, people, changed))
+        yield Games(_digest(facts, live), count, partial(_read, connection, facts, live, people, changed))
 
 
 def _digest(facts: Facts, rows: list[int]) -> str:

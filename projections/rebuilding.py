@@ -131,14 +131,7 @@ def rebuild(
         ]  # fmt: skip
         generations.copy_rows(ledger, generation, unchanged)
         if keeping is not None:
-            if there:
-                # games are those of the last rebuild of all, as is the position of the generation
-                games = [history.GAMES] if asked else []
-                history.copy(keeping, pointed, [*games, *(row.ladder for row in unchanged)])
-            if not asked:
-                tell("games", {"games": len(facts.first_position)})
-                with ledger.reading() as connection:
-                    history.write_games(keeping, connection, facts)
+            _keep_the_rest(keeping, facts, asked, pointed if there else None, [row.ladder for row in unchanged], tell)
         differing: list[str] = []
         if check:
             tell("checking", {"ladders_done": 0, "ladders": len(digests)})
@@ -213,6 +206,21 @@ def _build(
     done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
     tell("building", numbers | done | {"standings": rows, "failures": len(failures)})
     return digests, rows, sorted(failures), changes
+
+
+def _keep_the_rest(
+    keeping: Keeping, facts: Facts, asked: Collection[str], before: int | None, unchanged: list[str], tell: Tell
+) -> None:  # fmt: skip
+    """Keep the games, and the changes of ladders that are unchanged as the generation `before` has them.
+
+    Games are those of the last rebuild of all ladders, as is the position of a generation.
+    """
+    if before is not None:
+        history.copy(keeping, before, [*unchanged, *([history.GAMES] if asked else [])])
+    if not asked:
+        tell("games", {"games": len(facts.first_position)})
+        with keeping.ledger.reading() as connection:
+            history.write_games(keeping, connection, facts)
 
 
 def _differing(

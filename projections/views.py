@@ -65,7 +65,7 @@ _SCALE = "units per point"
 # every view with what its rows are, and every column with its meaning and unit: comments in PostgreSQL, and docs/sql.md
 MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
     "live_info": (
-        "one row: the generation that all live views show; none before the first rebuild",
+        "the generation that all live views show: one row, none before the first rebuild",
         {
             "generation": "its number",
             "built_at": "when it was finished",

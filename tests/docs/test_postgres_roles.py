@@ -89,7 +89,7 @@ def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[s
     correct = ["correct", "one-more", "yusuf", "mira", "--reason", "the other way round"]
     work = {
         filled.writer: [publish, record, correct, ["void", "one-more", "--reason", "a friendly"]],
-        filled.rebuilder: [["rebuild"]],
+        filled.rebuilder: [["rebuild"], ["rebuild", "--history"], ["rebuild"]],
         filled.reader: [["verify"], ["standings", "club-catan-elo/all"], ["log"], ["status"], ["doctor"]],
         filled.owner: [["init"]],
     }
@@ -97,6 +97,9 @@ def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[s
     assert codes == {url: [0] * len(commands) for url, commands in work.items()}
     with psycopg.connect(filled.reader) as reader:
         assert reader.execute("SELECT player FROM live_standings WHERE ladder = 'club-catan-elo/all'").rowcount == 8
+        changes = reader.execute("SELECT player FROM live_changes WHERE ladder = 'club-catan-elo/all'")
+        assert changes.rowcount > 8
+        assert reader.execute("SELECT game_id FROM live_games").rowcount == 90
 
 
 @pytest.mark.parametrize("role", ["writer", "rebuilder", "reader"])

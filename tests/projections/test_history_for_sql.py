@@ -391,12 +391,11 @@ def test_given_rows_that_vanished_while_they_were_written_when_promoting_then_it
     before = changes_by_sql(ledger)
     write_games = history.write_games
 
-    def and_lose_one(keeping: Any, *arguments: Any) -> int:
-        games = write_games(keeping, *arguments)
+    def and_lose_one(keeping: Any, *arguments: Any) -> None:
+        write_games(keeping, *arguments)
         with ledger.writing() as connection:
             last = "(SELECT max(part) FROM history_changes)"
             connection.exec_driver_sql(f"DELETE FROM history_changes WHERE part = {last}")
-        return games
 
     monkeypatch.setattr(history, "write_games", and_lose_one)
     with pytest.raises(LockLost, match="rows of changes and games; nothing was promoted"):
