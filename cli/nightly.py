@@ -26,7 +26,7 @@ from projections.admission import Recorded
 from projections.generations import before_live, roll_back
 from projections.guarding import try_to_load
 from projections.integrity import verify_clocks, verify_published, verify_standings
-from projections.rebuilding import KEPT, Rebuilt, rebuild
+from projections.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
 from projections.standings import UnknownLadder
 
 SHOWN_LADDERS = 20
@@ -43,6 +43,10 @@ T = TypeVar("T")
     help="Generations to keep, the live one among them.",
 )  # fmt: skip
 @rule_seconds_option
+@click.option(
+    "--history/--no-history", "keep_history", default=None,
+    help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
+)  # fmt: skip
 @click.option("--rollback", is_flag=True, help="Promote the generation before instead, and give up the live one.")
 @click.option("--log", type=click.Choice(["plain", "json"]), help="Tell every step on standard error, one a line.")
 @click.option(
@@ -55,6 +59,7 @@ def rebuild_(
     check: bool,
     keep: int,
     rule_seconds: float,
+    keep_history: bool | None,
     rollback: bool,
     log: str | None,
     form: str,
@@ -64,8 +69,9 @@ def rebuild_(
     Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay came to other standings;
     then nothing is promoted.
     """
-    if rollback and (names or check or context.get_parameter_source("keep") != ParameterSource.DEFAULT):
-        raise click.UsageError("--rollback computes nothing; it takes neither names nor --check nor --keep")
+    keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
+    if rollback and (names or check or keeps):
+        raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
     written = Log(log or "plain")
     asked = list(dict.fromkeys(map(composed, names)))
 
@@ -78,8 +84,11 @@ def rebuild_(
             if rollback:
                 return _roll_back(ledger, written if log else None, form, rule_seconds)
             with progress(written if log else None) as tell:
-                done = rebuild(ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds, tell=tell)
-    except UnknownLadder as problem:
+                done = rebuild(
+                    ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds,
+                    keep_history=keep_history, tell=tell,
+                )  # fmt: skip
+    except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None
     except LedgerError as problem:
         if log != "json":
@@ -161,10 +170,10 @@ def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, 
 
 
 def _numbers(done: Rebuilt) -> dict[str, Any]:
-    """What a rebuild made, with the positions that it left out if there are any."""
+    """What a rebuild made, with the positions that it left out if there are any, and the changes that it kept."""
     numbers = done._asdict()
-    left_out = list(numbers.pop("left_out"))
-    return {**numbers, **({"left_out": left_out} if left_out else {})}
+    left_out, kept, changes = list(numbers.pop("left_out")), numbers.pop("history"), numbers.pop("changes")
+    return {**numbers, **({"changes": changes} if kept else {}), **({"left_out": left_out} if left_out else {})}
 
 
 def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
@@ -173,6 +182,7 @@ def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
         f"from {render.count(done.games, 'game')} at position {done.position:,}, {'checked, ' * checked}"
         f"in {seconds:.1f} s"
         + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
+        + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.history else "")
     )  # fmt: skip
 
 
@@ -204,7 +214,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
             if form == "table":
                 _tell(_line(finding))
 
-    with running(ledger, "verify", clock.now) as run:
+    with running(ledger, "verify", clock.now, only_if_well=True) as run:
         with ledger.reading() as connection:
             checked = take(verify_log(ledger, connection, expected))
             # a log that cannot be read, or is not all there, says nothing of what is computed from it

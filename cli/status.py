@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.metrics import exposition
+from cli.options import format_of
 from cli.times import Times, times_of
 from ledger import clock
 from ledger.canonical import format_instant
@@ -78,10 +79,7 @@ def _age(context: click.Context, parameter: click.Parameter, value: str | None) 
 @click.option("--max-age", metavar="AGE", callback=_age, help="Exit 1 if stored standings are older, such as 26h.")
 @click.option("--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events.")
 @click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed: rebuild, verify, backup.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json", "csv", "prometheus"]), default="table", show_default=True,
-    help="Output format; prometheus is the text that collectors read.",
-)  # fmt: skip
+@format_of("table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read.")
 @click.pass_obj
 def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bool, form: str) -> int:
     """Show the head of the log and the age of the stored standings.
@@ -103,7 +101,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
         render.print_csv(("what", "value"), _rows(state, csv=True))
     else:
         render.print_table(("what", "value"), _rows(state, csv=False))
-        click.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{state.head}")
+        render.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{state.head}")
     for _, message in problems:
         render.note(render.plain(f"ratings: {message}"))
     return int(bool(problems))

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, create_engine, inspect
 
 from ledger import postgres_catalogue
 from ledger.guards import POSTGRES_VIEW, SQLITE_TRIGGERS
+from ledger.schema import POSTGRES_VIEWS, metadata
 
 Objects = dict[tuple[str, str], tuple[str, str | None]]
 _ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
@@ -34,10 +35,12 @@ def missing_views(connection: Connection) -> dict[str, str]:
 
 def _views(connection: Connection) -> Iterator[tuple[str, str]]:
     """The views that this program makes in such a database, and how."""
-    postgres = connection.dialect.name == "postgresql"
+    # those that PostgreSQL has in words of its own
+    own = {"events_readable": POSTGRES_VIEW, **metadata.info.get(POSTGRES_VIEWS, {})}
+    words = own if connection.dialect.name == "postgresql" else {}
     for (kind, name), (_, sql) in _wanted().items():
         if kind == "view":
-            yield name, POSTGRES_VIEW if postgres and name == "events_readable" else str(sql)
+            yield name, words.get(name, str(sql))
 
 
 @cache

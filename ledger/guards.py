@@ -46,7 +46,8 @@ def _ending(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
     )
 
 
-def _sqlite_instant(column: str) -> str:
+def sqlite_instant(column: str) -> str:
+    """SQL for microseconds since 1970 as a record has them: RFC 3339, six digits behind the point, `Z`."""
     fraction = f"(({column} % 1000000 + 1000000) % 1000000)"
     whole = f"replace(datetime(({column} - {fraction}) / 1000000, 'unixepoch'), ' ', 'T')"
     return f"{whole} || '.' || substr(1000000 + {fraction}, 2) || 'Z'"
@@ -68,7 +69,7 @@ def _postgres_quoted(column: str) -> str:
 # every kind of event about a game is about the one whose id stands first in its data; what stands before it in a game
 # are texts, and the members that whoever recorded it made up, which end so
 _MADE_UP_END = '},"game":'
-_SQLITE_ENDING = _ending(_sqlite_instant, _sqlite_quoted)
+_SQLITE_ENDING = _ending(sqlite_instant, _sqlite_quoted)
 _SQLITE_THING = _sqlite_quoted("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
 _POSTGRES_ENDING = _ending(_postgres_instant, _postgres_quoted)
 _POSTGRES_THING = _postgres_quoted("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")

@@ -19,16 +19,17 @@ from ledger import sqlite
 from ledger.postgres_catalogue import plain_path
 
 # besides reading, what each role may do to which tables; the others are the owner's alone
+_STANDINGS = [
+    "generations", "generation_ladders", "generation_standings", "live_generation", "runs", "live_history",
+    "history_parts", "history_changes", "history_games", "history_participants",
+]  # fmt: skip
 WRITES: dict[str, dict[str, tuple[str, ...]]] = {
     "writer": {"events": ("INSERT",)},
-    "rebuilder": dict.fromkeys(
-        ("generations", "generation_ladders", "generation_standings", "live_generation", "runs"),
-        ("INSERT", "UPDATE", "DELETE"),
-    ),
+    "rebuilder": dict.fromkeys(_STANDINGS, ("INSERT", "UPDATE", "DELETE")),
 }
 DOES = {"writer": "append", "rebuilder": "store standings"}
 # what a role sees that is to see no single event
-DASHBOARD = ("live_ladders", "live_standings")
+DASHBOARD = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
 # what nobody but the owner changes
 KEPT = ("alembic_version", "events_readable", "ledger_identity")
 

@@ -105,18 +105,25 @@ class Latest(NamedTuple):
 
 
 @contextmanager
-def running(ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None) -> Iterator[Outcome]:
+def running(
+    ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False
+) -> Iterator[Outcome]:  # fmt: skip
     """Tell that a run of a kind (a word in lower case) begins, and how it ended.
 
     What is raised goes on, and is its failure; `AlreadyRunning` leaves no trace. That it cannot be told stops no job.
+    With `only_if_well` nothing is written into a file before it ended well: it may be damaged, and a write may hit what
+    is still whole.
     """
     assert _KIND.fullmatch(kind)
     begun = Run(
         secrets.randbits(62), kind, clock(), None, None, None, None, (by or account())[:TEXT_MAX], this_process(), {}
     )
     outcome = Outcome()
+    beside = only_if_well and ledger.engine.dialect.name == "sqlite"
     with _alive(ledger, begun.run):
-        in_ledger = _begin(ledger, begun)
+        in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS)
+        if not in_ledger:
+            _keep_in_folder(ledger, begun)
         try:
             yield outcome
         except BaseException as error:
@@ -124,9 +131,9 @@ def running(ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | N
                 outcome.no_trace = True
             outcome.fail(_told(error))
             seconds = END_SECONDS if isinstance(error, Exception) else INTERRUPTED_SECONDS
-            _end(ledger, begun, outcome, clock(), in_ledger, seconds)
+            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
             raise
-        _end(ledger, begun, outcome, clock(), in_ledger, END_SECONDS)
+        _end(ledger, begun, outcome, clock(), in_ledger, beside, END_SECONDS)
 
 
 def account() -> str:
@@ -218,44 +225,41 @@ def _is_alive(connection: Connection, one: Run, now: int) -> bool:
 # in the ledger
 
 
-def _begin(ledger: Ledger, begun: Run) -> bool:
-    """Store that a run begins, and sweep; whether it stands in the ledger."""
+def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False) -> bool:
+    """Store a run in place of what was told of it before, and sweep; whether it stands in the ledger."""
     try:
-        with _writing(ledger, BEGIN_SECONDS) as connection:
-            open_ones = select(job_runs).where(job_runs.c.kind == begun.kind, job_runs.c.result.is_(None))
-            rows = [found for row in connection.execute(open_ones) if (found := _run(row._mapping))]
-            lost = [one.run for one in rows if not _is_alive(connection, one, begun.started_at)]
+        with _writing(ledger, seconds) as connection:
+            # a row of its own may have been taken for that of a run that is gone
+            connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
+            if no_trace:
+                return True
+            same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
+            rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
+            lost = [one.run for one in rows if one.result is None and not _is_alive(connection, one, run.started_at)]
             settled = update(job_runs).where(job_runs.c.run.in_(lost))
             connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
-            connection.execute(insert(job_runs), _values(begun))
-            same = select(job_runs).where(job_runs.c.kind == begun.kind).order_by(job_runs.c.started_at.desc())
-            kept = _kept(found for row in connection.execute(same) if (found := _run(row._mapping)))
+            connection.execute(insert(job_runs), _values(run))
+            rows = [one._replace(result=LOST) if one.run in lost else one for one in rows]
             gone = delete(job_runs).where(
-                job_runs.c.kind == begun.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
+                job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
             )
-            connection.execute(gone, {"kept": sorted({*kept, begun.run})})
+            connection.execute(gone, {"kept": sorted(_kept([run, *rows]))})
     except _errors(ledger):
-        _keep_in_folder(ledger, begun)
         return False
     return True
 
 
-def _end(ledger: Ledger, begun: Run, outcome: Outcome, now: int, in_ledger: bool, seconds: float) -> None:
+def _end(
+    ledger: Ledger, begun: Run, outcome: Outcome, now: int, in_ledger: bool, beside: bool, seconds: float
+) -> None:  # fmt: skip
     ended = begun._replace(
         finished_at=now, result=FAILED if outcome.failed else DONE, message=outcome.message[:TEXT_MAX] or None,
         position=outcome.position, details=outcome.details,
     )  # fmt: skip
-    try:
-        with _writing(ledger, seconds) as connection:
-            # anew: the row may have been taken for that of a run that is gone, or there may be none yet
-            connection.execute(delete(job_runs).where(job_runs.c.run == ended.run))
-            if not outcome.no_trace:
-                connection.execute(insert(job_runs), _values(ended))
-    except _errors(ledger):
+    if (beside and outcome.failed) or not _stored(ledger, ended, seconds, outcome.no_trace):
         _keep_in_folder(ledger, ended, outcome.no_trace)
-    else:
-        if not in_ledger:
-            _keep_in_folder(ledger, ended, no_trace=True)
+    elif not in_ledger:
+        _keep_in_folder(ledger, ended, no_trace=True)
 
 
 def _kept(runs: Iterable[Run]) -> set[int]:

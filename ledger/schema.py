@@ -16,13 +16,16 @@ from sqlalchemy import (
 )
 
 # the newest migration; `ratings init` brings a ledger there
-SCHEMA_REVISION = "0010"
+SCHEMA_REVISION = "0011"
 
 # the head, asked for at every append and so given to the drivers as it is
 NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
 
 # SQLite's rowid is an INTEGER, 64 bits wide
 Position = BigInteger().with_variant(Integer(), "sqlite")
+
+# under this name the metadata has the views, by name, that PostgreSQL and SQLite say in different words
+POSTGRES_VIEWS = "postgresql views"
 
 metadata = MetaData(
     naming_convention={

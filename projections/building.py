@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from projections.containment import RuleFailure
 from projections.facts import Facts
 from projections.faults import is_ours
+from projections.history_changes import Block, blocks_of
 from projections.ladders import Stream, parse_name
 from projections.lists.contract import Standing
-from projections.replay import replay_together
+from projections.replay import replay, replay_together
 from projections.rulesets import Version
 from projections.standings import Ladders, UnknownLadder
 
@@ -33,7 +34,8 @@ class Failure(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A ladder's standings as they are stored; rows are `stored_row` of its standings, in order."""
+    """A ladder's standings as they are stored; rows are `stored_row` of its standings, in order. `changes` are all that
+    led to them, where they are asked for."""
 
     ladder: str
     ruleset: str
@@ -41,6 +43,7 @@ class Built(NamedTuple):
     scale: int
     games: int
     rows: list[tuple[Any, ...]]
+    changes: list[Block] | None = None
 
 
 class Plan(NamedTuple):
@@ -130,6 +133,18 @@ def built(ladders: Ladders, stream: Stream) -> Built | Failure:
     return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows)
 
 
+def built_with_changes(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """The same with every change that led there."""
+    try:
+        outcome = replay(stream)[0]
+        found = ladders.ranked(stream, outcome)[0]
+    except RuleFailure as error:
+        return failure(stream.ladder, ladders, error)
+    rows = [stored_row(row) for row in found.rows]
+    changes = blocks_of(ladders.facts, stream, outcome)
+    return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows, changes)
+
+
 def failure(ladder: str, ladders: Ladders, error: RuleFailure) -> Failure:
     """Why a ladder, or those of a ruleset, cannot be built, as plain data."""
     return Failure(ladder, int(error.place(ladders.facts)), str(error))
@@ -141,14 +156,15 @@ def compute(
     one: Callable[[Ladders, Stream], Built | Failure] = built,
     cores: int | None = None,
     apart: Callable[[str], Generator[Built | Failure]] | None = None,
+    changes: bool = False,
 ) -> Generator[Built | Failure]:
     """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` gives for the
     rulesets that are left to it.
 
-    Long work is shared by `cores` processes (default: as many as there are processors). Close the iterator if it is not
-    read to its end. Raises `WorkerLost`.
+    With `changes`, `one` asks for those of all games. Long work is shared by `cores` processes (default: as many as
+    there are processors). Close the iterator if it is not read to its end. Raises `WorkerLost`.
     """
-    with closing(_all_of(ladders, planned, one, cores)) as results:
+    with closing(_all_of(ladders, planned, one, cores, changes)) as results:
         yield from results
     for ruleset_id in planned.apart:
         assert apart is not None
@@ -157,13 +173,13 @@ def compute(
 
 
 def _all_of(
-    ladders: Ladders, planned: Plan, one: Callable[[Ladders, Stream], Built | Failure], cores: int | None
+    ladders: Ladders, planned: Plan, one: Callable[[Ladders, Stream], Built | Failure], cores: int | None, changes: bool
 ) -> Generator[Built | Failure]:  # fmt: skip
     # loaded only here: reading commands do not need it
     from ledger.workers import available_cores, forked
 
     yield from planned.failures
-    replay_together(planned.streams.values())
+    replay_together(planned.streams.values(), changes)
     cores = available_cores() if cores is None else cores
     units = _units(list(planned.streams.values()), cores)
     if cores == 1 or len(units) == 1 or sum(map(_cost, planned.streams.values())) < FORKING_COST:

@@ -26,7 +26,7 @@ from projections.ladders import (
     partition_values,
 )
 from projections.publishing import Point, contradicted
-from projections.replay import Outcome, Step, course, replay, start_of
+from projections.replay import Outcome, Step, replay, start_of, steps_of_all
 from projections.rulesets import Version, newest, refuse_months
 from projections.scope import why_left_out, why_not_counted
 from projections.standings import Ladders
@@ -77,37 +77,13 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[d
     if stream.rule.ranking == "annual":
         return
     outcome, _ = replay(stream)
-    steps = _steps_of_all(stream, outcome)
+    steps = steps_of_all(stream, outcome)
     while chunk := list(islice(steps, CHUNK_STEPS)):
         positions = {_position(facts, stream, step) for _, step in chunk}
         events = {at: json.loads(text) for at, text in read_records_at(connection, sorted(positions)).items()}
         for player, step in chunk:
             event = events[_position(facts, stream, step)]
             yield {"player": stream.names[player], **_history_row(facts, stream, player, step, event)}
-
-
-def _steps_of_all(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Step]]:
-    """(player, step) of every game and adjustment of a replayed stream, in order; of a game by id."""
-    adjustments = iter([*stream.adjustments, None])
-    adjustment = next(adjustments)
-    had: dict[int, int] = {}
-
-    def adjusted(until: int) -> Iterator[tuple[int, Step]]:
-        nonlocal adjustment
-        while adjustment is not None and adjustment.game <= until:
-            player, version = adjustment.player, stream.versions[adjustment.version]
-            before = had.setdefault(player, start_of(stream.names[player], version, outcome.carried))
-            had[player] = before + adjustment.units
-            yield player, Step(None, before, adjustment.units, adjustment.position)
-            adjustment = next(adjustments)
-
-    for game, participants, before in course(stream, outcome):
-        yield from adjusted(game)
-        low = stream.offsets[game]
-        for i, player in enumerate(participants):
-            had[player] = before[i] + outcome.changes[low + i]
-            yield player, Step(game, before[i], outcome.changes[low + i])
-    yield from adjusted(len(stream.row))
 
 
 def _position(facts: Facts, stream: Stream, step: Step) -> int:

@@ -6,7 +6,7 @@ was, and what it left behind is unfinished: the next one sweeps it up.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,15 +64,15 @@ def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built],
     rows = ((generation, one.ladder, ordinal, *row) for one in built for ordinal, row in enumerate(one.rows, 1))
     # what names the rows comes with the first of them, so that they are found if no more follow
     while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
-        _leave_room(ledger)
+        leave_room(ledger)
         with ledger.writing() as connection:
-            _insert(connection, generation_ladders, named)
+            insert_rows(connection, generation_ladders, named)
             for _, alike in groupby(part, key=len):
-                _insert(connection, generation_standings, list(alike))
+                insert_rows(connection, generation_standings, list(alike))
         named = []
 
 
-def _leave_room(ledger: Ledger) -> None:
+def leave_room(ledger: Ledger) -> None:
     """Raises `StoreUnavailable` where a file's disk is all but full: appends need the rest, and so does the sweep."""
     if ledger.engine.dialect.name != "sqlite":
         return
@@ -85,7 +85,7 @@ def _leave_room(ledger: Ledger) -> None:
         )
 
 
-def _insert(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
+def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
     """Insert rows, which may leave out the last columns, the way that is fastest for the driver."""
     if not rows:
         return
@@ -109,13 +109,17 @@ def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None
     named = iter([(generation, *row[1:]) for row in rows])
     while part := list(islice(named, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
-            _insert(connection, generation_ladders, part)
+            insert_rows(connection, generation_ladders, part)
 
 
-def promote(lock: RebuildLock, generation: int, clock: Clock, before: int | None) -> None:
-    """Let readers see a generation that is written completely; `before` was live when it was begun.
+def promote(
+    lock: RebuildLock, generation: int, clock: Clock, before: int | None,
+    also: Callable[[Connection], None] = lambda connection: None,
+) -> None:  # fmt: skip
+    """Let readers see a generation that is written completely, and do something `also` in the same transaction.
 
-    Raises `LockLost` if another rebuild has begun since, or another generation is live, or rows are missing.
+    `before` was live when it was begun. Raises `LockLost` if another rebuild has begun since, or another generation is
+    live, or rows are missing.
     """
     with lock.fenced() as connection:
         _refuse_lost(connection, generation, before)
@@ -123,6 +127,7 @@ def promote(lock: RebuildLock, generation: int, clock: Clock, before: int | None
         connection.execute(finished)
         connection.execute(delete(live_generation))
         connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+        also(connection)
         promoted = live(connection)
         if promoted is None or promoted.generation != generation or promoted.finished_at is None:
             raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")

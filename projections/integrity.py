@@ -13,7 +13,17 @@ from ledger.integrity import Finding
 from ledger.published import Published, published_lists
 from ledger.rejections import shown
 from ledger.store import chain_hash_at, head, read_where
-from projections.building import Built, Failure, built, compute, is_named, of_packages, plan
+from projections import history
+from projections.building import (
+    Built,
+    Failure,
+    built,
+    built_with_changes,
+    compute,
+    is_named,
+    of_packages,
+    plan,
+)
 from projections.decoding import clock_of, decode, extend
 from projections.facts import NONE, Facts
 from projections.game_clock.state import run_out
@@ -134,6 +144,8 @@ def verify_standings(
         yield Finding("standings", None, message)
     if generation is None:
         return 0
+    parts = history.parts_of(connection, generation.generation) if _has_history(connection, generation) else None
+    differing, unseen = list[Finding](), set[str]()
     if wrong := _why_unreadable(generation, ladders_of(connection, generation.generation)):
         yield Finding("standings", None, wrong)
         return 0
@@ -147,13 +159,15 @@ def verify_standings(
         named |= {bytes(generation.chain_hash)} if position == generation.position else set()
         if named != {chain_hash_at(connection, position)}:
             yield Finding("standings", position, "the live generation was computed from another history")
+            unseen |= {*here, *([history.GAMES] if position == generation.position else [])}
             continue
         ladders = Ladders(decode(connection, position, cached=False))
         asked = () if position == generation.position else tuple(here)
         planned = plan(ladders, asked, asked, of_packages(ladders.facts))
         found: list[Finding] = []
-        apart = guarded(ladders, asked, asked, built, rule_seconds)
-        with closing(compute(ladders, planned, apart=apart)) as results:
+        one = built if parts is None else built_with_changes
+        apart = guarded(ladders, asked, asked, one, rule_seconds)
+        with closing(compute(ladders, planned, one, apart=apart, changes=parts is not None)) as results:
             for result in results:
                 if isinstance(result, Failure):
                     here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
@@ -161,12 +175,34 @@ def verify_standings(
                         found.append(Finding("rule", result.position, f"{result.ladder}: {result.message}"))
                     told.add(result.ladder)
                 elif result.ladder in here:
-                    found += _differing(connection, here.pop(result.ladder), result)
+                    found += _differing(connection, here[result.ladder], result)
+                    if parts is not None:
+                        own, older = parts.pop(result.ladder, []), here[result.ladder].position < generation.position
+                        differing += [] if older and not own else _of(history.differing(connection, own, result))
+                    del here[result.ladder]
                 elif result.ladder not in stored:
                     found.append(Finding("standings", None, f"{result.ladder} is missing in the stored generation"))
         found += [Finding("standings", None, f"{name} is missing in a replay") for name in here]
+        if parts is not None and position == generation.position:
+            differing += _of(history.games_differing(connection, parts.pop(history.GAMES, []), ladders.facts))
         yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
+    differing += [Finding("standings", None, f"{name}: there are stored changes of it that no replay has")
+                  for name in parts or () if name not in unseen and not is_named(name, told)]  # fmt: skip
+    if differing and not _has_history(connection, generation):
+        # it is kept for the live generation alone, and meanwhile that became another one
+        return (yield from verify_standings(connection, None, rule_seconds))
+    yield from sorted(differing, key=lambda finding: finding.message)
     return len(stored)
+
+
+def _has_history(connection: Connection, generation: Row[Any]) -> bool:
+    """Whether a generation is the live one, and its changes and games are kept."""
+    now = live(connection)
+    return now is not None and generation.generation == now.generation == history.pointer(connection)
+
+
+def _of(message: str | None) -> list[Finding]:
+    return [] if message is None else [Finding("standings", None, message)]
 
 
 def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:

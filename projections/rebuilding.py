@@ -15,14 +15,27 @@ from ledger.list_events import digest_of
 from ledger.records import ZERO
 from ledger.runs import Outcome, running
 from ledger.store import Ledger
-from projections import compiling, generations
-from projections.building import Built, Failure, built, compute, failure, is_named, of_packages, plan
+from projections import compiling, generations, history
+from projections.building import (
+    Built,
+    Failure,
+    built,
+    built_with_changes,
+    compute,
+    failure,
+    is_named,
+    of_packages,
+    plan,
+)
 from projections.containment import RuleFailure
 from projections.decoding import decode
 from projections.facts import Facts
 from projections.guarding import RULE_SECONDS, guarded, try_to_load
+from projections.history import Keeping
+from projections.history_changes import blocks_of
 from projections.ladders import Stream, parse_name
 from projections.rebuild_lock import RebuildLock, only_one
+from projections.replay import replay
 from projections.standings import Ladders, UnknownLadder, versions_of
 
 # the live generation and the one before it, which somebody may still be reading
@@ -35,9 +48,15 @@ NAMED_MAX, TOLD_FAILURES, TOLD_CHARACTERS = 5, 500, 300
 Tell = Callable[[str, dict[str, Any]], None]
 
 
+class HistoryMissing(ValueError):
+    """The history of some ladders is asked for where that of the others is not kept."""
+
+
 class Rebuilt(NamedTuple):
     """What a rebuild made. `unchanged` ladders are as they were; of `differing` ones a second replay came to other
     standings, so that nothing was promoted. `left_out` are the events that do not count, by position, with the reason.
+    `history` says whether changes and games are kept for SQL; `changes` is how many of them the ladders have that were
+    built.
     """
 
     generation: int
@@ -51,6 +70,8 @@ class Rebuilt(NamedTuple):
     differing: list[str]
     promoted: bool
     left_out: dict[int, str]
+    history: bool = False
+    changes: int = 0
 
 
 def rebuild(
@@ -62,15 +83,17 @@ def rebuild(
     check: bool = False,
     rule_seconds: float = RULE_SECONDS,
     cores: int | None = None,
+    keep_history: bool | None = None,
     tell: Tell = lambda what, numbers: None,
     by: str | None = None,
 ) -> Rebuilt:
     """Build and promote a generation of the ladders and rulesets that are asked for (default: of all) at the head.
 
     The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
-    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. It leaves a run, `by`
-    the operating system's user if nobody else is named.
-    Raises `AlreadyRunning`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
+    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. Changes and games are
+    kept for SQL if that is wanted (`keep_history`; default: as it was last). It leaves a run, `by` the operating
+    system's user if nobody else is named.
+    Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
     with only_one(ledger) as lock, running(ledger, "rebuild", clock, by) as run:
         tell("reading", {})
@@ -78,26 +101,39 @@ def rebuild(
         with ledger.reading() as connection:
             facts = decode(connection)
             before = generations.live(connection)
+            pointed = history.pointer(connection)
+        # of what is not computed, the history is that of the live generation, if it has one
+        there = before is not None and before.generation == pointed
         try:
             _refuse_unknown(facts, asked)
-        except UnknownLadder:
+            if asked and keep_history and not there:
+                raise HistoryMissing("the history of all other ladders is not kept; first: ratings rebuild --history")
+        except (UnknownLadder, HistoryMissing):
             run.no_trace = True
             raise
         run.position, run.details = facts.position, {"asked": list(asked)}
+        wanted = pointed is not None if keep_history is None else keep_history
         # a generation has the position of what is not asked for
         position, chain_hash = facts.position, facts.chain_hash
         if asked:
             position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
         generation = generations.begin(lock, position, chain_hash, clock)
+        history.sweep(ledger, generation, building=True)
+        keeping = history.begin(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
+        # a history that is wanted, but waits for the next rebuild of all, is still wanted
+        pointing = generation if keeping else pointed if wanted else None
         tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
         try:
-            done = _make(lock, clock, facts, before, asked, generation, check, rule_seconds, cores, tell)
+            done = _make(lock, clock, facts, before, asked, generation, check, rule_seconds, cores, keeping,
+                         pointed if there else None, pointing, tell)  # fmt: skip
         except Exception:
             # what was written is of no use any more, and appends may need the room
             with suppress(LedgerError):
                 generations.give_up(ledger, generation)
+                history.sweep(ledger, generation)
             raise
         generations.sweep(lock, generation, keep if done.promoted else None)
+        history.sweep(ledger, generation)
         run.details |= {"generation": generation} if done.promoted else {}
         _tell_failures(run, done)
     return done
@@ -122,17 +158,23 @@ def _some(names: list[str]) -> str:
 
 def _make(
     lock: RebuildLock, clock: Clock, facts: Facts, before: Row[Any] | None, asked: Collection[str], generation: int,
-    check: bool, rule_seconds: float, cores: int | None, tell: Tell,
+    check: bool, rule_seconds: float, cores: int | None, keeping: Keeping | None, pointed: int | None,
+    pointing: int | None, tell: Tell,
 ) -> Rebuilt:  # fmt: skip
     """Build a generation that has begun, and promote it unless a second replay differs."""
     ledger, ladders = lock.ledger, Ladders(facts)
+    one, digested = (built_with_changes, _digested_with_changes) if keeping else (built, _digested)
     old = _stored(ledger, before) if asked else []
     # a ladder that is asked for and has no games any more is stored as it is now, empty
     named = [row.ladder for row in old if is_named(row.ladder, asked)]
     apart = of_packages(facts)
     planned = plan(ladders, asked, named, apart)
-    results = compute(ladders, planned, cores=cores, apart=guarded(ladders, asked, named, built, rule_seconds))
-    digests, rows, failures = _build(ledger, ladders, results, len(planned.streams), generation, clock, tell)
+    results = compute(
+        ladders, planned, one, cores, guarded(ladders, asked, named, one, rule_seconds), changes=keeping is not None
+    )  # fmt: skip
+    digests, rows, failures, changes = _build(
+        ledger, ladders, results, len(planned.streams), generation, clock, keeping, tell
+    )  # fmt: skip
     failed = {failure.ladder for failure in failures}
     unchanged = [
         row for row in (old or _stored(ledger, before) if asked or failed else ())
@@ -140,22 +182,27 @@ def _make(
         and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
     ]  # fmt: skip
     generations.copy_rows(ledger, generation, unchanged)
+    if keeping is not None:
+        _keep_the_rest(keeping, facts, asked, pointed, [row.ladder for row in unchanged], tell)
     differing: list[str] = []
     if check:
         tell("checking", {"ladders_done": 0, "ladders": len(digests)})
         with compiling.interpreting():
             again = _plainly(ledger, facts.position)
             results = compute(
-                again, plan(again, asked, named, apart), _digested, cores,
-                guarded(again, asked, named, _digested, rule_seconds),
+                again, plan(again, asked, named, apart), digested, cores,
+                guarded(again, asked, named, digested, rule_seconds), changes=keeping is not None,
             )  # fmt: skip
             differing = _differing(results, digests, failed, tell)
     if not differing:
         tell("promoting", {"generation": generation})
-        generations.promote(lock, generation, clock, None if before is None else before.generation)
+        history.refuse_short(ledger, generation)
+        live = None if before is None else before.generation
+        generations.promote(lock, generation, clock, live, lambda connection: history.point_to(connection, pointing))
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
-        len(unchanged), differing, promoted=not differing, left_out=facts.left_out,
+        len(unchanged), differing, promoted=not differing, left_out=facts.left_out, history=keeping is not None,
+        changes=changes,
     )  # fmt: skip
 
 
@@ -177,14 +224,14 @@ def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
 
 def _build(
     ledger: Ledger, ladders: Ladders, results: Generator[Built | Failure], known: int, generation: int, clock: Clock,
-    tell: Tell,
-) -> tuple[dict[str, str], int, list[Failure]]:  # fmt: skip
+    keeping: Keeping | None, tell: Tell,
+) -> tuple[dict[str, str], int, list[Failure], int]:  # fmt: skip
     """Store what comes of the ladders, of which so many are known beforehand; gives the digests by ladder, the number
-    of standings, and what could not be built."""
+    of standings, what could not be built, and the number of changes that are kept."""
     digests: dict[str, str] = {}
     failures: list[Failure] = []
     waiting: list[Built] = []
-    rows = waiting_rows = 0
+    rows = waiting_rows = waiting_changes = changes = 0
     numbers = {"ladders_done": 0, "ladders": known, "standings": 0, "failures": 0}
     tell("building", numbers)
     with closing(results):
@@ -192,19 +239,37 @@ def _build(
             if isinstance(result, Failure):
                 failures.append(result)
                 continue
-            digests[result.ladder] = result.digest
+            digests[result.ladder] = _whole_digest(result)
             waiting.append(result)
             waiting_rows += len(result.rows) + 1
-            if waiting_rows >= generations.TRANSACTION_ROWS:
+            waiting_changes += sum(len(players) for _, players, _, _ in result.changes or ())
+            if waiting_rows + waiting_changes >= generations.TRANSACTION_ROWS:
                 generations.write(ledger, ladders.facts, generation, waiting, clock())
+                changes += history.write_changes(keeping, waiting) if keeping else 0
                 rows += waiting_rows - len(waiting)
-                waiting, waiting_rows = [], 0
+                waiting, waiting_rows, waiting_changes = [], 0, 0
                 tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
     generations.write(ledger, ladders.facts, generation, waiting, clock())
+    changes += history.write_changes(keeping, waiting) if keeping else 0
     rows += waiting_rows - len(waiting)
     done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
     tell("building", numbers | done | {"standings": rows, "failures": len(failures)})
-    return digests, rows, sorted(failures)
+    return digests, rows, sorted(failures), changes
+
+
+def _keep_the_rest(
+    keeping: Keeping, facts: Facts, asked: Collection[str], before: int | None, unchanged: list[str], tell: Tell
+) -> None:  # fmt: skip
+    """Keep the games, and the changes of ladders that are unchanged as the generation `before` has them.
+
+    Games are those of the last rebuild of all ladders, as is the position of a generation.
+    """
+    if before is not None:
+        history.copy(keeping, before, [*unchanged, *([history.GAMES] if asked else [])])
+    if not asked:
+        tell("games", {"games": len(facts.first_position)})
+        with keeping.ledger.reading() as connection:
+            history.write_games(keeping, connection, facts)
 
 
 def _differing(
@@ -218,7 +283,7 @@ def _differing(
             if isinstance(result, Failure):
                 failed_again.add(result.ladder)
             else:
-                found[result.ladder] = result.digest
+                found[result.ladder] = _whole_digest(result)
             if number % TOLD_LADDERS == 0:
                 tell("checking", {"ladders_done": number, "ladders": len(digests)})
     others = {name for name in digests.keys() | found.keys() if digests.get(name) != found.get(name)}
@@ -239,3 +304,17 @@ def _digested(ladders: Ladders, stream: Stream) -> Built | Failure:
         return failure(stream.ladder, ladders, error)
     digest = digest_of(found.ruleset, found.json_rows())
     return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [])
+
+
+def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """The same with the digests of all changes that led there."""
+    found = _digested(ladders, stream)
+    if isinstance(found, Failure):
+        return found
+    blocks = blocks_of(ladders.facts, stream, replay(stream)[0])
+    return found._replace(changes=[(digest, [], [], b"") for digest, *_ in blocks])
+
+
+def _whole_digest(result: Built) -> str:
+    """The digest of a ladder's standings, and of the changes if they are kept."""
+    return " ".join([result.digest, *(digest for digest, *_ in result.changes or ())])

@@ -234,11 +234,12 @@ def compiled(
     return outcome, [] if watch is None else list(_steps(stream, outcome, last, watch, slots, changes))
 
 
-def replay_together(streams: Iterable[Stream]) -> None:
-    """Replay the batches of some streams now, before processes share the rest of the work."""
+def replay_together(streams: Iterable[Stream], changes: bool = False) -> None:
+    """Replay the batches of some streams now, before processes share the rest of the work; with all `changes` if they
+    are asked for."""
     for stream in streams:
         if stream.batch is not None:
-            _outcomes(stream.batch, needs_changes(stream))
+            _outcomes(stream.batch, changes or needs_changes(stream))
 
 
 def needs_changes(stream: Stream) -> bool:
@@ -357,3 +358,27 @@ def course(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Sequence[int
         yield game, participants, before
         for i, player in enumerate(participants):
             points[player] = before[i] + outcome.changes[low + i]
+
+
+def steps_of_all(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Step]]:
+    """(player, step) of every game and adjustment of a replayed stream, in order; of a game by id."""
+    adjustments = iter([*stream.adjustments, None])
+    adjustment = next(adjustments)
+    had: dict[int, int] = {}
+
+    def adjusted(until: int) -> Iterator[tuple[int, Step]]:
+        nonlocal adjustment
+        while adjustment is not None and adjustment.game <= until:
+            player, version = adjustment.player, stream.versions[adjustment.version]
+            before = had.setdefault(player, start_of(stream.names[player], version, outcome.carried))
+            had[player] = before + adjustment.units
+            yield player, Step(None, before, adjustment.units, adjustment.position)
+            adjustment = next(adjustments)
+
+    for game, participants, before in course(stream, outcome):
+        yield from adjusted(game)
+        low = stream.offsets[game]
+        for i, player in enumerate(participants):
+            had[player] = before[i] + outcome.changes[low + i]
+            yield player, Step(game, before[i], outcome.changes[low + i])
+    yield from adjusted(len(stream.row))

@@ -25,6 +25,7 @@ from projections.contract import COMMON_COLUMNS, Rule
 from projections.registry import BUILT_IN
 from projections.rulesets import shipped, shipped_elo
 from projections.templates import values_of
+from projections.views import MEANINGS
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
@@ -196,6 +197,27 @@ def with_columns(text: str) -> str:
     return f"{before}{COLUMNS_FROM}{columns()}{COLUMNS_TO}{after}"
 
 
+# the page of which a part is written from the code: the views for SQL with all of their columns
+SQL = FOLDER / "sql.md"
+VIEWS_FROM, VIEWS_TO = "<!-- views: written by `make docs` from the code -->\n", "<!-- end of views -->\n"
+
+
+def views() -> str:
+    """All views with their columns, as tables."""
+    parts = []
+    for name, (meaning, columns) in MEANINGS.items():
+        rows = "\n".join(f"| `{column}` | {told} |" for column, told in columns.items())
+        parts.append(f"### {name}\n\nA row is {meaning}.\n\n| column | meaning |\n|---|---|\n{rows}\n")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def with_views(text: str) -> str:
+    """A page with the views as the code has them."""
+    before, _, rest = text.partition(VIEWS_FROM)
+    _, _, after = rest.partition(VIEWS_TO)
+    return f"{before}{VIEWS_FROM}{views()}{VIEWS_TO}{after}"
+
+
 PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}
 
 
@@ -221,8 +243,8 @@ def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
         sys.stdout.write(f"docs/{name}\n")
-    page = ADDING_A_RULE.read_text(encoding="utf-8")
-    ADDING_A_RULE.write_text(with_columns(page), encoding="utf-8")
+    for path, written in ((ADDING_A_RULE, with_columns), (SQL, with_views)):
+        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in pages_with_commands():
         text = path.read_text(encoding="utf-8")
         if path == RULE_FIX and not CLUB_GAMES.exists():

@@ -17,7 +17,7 @@ SQL_FILES = {
     "ledger/store.py", "ledger/appending.py", "ledger/sqlite.py", "ledger/postgres.py", "ledger/integrity.py",
     "ledger/spool.py", "ledger/migrate.py", "ledger/catalogue.py", "ledger/postgres_catalogue.py",
     "ledger/rights.py", "ledger/runs.py",
-    "projections/generations.py", "projections/rebuild_lock.py",
+    "projections/generations.py", "projections/rebuild_lock.py", "projections/history.py",
 }  # fmt: skip
 SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}
 TIME_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}

@@ -17,6 +17,7 @@ from ledger.rights import DASHBOARD, KEPT, WRITES, grants
 from ledger.schema import metadata
 from ledger.store import connect, open_ledger
 from projections.rebuild_lock import only_one
+from projections.views import HISTORY_VIEWS
 
 Ratings = Callable[..., Any]
 
@@ -41,7 +42,13 @@ def test_given_a_new_table_or_view_when_it_is_declared_then_somebody_decided_who
     written = {table for tables in WRITES.values() for table in tables}
     named = [*written, *KEPT, *DASHBOARD]
     assert len(named) == len(set(named))
-    assert set(named) == {*metadata.tables, *projections.schema.VIEWS, "alembic_version", "events_readable"}
+    assert set(named) == {
+        *metadata.tables,
+        *projections.schema.VIEWS,
+        *HISTORY_VIEWS["sqlite"],
+        "alembic_version",
+        "events_readable",
+    }
 
 
 def test_given_the_documented_roles_when_the_doctor_is_asked_by_each_then_all_is_well(

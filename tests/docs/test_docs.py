@@ -1,11 +1,9 @@
 """The pages are complete: reference pages follow from the code, links resolve, no command, code or rule is missing."""
 
 import re
-import sqlite3
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -183,18 +181,3 @@ def test_files_shown_on_the_pages_are_accepted(ratings: Callable[..., Any], tmp_
     (tmp_path / "house-elo-2.toml").write_text(ruleset, encoding="utf-8")
     assert ratings("rules", "check", tmp_path / "house-elo-2.toml").exit_code == 0
     assert ratings("rules", "publish", tmp_path / "house-elo-2.toml", db=database).exit_code == 0
-
-
-def test_queries_shown_for_other_programs_find_rows(ratings: Callable[..., Any], tmp_path: Path) -> None:
-    database = f"sqlite:///{tmp_path / 'ratings.db'}"
-    season = ROOT / "examples" / "winter-league.csv"
-    for arguments in (
-        ["init", "--for", "catan"],
-        ["import", season, "--set", "game=catan", "--zone", "UTC"],
-        ["rebuild"],
-    ):
-        assert ratings(*arguments, db=database).exit_code == 0
-    queries = [query for block in blocks("nightly.md", "sql") for query in block.split(";") if query.strip()]
-    with closing(sqlite3.connect(f"file:{tmp_path / 'ratings.db'}?mode=ro", uri=True)) as connection:
-        counts = [len(connection.execute(query).fetchall()) for query in queries]
-    assert counts == [8, 8, 3, 1, 10]

@@ -62,7 +62,7 @@ def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[s
     correct = ["correct", "one-more", "yusuf", "mira", "--reason", "the other way round"]
     work = {
         filled.writer: [publish, record, correct, ["void", "one-more", "--reason", "a friendly"]],
-        filled.rebuilder: [["rebuild"]],
+        filled.rebuilder: [["rebuild"], ["rebuild", "--history"], ["rebuild"]],
         filled.reader: [["verify"], ["standings", "club-catan-elo/all"], ["log"], ["status"], ["doctor"]],
         filled.owner: [["init"]],
     }
@@ -70,6 +70,9 @@ def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[s
     assert codes == {url: [0] * len(commands) for url, commands in work.items()}
     with psycopg.connect(filled.reader) as reader:
         assert reader.execute("SELECT player FROM live_standings WHERE ladder = 'club-catan-elo/all'").rowcount == 8
+        changes = reader.execute("SELECT player FROM live_changes WHERE ladder = 'club-catan-elo/all'")
+        assert changes.rowcount > 8
+        assert reader.execute("SELECT game_id FROM live_games").rowcount == 90
 
 
 def test_the_rebuilders_runs_stand_in_the_ledger_and_the_readers_in_his_state_folder(

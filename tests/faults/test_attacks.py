@@ -264,7 +264,8 @@ def test_a_rewritten_history_is_found_by_its_head(attacked: str, ratings: Callab
 def test_a_record_turned_into_a_blob_is_found(attacked: str) -> None:
     drop_trigger(attacked, "events_refuse_update")
     execute(attacked, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
-    assert {found.position for found in findings(attacked)} == {None, 2}
+    # what is no text is no event: the one at 5 is about it
+    assert {found.position for found in findings(attacked)} == {None, 2, 5}
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)

@@ -68,19 +68,14 @@ def structure_of(content: bytes, page: int) -> list[int]:
 
 
 @contextmanager
-def flipped(path: Path, bit: int) -> Iterator[None]:
-    """The file with one bit turned over."""
-
-    def turn() -> None:
-        with path.open("r+b") as opened:
-            opened.seek(bit // 8)
-            (byte,) = opened.read(1)
-            opened.seek(bit // 8)
-            opened.write(bytes([byte ^ 1 << bit % 8]))
-
-    turn()
-    yield
-    turn()
+def flipped(path: Path, bit: int) -> Iterator[bytes]:
+    """The file with one bit turned over; gives what it then holds."""
+    content = path.read_bytes()
+    turned = bytearray(content)
+    turned[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(turned)
+    yield bytes(turned)
+    path.write_bytes(content)
 
 
 def plain_rows(path: Path) -> tuple[bool, Rows]:
@@ -112,10 +107,14 @@ def named(position: int, found: list[dict[str, Any]], rows: Rows) -> bool:
 
 
 def check_flip(path: Path, bit: int, original: Rows, ratings: Callable[..., Any]) -> bool:
-    """Flip a bit and assert that `verify` says what a plain reader can see. Gives whether there was anything to see."""
-    with flipped(path, bit):
+    """Flip a bit and assert that `verify` says what a plain reader can see, and leaves what it finds damaged alone.
+
+    Gives whether there was anything to see.
+    """
+    with flipped(path, bit) as content:
         whole, rows = plain_rows(path)
         result = ratings("verify", "--format", "json", db=path)
+        assert result.exit_code == 0 or path.read_bytes() == content
     where = f"bit {bit % 8} of byte {bit // 8}: {result}"
     assert "bug" not in result.stderr, where
     if whole and rows == original:
@@ -151,7 +150,6 @@ def test_flipped_bits_in_event_pages_are_found_and_named(
         seen += check_flip(file, place * 8 + chance.randrange(8), original, ratings)
     # most of a page is events: a test that sees nothing would prove nothing
     assert seen > count // 2
-    assert file.read_bytes() == content
 
 
 def test_a_text_that_became_a_blob_of_the_same_bytes_is_found(file: Path, ratings: Callable[..., Any]) -> None:

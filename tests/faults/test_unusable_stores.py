@@ -20,6 +20,7 @@ from ledger.appending import append
 from ledger.guards import POSTGRES_APPEND_LOCK
 from ledger.migrate import upgrade
 from ledger.store import open_ledger
+from projections.views import HISTORY_VIEWS
 
 Ratings = Callable[..., Any]
 HOUR = 3_600 * 1_000_000
@@ -248,7 +249,8 @@ def test_a_ledger_of_a_newer_program_is_refused_and_left_alone(ledger_url: str, 
 
 def test_a_ledger_whose_events_are_dropped_says_so(ledger_url: str, ratings: Ratings) -> None:
     with closing(plain_connection(ledger_url)) as connection:
-        connection.execute("DROP VIEW events_readable")
+        for view in ("events_readable", *reversed(HISTORY_VIEWS["sqlite"])):
+            connection.execute(f"DROP VIEW {view}")
         connection.execute("DROP TABLE events")
     verified = ratings("verify", db=ledger_url)
     assert (verified.exit_code, "schema: the table events is missing" in verified.stdout) == (1, True), verified

@@ -364,28 +364,32 @@ def of_indexes(_: Connection, ledger: Shape) -> Mutations:
             return f"CREATE {unique}INDEX {name} ON {table} USING {how} ({columns}){rest}{where}"  # noqa: B023
 
         last = columns.split(", ")[-1]
+        types = {column.name: column.type for column in ledger.columns if column.tbl == table}
+        # a column that the index has not, and one of numbers
+        other = next(column for column in reversed(types) if column not in columns.split(", "))
+        number = next(column for column, kind in types.items() if kind in ("bigint", "integer"))
         yield mutation("dropped", drop)
         yield mutation("renamed", f"ALTER INDEX {name} RENAME TO zz", more=frozenset({"zz"}))
-        yield mutation("of another column", drop, made("recorded_at"))
-        yield mutation("with a column more", drop, made(f"{columns}, recorded_at"))
-        yield mutation("including a column", drop, made(rest=" INCLUDE (recorded_at)"))
+        yield mutation("of another column", drop, made(other))
+        yield mutation("with a column more", drop, made(f"{columns}, {other}"))
+        yield mutation("including a column", drop, made(rest=f" INCLUDE ({other})"))
         yield mutation("unique or not", drop, made(unique="" if unique else "UNIQUE "))
-        yield mutation("of some rows", drop, made(where=" WHERE position > 5"))
+        yield mutation("of some rows", drop, made(where=f" WHERE {number} > 5"))
         if where:
             yield mutation("of all rows", drop, made(where=""))
             yield mutation("of rows by another name", drop, made(where=where.replace("recorded", "recordedx")))
-            yield mutation("of fewer rows", drop, made(where=f"{where} AND position > 5"))
+            yield mutation("of fewer rows", drop, made(where=f"{where} AND {number} > 5"))
         yield mutation("downwards", drop, made(f"{columns} DESC"))
         yield mutation("NULL first", drop, made(f"{columns} NULLS FIRST"))
         if not unique:
             yield mutation("by hash", drop, made(columns.split(", ")[0], how="hash"))
-        yield mutation("computed", drop, made(columns.replace(last, f"({last} || '')") if "version" not in last else
-                                              columns.replace(last, f"({last} + 1)")))  # fmt: skip
-        text_column = columns.split(", ")[0]
-        yield mutation("of another order", drop, made(columns.replace(text_column, f"{text_column} text_pattern_ops")))
-        yield mutation(
-            "of another collation", drop, made(columns.replace(text_column, f'{text_column} COLLATE "POSIX"'))
-        )
+        computed = f"({last} || '')" if types[last] == "text" else f"({last} + 1)"
+        yield mutation("computed", drop, made(columns.replace(last, computed)))
+        for text_column in [column for column in columns.split(", ")[:1] if types[column] == "text"]:
+            ordered = columns.replace(text_column, f"{text_column} text_pattern_ops")
+            yield mutation("of another order", drop, made(ordered))
+            collated = columns.replace(text_column, f'{text_column} COLLATE "POSIX"')
+            yield mutation("of another collation", drop, made(collated))
         if unique and ledger.version >= 15:
             yield mutation("one NULL only", drop, made(rest=" NULLS NOT DISTINCT"))
         for flag in ("indisvalid", "indisready", "indislive"):

@@ -32,10 +32,11 @@ def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
     renamed = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"
     yield mutation("renamed by hand", *hand(f"{renamed} {where}"), more=frozenset({"zz"}))
     if kind == "table":
+        # one of its columns
         column = {"events": "record", "alembic_version": "version_num"}.get(
-            name, "generation" if "gen" in name else "singleton"
+            name, "player" if "player" in sql else "part" if "part " in sql else "generation"
         )
-        column = "player" if name == "generation_standings" else column
+        column = "singleton" if name == "ledger_identity" else column
         off = "PRAGMA foreign_keys = OFF", "PRAGMA legacy_alter_table = ON"
         yield mutation("dropped", *off, f"DROP TABLE {name}")
         yield mutation("renamed", *off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))

@@ -1,0 +1,433 @@
+"""What a rebuild keeps for SQL is what the commands tell, whatever was recorded, corrected, voided and renamed."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from catan_years import year_of
+from corrected_histories import histories
+from histories import adjustment, fill, game, random_games, ruleset, ticking
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sql_views import changes_by_replay, changes_by_sql, games_by_command, games_by_sql, select
+from stores import postgres_database
+from test_corrections_oracle import enter
+from time_histories import history as time_history
+from time_ledgers import enter as enter_events
+
+from cli.rules import publish_missing
+from ledger.errors import LockLost
+from ledger.migrate import upgrade
+from ledger.store import Ledger, open_ledger, read_records
+from projections import building, generations, history, history_changes, history_games
+from projections.integrity import verify_standings
+from projections.rebuilding import HistoryMissing, rebuild
+from projections.rulesets import shipped
+
+Ratings = Callable[..., Any]
+PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
+ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
+TABLES = ("history_parts", "history_changes", "history_games", "history_participants")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks and transactions so small that short histories have several."""
+    monkeypatch.setattr(history_changes, "BLOCK_CHANGES", 7)
+    monkeypatch.setattr(history_games, "BLOCK_GAMES", 3)
+    monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
+
+
+@pytest.fixture
+def ledger(ledger_url: str) -> Ledger:
+    """A ledger with the games of five players on four ladders of two rulesets."""
+    other = ruleset()
+    other["data"] = other["data"] | {"id": "other", "partition": {"by": ["players"], "bands": ["all"]}}
+    return fill(ledger_url, [ruleset(), other, *random_games(1, 30, PLAYERS)])
+
+
+def more(ledger: Ledger, *events: dict[str, Any]) -> None:
+    fill(ledger.url.render_as_string(hide_password=False), events)
+
+
+def void(game_id: str) -> dict[str, Any]:
+    data = {"game_id": game_id, "reason": "never played"}
+    return {"type": "game.voided", "occurred_at": "2020-02-01T00:00:00Z", "data": data}
+
+
+def findings(ledger: Ledger) -> list[str]:
+    with ledger.reading() as connection:
+        return [finding.message for finding in verify_standings(connection)]
+
+
+def stored(ledger: Ledger) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows of the tables behind the views."""
+    return {name: [tuple(row.values()) for row in select(ledger, f"SELECT * FROM {name} ORDER BY 1, 2, 3")]
+            for name in TABLES}  # fmt: skip
+
+
+def parts(ledger: Ledger) -> dict[tuple[str, int], int]:
+    rows = select(ledger, "SELECT ladder, block, part FROM history_parts")
+    return {(row["ladder"], row["block"]): row["part"] for row in rows}
+
+
+def info(ledger: Ledger) -> dict[str, Any]:
+    (row,) = select(ledger, "SELECT * FROM live_info")
+    return row
+
+
+def agree(ratings: Ratings, ledger: Ledger) -> int:
+    """Compare all views with the commands; gives how many changes there are."""
+    shown = changes_by_sql(ledger)
+    assert shown == changes_by_replay(ledger)
+    assert games_by_sql(ledger) == games_by_command(ratings, ledger)
+    lead_to_standings(ledger, shown)
+    assert findings(ledger) == []
+    return sum(map(len, shown.values()))
+
+
+def lead_to_standings(ledger: Ledger, shown: dict[str, list[dict[str, Any]]]) -> None:
+    """The changes of everybody lead from what he began with, without a gap, to his points, where points run on."""
+    standings = select(ledger, "SELECT ladder, player, points_units, scale FROM live_standings")
+    for ladder, rows in shown.items():
+        points: dict[str, Fraction] = {}
+        for row in rows:
+            assert points.setdefault(row["player"], Fraction(row["before"])) == Fraction(row["before"])
+            points[row["player"]] += Fraction(row["change"])
+            assert points[row["player"]] == Fraction(row["after"])
+        ranked = {row["player"]: Fraction(row["points_units"], row["scale"])
+                  for row in standings if row["ladder"] == ladder}  # fmt: skip
+        assert ranked.keys() == points.keys()
+        if ladder.startswith(("catan-elo", "galactic-points", "b5-league", "club-catan-elo", "other")):
+            assert ranked == points
+
+
+@pytest.fixture
+def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request: Any) -> Iterator[Callable[[], str]]:
+    """A function that gives the URL of another empty store, of each kind in turn."""
+    with ExitStack() as stack:
+        if store_kind == "sqlite":
+            yield lambda: f"sqlite:///{tmp_path_factory.mktemp('drawn') / 'ratings.db'}"
+        else:
+            server = request.getfixturevalue("server")
+            yield lambda: stack.enter_context(postgres_database(server))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_given_any_history_when_rebuilt_again_and_again_then_the_views_show_what_the_commands_tell(
+    new_store: Callable[[], str], ratings: Ratings, at_length: bool
+) -> None:
+    """Given games, corrections, voids, renames and adjustments, a few between two rebuilds, then no row is another."""
+    met: Counter[str] = Counter()
+    url = new_store()
+    upgrade(url)
+    publish_missing(open_ledger(url), "test", shipped())
+    with open_ledger(url).reading() as connection:
+        published = [json.loads(record) for page in read_records(connection) for _, record in page]
+
+    @settings(max_examples=60 if at_length else 3, phases=[Phase.generate], derandomize=not at_length, deadline=None,
+              suppress_health_check=list(HealthCheck), database=None)  # fmt: skip
+    @given(histories(published, 60), st.randoms(use_true_random=True))
+    def go(steps: list[Any], chance: Random) -> None:
+        url = new_store()
+        upgrade(url)
+        publish_missing(open_ledger(url), "test", shipped())
+        ledger = open_ledger(url)
+        for _ in range(3):
+            size = chance.randint(1, 30)
+            some, steps = steps[:size], steps[size:]
+            met.update(step.event["type"] for step in some if not step.verdict.codes)
+            enter(ledger, some)
+            rebuild(ledger, ticking(), keep_history=True)
+            met["changes"] += agree(ratings, ledger)
+
+    go()
+    assert met.keys() >= {"game.recorded", "game.corrected", "game.voided", "player.renamed", "points.adjusted"}
+    assert met["changes"] > 0
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_given_a_year_of_month_lists_when_rebuilt_then_the_views_show_what_the_commands_tell(
+    seed: int, ledger_url: str, ratings: Ratings
+) -> None:
+    ledger = fill(ledger_url, year_of(seed))
+    rebuild(ledger, ticking(), keep_history=True)
+    assert agree(ratings, ledger) > 100
+    assert any(name.startswith("catan-monthly/") for name in changes_by_sql(ledger))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_given_rule_changes_taken_back_and_months_when_rebuilt_then_the_views_show_what_the_commands_tell(
+    seed: int, ledger_url: str, ratings: Ratings
+) -> None:
+    ledger = open_ledger(ledger_url)
+    enter_events(ledger, time_history(seed, 120))
+    rebuild(ledger, ticking(), keep_history=True)
+    assert agree(ratings, ledger) > 20
+
+
+def test_given_a_merge_a_void_and_a_correction_when_counted_by_sql_then_it_is_what_the_games_say(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    """Given a person under two ids, then naive SQL over the view counts all of his games, and no voided one."""
+    more(
+        ledger,
+        game("late", "anna2 ben"), game("gone", "anna ben"), game("wrong", "anna cleo"), void("gone"),
+        {"type": "game.corrected", "occurred_at": "2020-02-02T00:00:00Z",
+         "data": {"game_id": "wrong", "reason": "it was dora", "game": game("wrong", "ben dora")["data"]}},
+        {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
+         "data": {"player": "anna2", "new_player": "anna"}},
+    )  # fmt: skip
+    rebuild(ledger, ticking(), keep_history=True)
+    agree(ratings, ledger)
+    db = ledger.url.render_as_string(hide_password=False)
+    by_command = json.loads(ratings("games", "--player", "anna", "--limit", "0", "--format", "json", db=db).stdout)
+    (counted,) = select(ledger, "SELECT count(*) AS games FROM live_participants WHERE player = 'anna'")
+    assert counted["games"] == sum("voided" not in row for row in by_command["rows"])
+    assert select(ledger, "SELECT player FROM live_participants WHERE game_id = 'wrong' ORDER BY 1") == [
+        {"player": "ben"}, {"player": "dora"}
+    ]  # fmt: skip
+
+
+def test_given_members_without_a_column_and_extreme_times_when_rebuilt_then_they_are_shown_whole(
+    ledger_url: str, ratings: Ratings
+) -> None:
+    early = game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
+    late = game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {"occurred_at": "2019-07-01T00:00:00.1Z"}
+    late["data"]["participants"][0] |= {"score": "12.5", "seat": 3, "extra": {"colour": "red"}}
+    ledger = fill(ledger_url, [ruleset(), early, late, game("low", "anna=ben", score_order="low", rated=False)])
+    rebuild(ledger, ticking(), keep_history=True)
+    agree(ratings, ledger)
+    (row,) = select(ledger, "SELECT g.more, p.more AS his FROM live_games g JOIN live_participants p "
+                            "ON p.game_id = g.game_id WHERE g.game_id = 'far' AND p.seat = 3")  # fmt: skip
+    assert row == {"more": '{"extra":{"table":"7"}}', "his": '{"extra":{"colour":"red"}}'}
+
+
+def test_given_blocks_as_they_were_when_rebuilt_then_their_rows_are_left_as_they_are(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    """Given one more game at the end, then all blocks but the last of each ladder are those of before."""
+    rebuild(ledger, ticking(), keep_history=True)
+    before = parts(ledger)
+    more(ledger, game("new", "anna ben cleo", day=28))
+    rebuild(ledger, ticking())
+    after = parts(ledger)
+    agree(ratings, ledger)
+    last = {ladder: max(block for name, block in before if name == ladder) for ladder, _ in before}
+    assert all(after[ladder, block] == before[ladder, block] for ladder, block in before if block < last[ladder])
+    assert {block for ladder, block in after.keys() - before.keys() if not ladder} == {10}
+    assert after[THREE, last[THREE]] != before[THREE, last[THREE]]
+    assert {part: after[part] for part in after if part[0] == FIVE} == {
+        part: before[part] for part in before if part[0] == FIVE
+    }
+    more(ledger, void("new"))
+    rebuild(ledger, ticking())
+    agree(ratings, ledger)
+
+
+def test_given_a_rename_when_rebuilt_then_only_what_names_him_is_written_again(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    more(ledger, *(game(f"z-{n}", "uwe vera") for n in range(6)))
+    rebuild(ledger, ticking(), keep_history=True)
+    before = parts(ledger)
+    more(ledger, {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
+                  "data": {"player": "vera", "new_player": "vera-2"}})  # fmt: skip
+    rebuild(ledger, ticking())
+    agree(ratings, ledger)
+    after = parts(ledger)
+    assert all(after["", block] == before["", block] for block in range(10))
+    assert after["", 11] != before["", 11]
+
+
+def test_given_a_history_that_is_kept_when_rebuilt_without_a_word_then_it_stays_and_one_word_ends_it(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    rebuild(ledger, ticking())
+    assert (changes_by_sql(ledger), games_by_sql(ledger), info(ledger)["history"]) == ({}, [], False)
+    rebuild(ledger, ticking(), keep_history=True)
+    rebuild(ledger, ticking())
+    assert (agree(ratings, ledger) > 0, bool(info(ledger)["history"])) == (True, True)
+    assert not rebuild(ledger, ticking(), keep_history=False).history
+    assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
+    assert not any(stored(ledger).values())
+    assert not rebuild(ledger, ticking()).history
+    assert findings(ledger) == []
+
+
+def test_given_some_ladders_when_rebuilt_then_all_are_there_and_games_are_those_of_the_generation(
+    ledger: Ledger,
+) -> None:
+    rebuild(ledger, ticking(), keep_history=True)
+    before, games = changes_by_sql(ledger), games_by_sql(ledger)
+    more(ledger, game("late", "emil anna ben", day=1))
+    rebuild(ledger, ticking(), [ALL])
+    after = changes_by_sql(ledger)
+    assert after.keys() == before.keys() == {ALL, THREE, FIVE, "other/all"}
+    assert {name for name in after if after[name] != before[name]} == {ALL}
+    assert after[ALL] == changes_by_replay(ledger)[ALL]
+    assert (games_by_sql(ledger), info(ledger)["position"]) == (games, 32)
+    assert findings(ledger) == []
+
+
+def test_given_no_history_of_the_others_when_that_of_some_ladders_is_asked_for_then_it_is_refused(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    rebuild(ledger, ticking())
+    with pytest.raises(HistoryMissing, match="first: ratings rebuild --history"):
+        rebuild(ledger, ticking(), [ALL], keep_history=True)
+    db = ledger.url.render_as_string(hide_password=False)
+    told = ratings("rebuild", ALL, "--history", db=db)
+    assert (told.exit_code, told.stdout, "ratings rebuild --history" in told.stderr) == (2, "", True)
+    assert info(ledger)["generation"] == 1
+
+
+def test_given_a_ladder_whose_rule_fails_when_rebuilt_then_its_changes_of_before_stay(ledger: Ledger) -> None:
+    rebuild(ledger, ticking(), keep_history=True)
+    before = changes_by_sql(ledger)
+    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)), game("last", "anna ben cleo"))
+    done = rebuild(ledger, ticking())
+    assert [failure.ladder for failure in done.failures] == [ALL]
+    after = changes_by_sql(ledger)
+    assert after[ALL] == before[ALL]
+    assert after[THREE] == changes_by_replay(ledger, [THREE])[THREE] != before[THREE]
+    assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
+
+
+def test_given_a_ladder_that_fails_when_history_is_first_kept_then_it_has_none_and_that_is_no_finding(
+    ledger: Ledger,
+) -> None:
+    rebuild(ledger, ticking())
+    more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
+    rebuild(ledger, ticking(), keep_history=True)
+    assert changes_by_sql(ledger).keys() == {THREE, FIVE, "other/all"}
+    assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
+
+
+def test_given_a_rollback_when_read_then_no_changes_of_another_generation_are_shown_and_the_next_rebuild_has_them(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    for _ in range(2):
+        rebuild(ledger, ticking(), keep_history=True)
+        more(ledger, game(f"late-{_}", "emil anna ben", day=1))
+    generations.roll_back(ledger)
+    assert (changes_by_sql(ledger), games_by_sql(ledger), bool(info(ledger)["history"])) == ({}, [], False)
+    assert findings(ledger) == []
+    assert not rebuild(ledger, ticking(), [ALL]).history
+    assert changes_by_sql(ledger) == {}
+    assert rebuild(ledger, ticking()).history
+    agree(ratings, ledger)
+
+
+def test_given_one_process_and_several_when_rebuilt_then_they_keep_the_same(
+    ledger_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = fill(ledger_url, [ruleset(), *random_games(2, 60, [*PLAYERS, *"fghijk"], most=8)])
+    monkeypatch.setattr(building, "FORKING_COST", 0)
+    found = []
+    for cores in (1, 3):
+        rebuild(ledger, ticking(), cores=cores, check=True, keep_history=True)
+        found.append((changes_by_sql(ledger), games_by_sql(ledger)))
+    assert found[0] == found[1]
+
+
+def test_given_a_checked_rebuild_when_rows_were_changed_then_all_of_them_are_written_anew(ledger: Ledger) -> None:
+    rebuild(ledger, ticking(), keep_history=True)
+    with ledger.writing() as connection:
+        connection.exec_driver_sql("UPDATE history_changes SET before = before + 1")
+        connection.exec_driver_sql("UPDATE history_participants SET player = 'eve'")
+    rebuild(ledger, ticking())
+    assert findings(ledger)
+    rebuild(ledger, ticking(), check=True)
+    assert findings(ledger) == []
+
+
+def test_given_a_rebuild_that_is_cut_off_anywhere_when_the_next_one_ends_then_nothing_of_it_is_left(
+    ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, at_length: bool
+) -> None:
+    """Given many transactions that could be the last, then readers see what they saw, and all is swept up."""
+    rebuild(ledger, ticking(), keep_history=True)
+    more(ledger, game("late", "emil anna ben", day=1))
+    before, insert_rows, left = changes_by_sql(ledger), generations.insert_rows, 0
+
+    class CutOff(Exception):
+        pass
+
+    def at_most(*arguments: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise CutOff
+        insert_rows(*arguments)
+
+    monkeypatch.setattr(generations, "insert_rows", at_most)
+    cut_off = 0
+    while True:
+        left = cut_off
+        try:
+            rebuild(ledger, ticking())
+            break
+        except CutOff:
+            assert changes_by_sql(ledger) == before
+            cut_off += 1 if at_length else 17
+    assert cut_off > 50
+    agree(ratings, ledger)
+    named = {row["part"] for row in select(ledger, "SELECT part FROM history_parts")}
+    for name in TABLES[1:]:
+        assert {row["part"] for row in select(ledger, f"SELECT DISTINCT part FROM {name}")} <= named
+
+
+def test_given_rows_that_vanished_while_they_were_written_when_promoting_then_it_is_refused(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild(ledger, ticking(), keep_history=True)
+    more(ledger, game("late", "emil anna ben", day=1))
+    before = changes_by_sql(ledger)
+    write_games = history.write_games
+
+    def and_lose_one(keeping: Any, *arguments: Any) -> None:
+        write_games(keeping, *arguments)
+        with ledger.writing() as connection:
+            last = "(SELECT max(part) FROM history_changes)"
+            connection.exec_driver_sql(f"DELETE FROM history_changes WHERE part = {last}")
+
+    monkeypatch.setattr(history, "write_games", and_lose_one)
+    with pytest.raises(LockLost, match="rows of changes and games; nothing was promoted"):
+        rebuild(ledger, ticking())
+    assert changes_by_sql(ledger) == before
+
+
+def test_given_another_generation_promoted_meanwhile_when_verified_then_it_is_no_false_alarm(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given a rebuild that takes the history away while it is compared, then that of the new one is compared."""
+    rebuild(ledger, ticking(), keep_history=True)
+    more(ledger, game("late", "emil anna ben", day=1))
+    differing, rebuilt = history.differing, []
+
+    def and_rebuild(*arguments: Any) -> str | None:
+        if not rebuilt:
+            rebuilt.append(rebuild(ledger, ticking()))
+        return differing(*arguments)
+
+    monkeypatch.setattr(history, "differing", and_rebuild)
+    assert findings(ledger) == []
+    assert rebuilt
+
+
+def test_given_a_rebuild_with_history_when_told_then_it_says_how_much_was_kept(
+    ledger: Ledger, ratings: Ratings
+) -> None:
+    db = ledger.url.render_as_string(hide_password=False)
+    done = ratings("rebuild", "--history", db=db)
+    assert done.stdout.endswith(f"; {agree(ratings, ledger)} changes kept for SQL\n")
+    assert json.loads(ratings("rebuild", "--format", "json", db=db).stdout)["changes"] == agree(ratings, ledger)
+    assert "changes" not in json.loads(ratings("rebuild", "--no-history", "--format", "json", db=db).stdout)
+    told = ratings("rebuild", "--rollback", "--history", db=db)
+    assert (told.exit_code, "--history" in told.stderr) == (2, True)
