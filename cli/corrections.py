@@ -18,6 +18,7 @@ from cli.intake import (
     placed,
     rejection_line,
     result_format,
+    tell_new_ladders,
 )
 from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import Preview, note_failed, print_reach, told
@@ -35,6 +36,7 @@ from ledger.sources import STDIN, Item
 from ledger.store import Log, open_ledger
 from projections.admission import Admission
 from projections.effects import Reach
+from projections.new_ladders import NewLadders
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
@@ -295,6 +297,7 @@ def enter(
     ledger = open_ledger(how.db)
     entered: list[Draft] = []
     preview = Preview(ledger)
+    new_ladders = NewLadders(preview.facts)
 
     def look(drafts: Iterator[Draft]) -> None:
         entered.extend(drafts)
@@ -309,11 +312,12 @@ def enter(
     try:
         result = import_items(
             ledger, items, by=how.by, clock=clock.now, dry_run=how.dry_run, ignore_clock=how.ignore_clock,
-            ladders=partial(ladders, allow_uncounted=allow_uncounted), checked=look,
+            ladders=partial(ladders, allow_uncounted=allow_uncounted, new_ladders=new_ladders), checked=look,
             newcomers=Newcomers(preview.known, refusing), any_date=any_date,
         )  # fmt: skip
     except Refused as problem:
         return refuse_event(how, type_name, problem)
+    tell_new_ladders(result, new_ladders)
     if len(items) == 1:
         result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     return _tell(how, type_name, result, entered, preview.found or Reach())

@@ -11,7 +11,7 @@ import click
 
 from cli import render
 from cli.options import axes, composed, known_at_option, known_position
-from cli.reading import as_json, places_told, reading_of, why_unfinished
+from cli.reading import as_json, note_other_ladder, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
 from ledger.store import open_ledger, read_records
 from projections.containment import RuleFailure
@@ -91,6 +91,9 @@ def export_standings(
     """
     found = Export(survey(db, as_of, known_at, rules))
     names = found.checked(map(composed, ladders)) if ladders else None
+    for name in names or ():
+        if Ladders(found.seen.facts).first(name) is None:
+            note_other_ladder(found.seen.facts, name)
     with _opened(output) as file:
         if form == "csv":
             file.write(render.csv_text([COLUMNS]).encode())

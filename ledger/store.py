@@ -281,6 +281,15 @@ def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str
     return found
 
 
+def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
+    """Where the events with these ids stand, those that the log has."""
+    wanted, found = list(event_ids), dict[str, int]()
+    for start in range(0, len(wanted), LOOKUP_SIZE):
+        some = events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE])
+        found |= pairs(connection, select(events.c.event_id, events.c.position).where(some))
+    return found
+
+
 def read_where(
     connection: Connection, *, until: int, after: int = 0, type_name: str | None = None, subject: str | None = None
 ) -> list[tuple[int, str]]:
