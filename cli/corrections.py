@@ -1,7 +1,7 @@
 """`correct`, `void`, `reinstate`, `player`: mistakes are put right, and what that changes is shown."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Literal, NamedTuple
 
@@ -9,6 +9,7 @@ import click
 
 from cli import render
 from cli.intake import (
+    SHOWN_REJECTIONS,
     allow_uncounted_option,
     any_date_option,
     new_names_option,
@@ -17,11 +18,14 @@ from cli.intake import (
     placed,
     rejection_line,
     result_format,
+    tell_new_ladders,
 )
+from cli.many import Many, corrections, note_unchanged, voids
 from cli.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
 from cli.reach import Preview, note_failed, print_reach, told
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
+from ledger.cells import TableOptions
 from ledger.events import Draft, meaning
 from ledger.games import seats_of
 from ledger.identities import Identities, identities
@@ -31,9 +35,10 @@ from ledger.lineage import Game, live_game
 from ledger.newcomers import Newcomers
 from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import STDIN, Item
-from ledger.store import Log, open_ledger
+from ledger.store import Log, home_zone, open_ledger
 from projections.admission import Admission
 from projections.effects import Reach
+from projections.new_ladders import NewLadders
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
@@ -65,8 +70,10 @@ def writing(command: Callable[..., int]) -> Callable[..., int]:
 
 
 @click.command()
-@click.argument("game_id", metavar="GAME", type=composed)
+@click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.argument("players", nargs=-1)
+@click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+              help="Many at once: a table as import reads it, with the games as they should be.")  # fmt: skip
 @reason_option
 @click.option("--game", metavar="NAME", help="Which game it was, such as catan.")
 @click.option("--at", metavar="TIME", help="When it really ended.")
@@ -82,20 +89,33 @@ def writing(command: Callable[..., int]) -> Callable[..., int]:
 @expect_option
 @writing
 def correct(
-    how: How, game_id: str, players: tuple[str, ...], reason: str, at: str | None, zone: str | None, edit: bool,
-    new_names: str, any_date: bool, allow_uncounted: bool, expect: int | None, **labels: str | None,
+    how: How, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
+    zone: str | None, edit: bool, new_names: str, any_date: bool, allow_uncounted: bool, expect: int | None,
+    **labels: str | None,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
     \b
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
+        ratings correct --file games.csv --reason "from the score sheets"
 
     What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
-    from standard input, as `ratings games GAME --format json` prints it.
+    from standard input, as `ratings games GAME --format json` prints it. Of a file all games are corrected, or none;
+    columns that it does not have say nothing, and games that are recorded like this are left alone.
     """
-    moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(open_ledger(how.db), at, zone))}
     given = {name: label for name, label in labels.items() if label is not None}
+    refusing: Literal["all", ""] = "all" if new_names == "refuse" else ""
+    if file is not None:
+        if game_id is not None or at is not None or edit or expect is not None or given:
+            raise click.UsageError("--file has the games with all that is to be corrected; it goes with --zone alone")
+        return _enter_many(
+            how, "game.corrected", "recorded like this", partial(_corrections, how.db, file, reason, zone),
+            allow_uncounted=allow_uncounted, any_date=any_date, refusing=refusing,
+        )  # fmt: skip
+    if game_id is None:
+        raise click.UsageError("name a GAME, or many by --file")
+    moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(open_ledger(how.db), at, zone))}
     with open_ledger(how.db).reading() as connection:
         game = live_game(Log(connection).about(f"game:{game_id}"))
         people = identities(connection)
@@ -115,8 +135,19 @@ def correct(
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(
         how, "game.corrected", data, game.last.event_id, expect, allow_uncounted=allow_uncounted, any_date=any_date,
-        refuse=partial(_refuse_same, game), refusing="all" if new_names == "refuse" else "",
+        refuse=partial(_refuse_same, game), refusing=refusing,
     )  # fmt: skip
+
+
+def _corrections(db: str, file: str, reason: str, zone: str | None, decided_at: int) -> Many:
+    with open_ledger(db).reading() as connection:
+        options = TableOptions(zone or home_zone(connection))
+        return corrections(Log(connection), identities(connection), file, reason, decided_at, options)
+
+
+def _voids(db: str, file: str, reason: str, decided_at: int) -> Many:
+    with open_ledger(db).reading() as connection:
+        return voids(Log(connection), file, reason, decided_at)
 
 
 def _replaced(game: Game, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
@@ -191,16 +222,21 @@ def _refuse_same(before: Game, draft: Draft) -> None:
 @click.command()
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--event", metavar="ID|POSITION", type=composed, help="Take back an event that is not a game's.")
+@click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+              help="Many games at once: one id a line.")  # fmt: skip
 @reason_option
 @expect_option
 @writing
-def void(how: How, game_id: str | None, event: str | None, reason: str, expect: int | None) -> int:
+def void(how: How, game_id: str | None, event: str | None, file: str | None, reason: str, expect: int | None) -> int:
     """Void GAME, so that it counts for nothing; or take back an adjustment, a rename, an account or a ruleset.
 
-    A voided game can be reinstated. A taken-back event stands again when the event that took it back is voided.
+    A voided game can be reinstated. A taken-back event stands again when the event that took it back is voided. Of a
+    file all games are voided, or none; those that are voided already are left alone.
     """
-    if (game_id is None) == (event is None):
-        raise click.UsageError("name a GAME, or another event by --event")
+    if [game_id, event, file].count(None) != 2 or (file is not None and expect is not None):
+        raise click.UsageError("name a GAME, or another event by --event, or many games by --file, without --expect")
+    if file is not None:
+        return _enter_many(how, "game.voided", "voided", partial(_voids, how.db, file, reason))
     if event is None:
         return _enter(how, "game.voided", {"game_id": game_id, "reason": reason}, expect=expect)
     with open_ledger(how.db).reading() as connection:
@@ -272,34 +308,44 @@ def _enter(
         "data": data,
     }
     return enter(
-        how, type_name, [Item(STDIN, 1, event, None)], looked_at, expect, allow_uncounted=allow_uncounted,
+        how, type_name, [Item(STDIN, 1, event, None)], {} if looked_at is None else {_subject(data): looked_at}, expect,
+        allow_uncounted=allow_uncounted,
         any_date=any_date, refuse=refuse, refusing=refusing,
     )  # fmt: skip
+
+
+def _subject(data: Mapping[str, Any]) -> str:
+    return f"game:{data['game_id']}"
 
 
 def enter(
     how: How,
     type_name: str,
-    items: list[Item],
-    looked_at: str | None = None,
+    items: Sequence[Item | Rejection],
+    looked_at: Mapping[str, str] | None = None,
     expect: int | None = None,
     *,
+    unchanged: list[str] | None = None,
     allow_uncounted: bool = False,
     any_date: bool = False,
     refuse: Callable[[Draft], None] = lambda draft: None,
     refusing: Literal["all", ""] = "",
     ladders: Callable[..., Admission] = Admission,
 ) -> int:
-    """Check some events of one type, work out what they change together, append all or none, and tell."""
+    """Check some events of one type, work out what they change together, append all or none, and tell.
+
+    `looked_at` has by subject the events that they were decided upon; `unchanged` are the games that were left alone.
+    """
     ledger = open_ledger(how.db)
     entered: list[Draft] = []
     preview = Preview(ledger)
+    new_ladders = NewLadders(preview.facts)
 
     def look(drafts: Iterator[Draft]) -> None:
         entered.extend(drafts)
         with ledger.reading() as connection:
             for draft in entered:
-                _refuse_unexpected(Log(connection), draft, looked_at, expect)
+                _refuse_unexpected(Log(connection), draft, (looked_at or {}).get(draft.subject), expect)
                 refuse(draft)
         if entered:
             preview(iter(entered))
@@ -308,14 +354,28 @@ def enter(
     try:
         result = import_items(
             ledger, items, by=how.by, clock=clock.now, dry_run=how.dry_run, ignore_clock=how.ignore_clock,
-            ladders=partial(ladders, allow_uncounted=allow_uncounted), checked=look,
+            ladders=partial(ladders, allow_uncounted=allow_uncounted, new_ladders=new_ladders), checked=look,
             newcomers=Newcomers(preview.known, refusing), any_date=any_date,
         )  # fmt: skip
     except Refused as problem:
         return refuse_event(how, type_name, problem)
-    if len(items) == 1:
+    tell_new_ladders(result, new_ladders)
+    if unchanged is None and len(items) == 1:
         result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
-    return _tell(how, type_name, result, entered, preview.found or Reach())
+    return _tell(how, type_name, result, entered, preview.found or Reach(), unchanged)
+
+
+def _enter_many(
+    how: How, type_name: str, state: str, read: Callable[[int], Many], **options: Any
+) -> int:  # fmt: skip
+    """Enter what a file asks for; those games it leaves alone that are in this `state` already."""
+    try:
+        found = read(clock.now())
+    except Refused as problem:
+        return refuse_event(how, type_name, problem)
+    if how.form == "table":
+        note_unchanged(found.unchanged, state)
+    return enter(how, type_name, found.items, found.looked_at, unchanged=found.unchanged, **options)
 
 
 def refuse_event(how: How, type_name: str, problem: Refused) -> int:
@@ -338,7 +398,9 @@ def _rejected(one: Rejection) -> dict[str, Any]:
     return told if one.line is None else {"file": one.file, "line": one.line, **told}
 
 
-def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], found: Reach) -> int:
+def _tell(
+    how: How, type_name: str, result: Imported, entered: list[Draft], found: Reach, unchanged: list[str] | None = None
+) -> int:
     position = result.head.position if result.head and result.appended else None
     if how.form == "json":
         render.print_json(
@@ -350,14 +412,17 @@ def _tell(how: How, type_name: str, result: Imported, entered: list[Draft], foun
                 "existing": result.existing,
                 "dry_run": how.dry_run,
                 "rejected": [_rejected(r) for r in result.rejected],
+                **({} if unchanged is None else {"unchanged": unchanged}),
                 **new_told(result),
                 **told(found),
             }
         )
         return int(result.rejected_count > 0)
     if result.rejected_count:
-        for rejection in result.rejected:
+        for rejection in result.rejected[:SHOWN_REJECTIONS]:
             render.note(rejection_line(rejection))
+        if (untold := result.rejected_count - SHOWN_REJECTIONS) > 0:
+            render.note(f"... and {untold:,} more (--format json lists them)")
         render.echo("Nothing was recorded.")
         return 1
     if not entered:

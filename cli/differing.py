@@ -11,6 +11,7 @@ from cli.asked import Asked, CoordinatesType
 from cli.left_out import decoded
 from cli.options import composed, format_option
 from cli.reach import print_effects
+from cli.reading import note_other_ladder
 from cli.times import Times, times_of
 from ledger.published import Published
 from ledger.store import open_ledger
@@ -129,6 +130,9 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
             raise click.UsageError(str(problem)) from None
         for failure in failures:
             render.note(f"ratings: {told_with_game(failure, worlds.latest, connection)}")
+    for one in found:
+        if ladders and not one.a.had and not one.b.had:
+            note_other_ladder(one.b.facts, one.ladder)
     if form == "json":
         render.print_json(render.with_decimals({"ladders": [_as_json(one) for one in found]}))
     elif form == "csv":

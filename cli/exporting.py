@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from cli import render
 from cli.coordinates import AXES
 from cli.options import axes, composed, format_of, known_at_option, known_position
-from cli.reading import as_json, places_told, reading_of, why_unfinished
+from cli.reading import as_json, note_other_ladder, places_told, reading_of, why_unfinished
 from cli.survey import Survey, survey
 from ledger.exports import compressed, export_lines, place_at, read_place
 from ledger.files import new_file
@@ -120,6 +120,9 @@ def export_standings(
     """
     found = Export(survey(db, as_of, known_at, rules))
     names = found.checked(map(composed, ladders)) if ladders else None
+    for name in names or ():
+        if Ladders(found.seen.facts).first(name) is None:
+            note_other_ladder(found.seen.facts, name)
     with output_file(output) as file:
         if form == "csv":
             file.write(render.csv_text([COLUMNS]).encode())

@@ -19,19 +19,22 @@ from cli.times import times_of
 from ledger import clock
 from ledger.canonical import format_instant, parse_object
 from ledger.cells import GAME_COLUMNS, TableOptions
+from ledger.events import read_event
 from ledger.exports import Place
 from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
 from ledger.leagues import scheduled_games
+from ledger.lineage import live_game
 from ledger.newcomers import TOLD_MAX, Newcomers, close_names
 from ledger.published import Published
 from ledger.rejections import Refused, Rejection, shown
 from ledger.restoring import Backup, restore
 from ledger.sources import STDIN, Far, Item, read_items, size
-from ledger.store import Ledger, home_zone, open_ledger
+from ledger.store import Ledger, Log, home_zone, open_ledger
 from ledger.tables import TIE
 from projections.admission import Admission, Recorded
 from projections.effects import Reach
+from projections.new_ladders import NewLadders
 from projections.people import known_players
 
 SHOWN_REJECTIONS = 20
@@ -87,6 +90,8 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @new_names_option
 @any_date_option
 @allow_uncounted_option
+@click.option("--follow", is_flag=True,
+              help="Take lines of JSON from standard input as they come; answer each.")  # fmt: skip
 @click.option("--restore", "restoring", is_flag=True,
               help="Take an export, and increments behind it, into an empty ledger, byte for byte.")  # fmt: skip
 @click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
@@ -98,13 +103,20 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.pass_obj
 def import_(
     db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
-    dry_run: bool, new_names: str, any_date: bool, allow_uncounted: bool, restoring: bool, expected: Place | None,
-    incomplete: bool, ignore_clock: bool, by: str, form: str,
+    dry_run: bool, new_names: str, any_date: bool, allow_uncounted: bool, follow: bool, restoring: bool,
+    expected: Place | None, incomplete: bool, ignore_clock: bool, by: str, form: str,
 ) -> int:  # fmt: skip
     """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
 
-    Everything is checked before anything is appended; if one line is refused, nothing of the call is appended.
+    Everything is checked before anything is appended; if one line is refused, nothing of the call is appended. With
+    --follow each line is taken or refused by itself.
     """
+    if follow:
+        if files != (STDIN,) or renamed or fixed or zone or keep_going or dry_run or restoring:
+            raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
+        from cli.following import follow as follow_lines  # for which alone there are signals to handle
+
+        return follow_lines(db, by, allow_uncounted, any_date, ignore_clock)
     ledger = open_ledger(db)
     if restoring:
         if dry_run or keep_going:
@@ -122,13 +134,20 @@ def import_(
     homeless: dict[str, str] = {}
     leagueless: dict[str, str] = {}
     preview = Preview(ledger, games_max=None if dry_run else CHANGES_GAMES, if_published=not dry_run)
+    new_ladders = NewLadders(preview.facts)
     with _rejects(keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
             (item for name in files for item in read_items(name, options)),
             by=by,
             clock=clock.now,
-            ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless, leagueless=leagueless),
+            ladders=partial(
+                Admission,
+                allow_uncounted=allow_uncounted,
+                homeless=homeless,
+                leagueless=leagueless,
+                new_ladders=new_ladders,
+            ),
             reject=reject,
             keep_going=keep_going,
             dry_run=dry_run,
@@ -140,8 +159,9 @@ def import_(
             any_date=any_date,
             cores=available_cores(),
         )
-    _note_homeless(result, homeless)
-    _note_leagueless(result, leagueless)
+    tell_new_ladders(result, new_ladders)
+    note_homeless(result, homeless)
+    note_leagueless(result, leagueless)
     if dry_run or preview.found is None:
         return report(ledger, result, form, dry_run, preview.found)
     return report(ledger, result, form, dry_run, lists=preview.found.lists)
@@ -169,6 +189,7 @@ def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
 @click.option("--season", help="The season.")
 @click.option("--dry-run", is_flag=True, help="Check it, append nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing of what it changed and who is new.")
+@click.option("--strict", is_flag=True, help="Refuse players who are new, and games that begin a ladder.")
 @new_names_option
 @any_date_option
 @allow_uncounted_option
@@ -178,8 +199,8 @@ def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
 @click.pass_obj
 def record(
     db: str, players: tuple[str, ...], game: str | None, game_id: str | None, at: str | None, zone: str | None,
-    dry_run: bool, quiet: bool, new_names: str, any_date: bool, allow_uncounted: bool, ignore_clock: bool, by: str,
-    form: str, group: str | None, city: str | None, league: str | None, season: str | None,
+    dry_run: bool, quiet: bool, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool,
+    ignore_clock: bool, by: str, form: str, group: str | None, city: str | None, league: str | None, season: str | None,
 ) -> int:  # fmt: skip
     """Record one game. PLAYERS stand in the order of their places, tied ones joined by =.
 
@@ -188,6 +209,8 @@ def record(
 
     Without PLAYERS one event, or the data of one game, is read as JSON from standard input.
     """
+    if strict and new_names == "accept":
+        raise click.UsageError("--strict takes no new name, and --new-names accept takes them all")
     ledger = open_ledger(db)
     event: dict[str, Any] | Refused
     labels = {"group": group, "city": city, "league": league, "season": season}
@@ -211,29 +234,62 @@ def record(
             event = problem
         if isinstance(event, dict) and "type" not in event and "game_id" in event:
             event = {"type": "game.recorded", "data": event}
-    if isinstance(event, dict) and (at is not None or "occurred_at" not in event):
+    undated = isinstance(event, dict) and at is None and "occurred_at" not in event
+    if isinstance(event, dict) and (at is not None or undated):
         event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
     league_of_schedule = _put_into_league(ledger, event) if isinstance(event, dict) else None
-    item = Item(STDIN, 1, event, None)
     homeless: dict[str, str] = {}
     preview = Preview(ledger, wanted=dry_run or not quiet, games_max=None if dry_run else CHANGES_GAMES)
-    result = import_items(
-        ledger,
-        [item],
-        by=by,
-        clock=clock.now,
-        ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless),
-        dry_run=dry_run,
-        ignore_clock=ignore_clock,
-        checked=preview,
-        newcomers=Newcomers(preview.known, "all" if new_names == "refuse" else ""),
-        any_date=any_date,
-    )
+    new_ladders = NewLadders(preview.facts, strict)
+
+    def offered() -> Imported:
+        return import_items(
+            ledger,
+            [Item(STDIN, 1, event, None)],
+            by=by,
+            clock=clock.now,
+            ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless, new_ladders=new_ladders),
+            dry_run=dry_run,
+            ignore_clock=ignore_clock,
+            checked=preview,
+            newcomers=Newcomers(preview.known, "all" if new_names == "refuse" else "", strict),
+            any_date=any_date,
+        )
+
+    result = offered()
+    if undated and [one.code for one in result.rejected] == ["id-conflict"]:
+        # nobody said when it was: it is the same event if all else is the same
+        assert isinstance(event, dict)
+        event["occurred_at"] = _recorded_time(ledger, event)
+        result = offered()
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     if league_of_schedule is not None and not result.rejected_count:
         render.note(f"note: it is a game of the league {render.plain(league_of_schedule)}, and is recorded for it")
-    _note_homeless(result, homeless)
+    tell_new_ladders(result, new_ladders)
+    note_homeless(result, homeless)
+    if result.existing and isinstance(event, dict):
+        _note_voided(ledger, event)
     return report(ledger, result, form, dry_run, preview.found, quiet)
+
+
+def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
+    """When the recorded event with the id of this one was."""
+    draft, _ = read_event(event)
+    with ledger.reading() as connection:
+        there = Log(connection).event(draft.event_id)
+    return format_instant(draft.occurred_at if there is None else there.occurred_at)
+
+
+def _note_voided(ledger: Ledger, event: dict[str, Any]) -> None:
+    """Tell that a game which is there already counts for nothing."""
+    draft, _ = read_event(event)
+    with ledger.reading() as connection:
+        game = live_game(Log(connection).about(draft.subject)) if draft.type == "game.recorded" else None
+    if game is not None and game.voided:
+        name = render.plain(str(game.data["game_id"]))
+        render.note(
+            f"note: {name} is voided, so it does not count; ratings reinstate {name} --reason TEXT changes that"
+        )
 
 
 def _put_into_league(ledger: Ledger, event: dict[str, Any]) -> str | None:
@@ -257,13 +313,20 @@ def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def _note_homeless(result: Imported, homeless: dict[str, str]) -> None:
+def tell_new_ladders(result: Imported, new_ladders: NewLadders) -> None:
+    """Let a result say which ladders begin, unless something was refused."""
+    if not result.rejected_count:
+        result.new_ladders = [begun.ladder for begun in new_ladders.found]
+        result.close_ladders = {begun.ladder: begun.like for begun in new_ladders.found if begun.like}
+
+
+def note_homeless(result: Imported, homeless: dict[str, str]) -> None:
     """Tell of games on no ladder, one for each reason, unless something was refused."""
     for reason, game_id in homeless.items() if not result.rejected_count else ():
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
-def _note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
+def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
     """Tell of games that a league has scheduled and that do not say so, one for each league."""
     for league, game_id in leagueless.items() if not result.rejected_count else ():
         league, game_id = render.plain(league), render.plain(game_id)
@@ -351,13 +414,22 @@ def _more(rejections: list[Rejection]) -> str:
 
 
 def new_told(result: Imported) -> dict[str, Any]:
-    """Who is new, and who of them has a name close to another, as JSON tells it."""
+    """Who is new, who of them has a name close to another, and the same of ladders, as JSON tells it."""
     close = [{"player": name, "close_to": others} for name, others in result.close.items()]
-    return {"new_players": result.new_players, "close_names": close}
+    ladders = [{"ladder": name, "close_to": [other]} for name, other in result.close_ladders.items()]
+    return {
+        "new_players": result.new_players, "close_names": close,
+        "new_ladders": result.new_ladders, "close_ladders": ladders,
+    }  # fmt: skip
 
 
 def note_new(result: Imported) -> None:
-    """Tell who is new, unless nothing was taken, and whose name is close to another."""
+    """Tell which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
+    if result.new_ladders:
+        named = {name: f" (like {other}?)" for name, other in result.close_ladders.items()}
+        names = ", ".join(name + named.get(name, "") for name in result.new_ladders[:TOLD_MAX])
+        more = f" and {len(result.new_ladders) - TOLD_MAX:,} more" if len(result.new_ladders) > TOLD_MAX else ""
+        render.note(render.plain(f"note: {render.count(len(result.new_ladders), 'new ladder')}: {names}{more}"))
     if not result.new_players or (result.rejected_count and not result.would_append):
         return
     like = {name: f" (like {others[0]}?)" for name, others in result.alike.items()}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -11,12 +11,21 @@ from sqlalchemy import Connection
 
 from cli import render
 from cli.left_out import decoded, note_left_out
-from cli.options import composed, format_option, known_at_option, known_position, played_instant
+from cli.options import (
+    composed,
+    format_option,
+    known_at_option,
+    known_position,
+    played_instant,
+    since_instant,
+    since_position,
+)
 from cli.times import Times, times_of
-from ledger.canonical import format_instant
+from ledger.canonical import dump_text, format_instant
+from ledger.events import TYPES
 from ledger.identities import identities, players_of
 from ledger.lineage import GAME_TYPES, UNREADABLE, Known, live_game, successors
-from ledger.rejections import Refused, did_you_mean
+from ledger.rejections import Refused, did_you_mean, shown
 from ledger.resent import result_of
 from ledger.store import (
     Log,
@@ -24,6 +33,7 @@ from ledger.store import (
     known_of,
     open_ledger,
     read_naming,
+    read_newest,
     read_records,
     read_records_at,
     read_where,
@@ -38,6 +48,8 @@ GAME_RECORDED = '"type":"game.recorded"}'
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--game", "slug", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
+@click.option("--since", metavar="TIME", help="Only what was played from then on; a date means its beginning.")
+@click.option("--by", metavar="NAME", help="Only games that NAME recorded.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @known_at_option
@@ -48,6 +60,8 @@ def games(
     game_id: str | None,
     slug: str | None,
     player: str | None,
+    since: str | None,
+    by: str | None,
     limit: int,
     as_of: str | None,
     known_at: str | None,
@@ -61,13 +75,15 @@ def games(
     with ledger.reading() as connection:
         times = times_of(connection)
         instant = played_instant(as_of, times.zone)
+        begin = None if since is None else since_instant(since, times.zone)
+        recorded_by = "" if by is None else f'{{"by":{dump_text(by)},'
         until = known_position(connection, known_at)
         changed = _changed_games(connection, until)
         people = identities(connection, until)
         ids = people.ids(player) if player is not None else None
         for page in read_records(connection, until=until):
             for position, record in page:
-                if not record.endswith(GAME_RECORDED):
+                if not record.endswith(GAME_RECORDED) or not record.startswith(recorded_by):
                     continue
                 try:
                     event = known_event(position, record)
@@ -76,7 +92,13 @@ def games(
                     continue
                 listed = changed.get(event.data["game_id"]) or _Listed(event.occurred_at, position, event.data, False)
                 late = instant is not None and listed.played_at > instant
-                if not late and game_id in (None, listed.data["game_id"]) and _wanted(listed.data, slug, ids):
+                early = begin is not None and listed.played_at < begin
+                if (
+                    not late
+                    and not early
+                    and game_id in (None, listed.data["game_id"])
+                    and _wanted(listed.data, slug, ids)
+                ):
                     found.append(listed)
                     count += 1
             if limit and len(found) > 2 * limit + 10_000:
@@ -192,27 +214,42 @@ def _result(data: dict[str, Any]) -> str:
     return result_of(data) + uncounted
 
 
+def _types(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value not in TYPES:
+            raise click.BadParameter(f"{shown(value)} is not a type of event{did_you_mean(value, TYPES)}")
+    return values
+
+
 @click.command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=composed, required=False)
+@click.option("--since", metavar="TIME|POSITION",
+              help="Only what was recorded from then on; a date means its beginning.")  # fmt: skip
+@click.option("--by", metavar="NAME", help="Only what NAME recorded.")
+@click.option("--type", "types", metavar="TYPE", multiple=True, callback=_types,
+              help="Only events of this type, such as game.voided; repeatable.")  # fmt: skip
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
 @known_at_option
 @format_option
 @click.pass_obj
-def log(db: str, subject: str | None, limit: int, known_at: str | None, form: str) -> None:
+def log(
+    db: str, subject: str | None, since: str | None, by: str | None, types: tuple[str, ...], limit: int,
+    known_at: str | None, form: str,
+) -> None:  # fmt: skip
     """The raw events, who recorded them, and why. All, or those about one game or player."""
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         times, until = times_of(connection), known_position(connection, known_at)
+        after = since_position(connection, since)
         if subject is None:
-            after = max(0, until - limit) if limit else 0
-            records = [row for page in read_records(connection, after, until) for row in page]
-            hidden = after
+            records, hidden = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
         else:
             of_subject = [*read_where(connection, until=until, subject=f"game:{subject}"),
                           *read_where(connection, until=until, subject=f"event:{subject}")]  # fmt: skip
             ids = identities(connection, until).ids(subject)
             of_player = list(_about_player(Log(connection, until), ids))
             records = sorted({*of_subject, *read_records_at(connection, of_player).items()})
+            records = [row for row in records if row[0] > after and _is_wanted(_told(*row), by, types)]
             hidden = max(0, len(records) - limit) if limit else 0
             records = records[hidden:]
         events = [_told(position, record) for position, record in records]
@@ -237,7 +274,14 @@ def log(db: str, subject: str | None, limit: int, known_at: str | None, form: st
         )
         _note_hidden(hidden)
     else:
-        render.note(f"Nothing is recorded about {subject!r}." if subject else "The log is empty.")
+        asked = since is not None or by is not None or bool(types)
+        about = f" about {subject!r}" if subject else ""
+        nothing = f"Nothing is recorded{about}." if subject else "The log is empty."
+        render.note(f"Nothing like that is recorded{about}." if asked else nothing)
+
+
+def _is_wanted(event: dict[str, Any], by: str | None, types: Collection[str]) -> bool:
+    return (by is None or event.get("by") == by) and (not types or event["type"] in types)
 
 
 def _about_player(log: Log, ids: set[str]) -> Iterator[int]:

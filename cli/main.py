@@ -37,6 +37,7 @@ COMMANDS = {
     "statistics": "cli.lists:statistics_",
     "publish": "cli.publishing:publish",
     "diff": "cli.differing:diff",
+    "report": "cli.reporting:report",
     "whatif": "cli.whatif:whatif",
     "league": "cli.leagues:league",
     "clock": "cli.clocks:clock",

@@ -144,6 +144,30 @@ def known_position(connection: Connection, known_at: str | None, time_zone: str 
     return position
 
 
+def since_position(connection: Connection, since: str | None) -> int:
+    """The log position behind which what --since means begins; a date means its beginning in the ledger's zone.
+
+    Raises `click.BadParameter`.
+    """
+    if since is None:
+        return 0
+    newest = head(connection).position
+    if since.isascii() and since.isdigit():
+        if len(since) > 18 or int(since) > newest:
+            raise _wrong("--since", f"the log ends at position {newest}")
+        return max(0, int(since) - 1)
+    instant = since_instant(since, times_of(connection).zone, ", nor a position of the log")
+    return position_known_at(connection, instant - 1)
+
+
+def since_instant(since: str, time_zone: str, nor: str = "") -> int:
+    """The instant that --since means in a zone; a date means its beginning. Raises `click.BadParameter`."""
+    try:
+        return beginning_of(since, time_zone)
+    except Refused as problem:
+        raise _wrong("--since", problem.message + nor) from None
+
+
 def played_instant(as_of: str | None, time_zone: str) -> int | None:
     """The instant that --as-of means in a zone. Raises `click.BadParameter`."""
     return None if as_of is None else _end("--as-of", as_of, time_zone)

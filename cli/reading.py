@@ -22,9 +22,10 @@ from ledger.store import Ledger, open_ledger
 from projections.containment import RuleFailure, told_with_game
 from projections.contract import exact
 from projections.explaining import UnknownGame, history
-from projections.facts import LABELS, Facts
+from projections.facts import Facts
 from projections.ladders import parse_name
 from projections.lists.contract import Standing
+from projections.new_ladders import labelled, slip
 from projections.people import known_players
 from projections.periods import period_of, running
 from projections.publishing import as_published as as_published_
@@ -87,7 +88,7 @@ def reading_of(
             found = Ladders(facts, coordinates.as_of, rules)
             note_future(as_of, zone)
             with failures_told(facts, connection):
-                _note_early(found, ladder, times)
+                _note_idle(found, ladder, times)
                 yield Reading(connection, found, coordinates, times)
         except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
@@ -112,28 +113,24 @@ def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
     return (other, one) if swapped else (one, other)
 
 
-def note_other_ladder(ladders: Ladders, ladder: str) -> None:
-    """Tell which ladder was probably meant instead of one that never had a game: one with a label close to its own."""
+def note_other_ladder(facts: Facts, ladder: str) -> None:
+    """Tell which ladder was probably meant instead of one without a game: one with a label close to its own."""
     name = parse_name(ladder)
-    there = [parse_name(other).values for other in ladders.every(name.ruleset_id)]
-    for place, part in enumerate(ladders.versions(ladder)[0].ruleset.partition.by):
-        if part in LABELS:
-            others = [other[place] for other in there if _apart(other, place) == _apart(name.values, place)]
-            if hint := did_you_mean(name.values[place], others):
-                render.note(f"note: {ladder} never had a game; {part} {name.values[place]}{hint}")
+    known = facts.rulesets.get(name.ruleset_id, [])
+    if known and (found := slip(name, known, labelled(facts, known))) is not None:
+        part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
+        render.note(f"note: {ladder} never had a game; {part} {label}; did you mean {found[1]}?")
 
 
-def _apart(values: tuple[str, ...], place: int) -> tuple[str, ...]:
-    return values[:place] + values[place + 1 :]
-
-
-def _note_early(ladders: Ladders, ladder: str, times: Times) -> None:
-    """Tell when a ladder began if nothing had been played on it by then."""
-    if ladders.as_of is None or ladders.first(ladder) is not None:
+def _note_idle(ladders: Ladders, ladder: str, times: Times) -> None:
+    """Of a ladder on which nothing had been played by then, tell when it began, or which other was probably meant."""
+    if ladders.first(ladder) is not None:
         return
-    if first := Ladders(ladders.facts, None, ladders.rules).first(ladder):
+    if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):
         instant, what = first
         render.note(f"note: the first {what} on {ladder} was at {times.second(instant)}")
+    else:
+        note_other_ladder(ladders.facts, ladder)
 
 
 @click.command(name="standings")
@@ -163,8 +160,6 @@ def standings_(
             refuse_unknown(facts, player)
         found = reading.ladders.standings(ladder)
         unfinished = why_unfinished(reading.ladders, ladder)
-        if not found.rows and as_of is None:
-            note_other_ladder(reading.ladders, ladder)
     rows = _shown(found, limit, {facts.current(player) for player in players})
     if form == "json":
         render.print_json(render.with_decimals(as_json(found, reading.coordinates, unfinished, rows)))

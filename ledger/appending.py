@@ -36,12 +36,14 @@ Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
 
 
 class Appended(NamedTuple):
-    """What an append did. With refusals nothing was appended; each stands with the index of its draft."""
+    """What an append did. With refusals nothing was appended; each stands with the index of its draft. `known` are the
+    indices of those that were there already."""
 
     appended: int
     existing: int
     refused: list[tuple[int, Rejection]]
     head: Head
+    known: frozenset[int] = frozenset()
 
 
 def lookup(
@@ -210,7 +212,7 @@ def append(
             return Appended(0, len(known) - len(refused), refused, before)
         if fresh:
             after = insert_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)), before)
-    return Appended(len(fresh), len(known), [], after)
+    return Appended(len(fresh), len(known), [], after, frozenset(known))
 
 
 def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> Appended | None:

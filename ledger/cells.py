@@ -5,6 +5,7 @@ The delimiter is found from the header. An empty cell is an absent member.
 
 import csv
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -47,11 +48,14 @@ class Columns(NamedTuple):
 
 
 class TableOptions(NamedTuple):
-    """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows."""
+    """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
+    `found` gets the columns that it has.
+    """
 
     zone: str | None = None
     renamed: dict[str, str] = {}
     fixed: dict[str, str] = {}
+    found: Callable[[Columns], None] | None = None
 
 
 def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Refused]]:

@@ -33,6 +33,8 @@ REJECTIONS_MAX = 10_000
 
 # gets every refusal with the input that it is about
 Reject = Callable[[Rejection, Any], None]
+# gets the line of every event that is in the log in the end, the event's id, and whether this import appended it
+Settled = Callable[[int, str, bool], None]
 
 
 @dataclass
@@ -51,6 +53,9 @@ class Imported:
     alike: dict[str, list[str]] = field(default_factory=dict)
     # what is wrong with the files of a restore that is to take them all the same
     passed: list[str] = field(default_factory=list)
+    # the ladders that begin, and to which their names are close; who knows of ladders fills it
+    new_ladders: list[str] = field(default_factory=list)
+    close_ladders: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -61,6 +66,7 @@ class _Intake:
     spool: Spool
     judge: Judge
     reject: Reject
+    settled: Settled
     by: str
     keep_going: bool
     result: Imported
@@ -79,6 +85,7 @@ def import_items(
     clock: Clock,
     ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
     reject: Reject = lambda rejection, source: None,
+    settled: Settled = lambda line, event_id, appended: None,
     keep_going: bool = False,
     dry_run: bool = False,
     ignore_clock: bool = False,
@@ -105,6 +112,7 @@ def import_items(
                 spool,
                 judge,
                 reject,
+                settled,
                 by,
                 keep_going,
                 result,
@@ -144,6 +152,8 @@ def import_items(
                     return result
                 taken = {index for index, _ in done.refused}
                 rest = [waiting for index, waiting in enumerate(rest) if index not in taken]
+            for index, waiting in enumerate(rest):
+                settled(waiting.line, waiting.draft.event_id, index not in done.known)
             absent_at = done.head.position if absent_at == done.head.position - done.appended else None
             judge.seen = done.head.position
             result.appended += done.appended
@@ -190,7 +200,8 @@ def _take(
         problem = known[1]
         if problem is not None and item.table:
             problem = resent(Log(intake.connection), intake.people(), draft, problem)
-        intake.result.existing += problem is None
+        if problem is None:
+            _settle_existing(intake, item, draft)
         return problem
     if (waiting := intake.spool.find(draft)) is not None:
         return _against_waiting(intake, item, draft, waiting)
@@ -246,12 +257,17 @@ def _against_waiting(intake: _Intake, item: Checked, draft: Draft, waiting: Wait
     if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
         return _rows_apart(draft.subject)
     if same_drafts(waiting.draft, draft):
-        intake.result.existing += 1
+        _settle_existing(intake, item, draft)
         return None
     return Rejection(
         "id-conflict",
         f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
     )
+
+
+def _settle_existing(intake: _Intake, item: Checked, draft: Draft) -> None:
+    intake.result.existing += 1
+    intake.settled(item.line, draft.event_id, False)
 
 
 def _rows_apart(subject: str) -> Rejection:

@@ -47,10 +47,16 @@ class First(NamedTuple):
 class Newcomers:
     """The names that the events of an import bring; `known` gives those that the ledger has."""
 
-    def __init__(self, known: Callable[[Connection], Collection[str]], refusing: Literal["tables", "all", ""]) -> None:
-        """`refusing`: where names are refused, in tables, in all events, or nowhere."""
+    def __init__(
+        self,
+        known: Callable[[Connection], Collection[str]],
+        refusing: Literal["tables", "all", ""],
+        strict: bool = False,
+    ) -> None:
+        """`refusing`: where names are refused, in tables, in all events, or nowhere; with `strict` all new ones are."""
         self._known_of = known
         self._refusing = refusing
+        self._strict = strict
         self._first: dict[str, First] = {}
         self._mentioned: set[str] = set()
         self._tables: set[str] = set()
@@ -112,7 +118,11 @@ class Newcomers:
             rejection = tied(name, parts, first.long)
         elif others := self.close.get(name):
             told = ", ".join(f"{shown(other)}{self._where(other, first.file)}" for other in others)
-            rejection = Rejection("close-name", f"{shown(name)} is new and close to {told}; {ACCEPT}")
+            accept = "" if self._strict else f"; {ACCEPT}"
+            rejection = Rejection("close-name", f"{shown(name)} is new and close to {told}{accept}")
+        elif self._strict:
+            like = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
+            rejection = Rejection("new-player", f"{shown(name)} is new{like}; without --strict he is taken")
         else:
             return None
         return rejection._replace(file=first.file, line=first.line)

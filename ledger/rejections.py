@@ -73,6 +73,8 @@ CODES = {
     # against what the ledger holds
     "unlikely-date": "a game is dated more than a day ahead of the clock, or before 1900; --any-date takes it",
     "close-name": "a new name is close to another, so it may be a slip; --new-names accept takes it",
+    "new-player": "a new name, and --strict takes none",
+    "new-ladder": "the game would begin a ladder, and --strict begins none",
     "tied-players": "one cell holds several players; who is tied is joined by =, or stands on a row of his own",
     "id-conflict": "an event with this id and another content exists",
     "game-exists": "this game is recorded already, under another event id",
@@ -164,11 +166,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("mria", ["mira", "ben"])
     '; did you mean mira?'
     """
+    close = closest(word, known)
+    return "" if close is None else f"; did you mean {close}?"
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Of the known words the one that a mistyped one was probably meant to be."""
     from difflib import get_close_matches  # which only somebody waits for who mistyped
 
     folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), folded, n=1)
-    return f"; did you mean {folded[close[0]]}?" if close else ""
+    return folded[close[0]] if close else None
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -27,7 +27,7 @@ def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -
     there, here = people.present(game.data), people.present(parse_object(draft.data.encode()))
     if game.voided:
         return conflict._replace(message=f"the game {shown(here['game_id'])} is recorded, and voided; {_ANOTHER}")
-    if game.occurred_at == draft.occurred_at and _said(there) == _said(here):
+    if game.occurred_at == draft.occurred_at and said(there) == said(here):
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
@@ -48,7 +48,7 @@ def result_of(game: dict[str, Any]) -> str:
     return ", ".join(f"{place} {name}" for place, name in placed)
 
 
-def _said(game: dict[str, Any]) -> str:
+def said(game: dict[str, Any]) -> str:
     """What a game says; in which order its participants stand says nothing."""
     ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
     return meaning("game.recorded", 0, {**game, "participants": ordered})

@@ -6,7 +6,7 @@ Reads are short pages, each a transaction of its own, so that a long replay neve
 import re
 import shlex
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -289,6 +289,15 @@ def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str
     return found
 
 
+def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
+    """Where the events with these ids stand, those that the log has."""
+    wanted, found = list(event_ids), dict[str, int]()
+    for start in range(0, len(wanted), LOOKUP_SIZE):
+        some = events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE])
+        found |= pairs(connection, select(events.c.event_id, events.c.position).where(some))
+    return found
+
+
 def read_where(
     connection: Connection, *, until: int, after: int = 0, type_name: str | None = None, subject: str | None = None
 ) -> list[tuple[int, str]]:
@@ -300,6 +309,24 @@ def read_where(
     query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
     found = connection.execute(query.order_by(events.c.position))
     return [(row.position, _text(row.record)) for row in found if type_name in (None, row.type)]
+
+
+def read_newest(
+    connection: Connection, until: int, *, after: int = 0, by: str | None = None, types: Collection[str] = (),
+    limit: int = 0,
+) -> tuple[list[tuple[int, str]], int]:  # fmt: skip
+    """(position, record) of the newest `limit` events (0: all) from behind `after` to `until`, recorded by somebody and
+    of one of some types if that is asked for, in log order; and how many older ones there are.
+    """
+    wanted = (events.c.position > after) & (events.c.position <= until)
+    if by is not None:
+        wanted &= events.c.recorded_by == by
+    if types:
+        wanted &= events.c.type.in_(list(types))
+    query = select(events.c.position, events.c.record).where(wanted).order_by(events.c.position.desc())
+    rows = [(row[0], row[1]) for row in connection.execute(query.limit(limit) if limit else query)]
+    count = connection.execute(select(func.count()).select_from(events).where(wanted)).scalar_one() if limit else 0
+    return rows[::-1], max(0, count - len(rows))
 
 
 def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[Known]:

@@ -54,6 +54,8 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         yield from ((number, problem, None, None) for problem in problems)
         return
     columns = columns_of(header)
+    if options.found is not None:
+        options.found(columns)
     if columns.places:
         rows = _rows(lines, delimiter, header, number + 1)
         yield from (_wide_game(line, cells, columns, options) for line, cells in rows)

@@ -7,6 +7,7 @@ ladder. Rulesets published earlier in the same import count.
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -26,6 +27,7 @@ from projections.decoding import apply
 from projections.facts import LABELS, Facts
 from projections.game_clock.logs import Clocks
 from projections.ladders import parse_name, partition_values, refuse_name
+from projections.new_ladders import NewLadders
 from projections.registry import BUILT_IN
 from projections.rulesets import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
 from projections.scope import counted, told_players, why_not_scored, why_out_of_scope
@@ -46,6 +48,7 @@ class Admission:
         homeless: dict[str, str] | None = None,
         leagueless: dict[str, str] | None = None,
         until: int | None = None,
+        new_ladders: NewLadders | None = None,
     ) -> None:
         """`homeless` is filled with a game for each reason why games are on no ladder, `leagueless` with one for each
         league that has scheduled games which do not name it; `until` defaults to the head.
@@ -53,6 +56,7 @@ class Admission:
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
         self._leagueless = leagueless
+        self._new_ladders = new_ladders
         self._scheduled = {} if leagueless is None else scheduled_games(connection)
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
@@ -90,6 +94,9 @@ class Admission:
                 self._homeless.setdefault(reason, data["game_id"])
             if self._leagueless is not None and data["game_id"] in self._scheduled and "league" not in data:
                 self._leagueless.setdefault(self._scheduled[data["game_id"]], data["game_id"])
+            if self._new_ladders is not None:
+                alone = partial(one_game, occurred_at, data)
+                self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
         elif type_name == "points.adjusted":
             self._adjustment(data)
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1

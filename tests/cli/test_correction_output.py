@@ -72,7 +72,8 @@ def test_given_any_of_the_commands_when_it_prints_then_json_has_one_shape_and_th
     raw = exact(json.loads(ratings(*command, "--by", "secretary", "--format", "json", db=db).stdout))
 
     members = (
-        "type event_id position appended existing dry_run rejected new_players close_names changes ladders published"
+        "type event_id position appended existing dry_run rejected new_players close_names new_ladders close_ladders "
+        "changes ladders published"
     )
     assert list(raw) == members.split()
     for reached in raw["ladders"]:

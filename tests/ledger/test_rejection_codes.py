@@ -237,6 +237,13 @@ CASES = {
     "too-many-centres": Case(diplomacy(*POWERS, y1901={"Italy": 18, "France": 17})),
     "close-name": Case(table("g-2,2024-01-01T12:00:00Z,catan,Anna,1", "g-2,2024-01-01T12:00:00Z,catan,cleo,2")),
     "tied-players": Case(table("g-2,2024-01-01T12:00:00Z,catan,cleo & dora,1", "g-2,2024-01-01T12:00:00Z,catan,ben,2")),
+    "new-player": Case(
+        None, command=("record", "--strict", "--game", "catan", "--game-id", "g-2", "anna", "dora")
+    ),
+    "new-ladder": Case(
+        None, command=("record", "--strict", "--game", "catan", "--game-id", "g-2", "--group", "other", "anna", "ben",
+                       "cleo")
+    ),
     "unlikely-date": Case(game().replace(b"2024-", b"0024-")),
     "id-conflict": Case(game(game_id="g-1", rated=False)),
     "game-exists": Case(game(game_id="g-1").replace(b'{"type"', b'{"id":"other","type"')),

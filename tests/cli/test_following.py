@@ -1,0 +1,250 @@
+"""`import --follow -`: lines are answered as they come, each by what is in the log, and by nothing else."""
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from correction_helpers import Ratings, event, game, head, new_ledger, read
+from followers import following
+from sqlalchemy import make_url
+
+from ledger import appending, clock
+from ledger.following import BATCH_EVENTS, _Lines, answers, batches
+from ledger.importing import import_items
+from ledger.rejections import Refused, Rejection
+from ledger.store import head as store_head
+from ledger.store import open_ledger
+
+
+def a_pool(ratings: Ratings, url: str) -> None:
+    """Make a ledger for Galactic Magnate without games; its ruleset is position 1."""
+    new_ledger(ratings, url, "galactic-points-1")
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `a_pool`, in each kind of store."""
+    return copied(a_pool)
+
+
+@pytest.fixture
+def one_db(copied_file: Callable[..., str]) -> str:
+    """The same in SQLite."""
+    return copied_file(a_pool)
+
+
+def recorded(ratings: Ratings, db: str) -> list[str]:
+    """The games in the order of their positions."""
+    rows = read(ratings, db, "log", "--limit", "0")["rows"]
+    return [row["data"]["game_id"] for row in rows if row["type"] == "game.recorded"]
+
+
+def test_given_lines_when_they_come_then_each_is_answered_in_order(db: str, ratings: Ratings) -> None:
+    with following(db) as follower:
+        follower.send(game("g-1", "anna", "ben"))
+        assert follower.answer() == {"line": 1, "result": "appended", "id": "game:g-1", "position": 2}
+        follower.send(game("g-1", "anna", "ben"), game("g-2", "anna", "anna"), "\n", game("g-3", "ben", "anna"))
+        assert follower.answer() == {"line": 2, "result": "existing", "id": "game:g-1", "position": 2}
+        refused = follower.answer()
+        assert (refused["line"], refused["result"], refused["code"]) == (3, "rejected", "player-twice")
+        assert refused["message"]
+        assert follower.answer() == {"line": 5, "result": "appended", "id": "game:g-3", "position": 3}
+        assert follower.end() == (1, [], "note: 2 new players: anna, ben\n")
+    assert recorded(ratings, db) == ["g-1", "g-3"]
+    assert ratings("verify", db=db).exit_code == 0
+
+
+BAD = {
+    "no JSON": (b"{", "bad-json"),
+    "no UTF-8": (b'{"type":"\xff"}', "bad-utf8"),
+    "nothing of an event": (b"{}", "missing-member"),
+    "too long": (b" " * 10 + b"x" * (1 << 20), "line-too-long"),
+    "far too long": (b"x" * (3 << 20), "line-too-long"),
+}
+
+
+@pytest.mark.parametrize(("line", "code"), BAD.values(), ids=BAD)
+def test_given_a_bad_line_when_others_follow_then_they_are_taken(
+    line: bytes, code: str, one_db: str, ratings: Ratings
+) -> None:
+    with following(one_db) as follower:
+        follower.send(game("g-1", "anna", "ben"), line + b"\n", game("g-2", "anna", "ben"))
+        told = follower.end()[1]
+    assert [one["result"] for one in told] == ["appended", "rejected", "appended"]
+    assert told[1]["code"] == code
+    assert recorded(ratings, one_db) == ["g-1", "g-2"]
+
+
+def test_given_what_an_import_would_tell_when_followed_then_standard_error_tells_it(one_db: str) -> None:
+    with following(one_db, "--by", "the site") as follower:
+        follower.send(*(game(f"g-{n}", "anna", "ben", game="chess") for n in range(3)))
+        code, told, noted = follower.end()
+    assert (code, len(told)) == (0, 3)
+    assert [line.partition(":")[0] for line in noted.splitlines()] == ["note", "note"]
+    assert "2 new players: anna, ben" in noted
+    assert "on no ladder, such as g-0: no ruleset scores games of chess" in noted
+
+
+def test_given_a_last_line_without_an_end_when_the_input_ends_then_it_is_taken(one_db: str, ratings: Ratings) -> None:
+    with following(one_db) as follower:
+        follower.send(b"\xef\xbb\xbf" + game("g-1", "anna", "ben").encode().replace(b"\n", b"\r\n"))
+        follower.send(game("g-2", "anna", "ben").rstrip("\n"))
+        code, told, _ = follower.end()
+    assert (code, [one["line"] for one in told]) == (0, [1, 2])
+
+
+def test_given_corrections_of_games_in_the_same_batch_when_followed_then_they_fit(db: str, ratings: Ratings) -> None:
+    data = json.loads(game("g-1", "ben", "anna"))["data"]
+    with following(db) as follower:
+        follower.send(
+            game("g-1", "anna", "ben"),
+            event("game.corrected", game_id="g-1", reason="wrong way round", game=data),
+            event("game.voided", game_id="g-2", reason="never played"),
+        )
+        told = follower.end()[1]
+    assert [one.get("code", one["result"]) for one in told] == ["appended", "appended", "game-unknown"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_given_a_signal_when_lines_were_read_then_they_are_appended_and_answered(
+    number: signal.Signals, one_db: str, ratings: Ratings
+) -> None:
+    """Given a follower that waits, when it is asked to end, then it does, with what it read in the log."""
+    with following(one_db) as follower:
+        follower.send(game("g-1", "anna", "ben"))
+        assert follower.answer()["result"] == "appended"
+        follower.send(game("g-2", "anna", "ben"), '{"type":"game.rec')
+        assert follower.answer()["result"] == "appended"
+        follower.process.send_signal(number)
+        assert follower.process.wait(60) == 0
+    assert recorded(ratings, one_db) == ["g-1", "g-2"]
+
+
+def test_given_a_signal_when_a_batch_is_appended_then_what_was_read_still_comes() -> None:
+    """Given more lines than a batch takes, when the stop comes between, then all that were read are given."""
+    (reading, writing), (stopped, stop) = os.pipe(), os.pipe()
+    os.write(writing, b"".join(b"%d\n" % number for number in range(2_500)) + b"half a line")
+    given = batches(reading, stopped)
+    found = list(next(given))
+    os.write(stop, b".")
+    for batch in given:
+        assert len(batch) <= BATCH_EVENTS
+        found += batch
+    assert found == [(number + 1, b"%d" % number) for number in range(2_500)]
+    for descriptor in (reading, writing, stopped, stop):
+        os.close(descriptor)
+
+
+def test_given_chunks_of_any_size_when_cut_into_lines_then_they_are_those_of_the_whole() -> None:
+    text = b"\xef\xbb\xbfone\r\n\n  \ntwo\n" + b"x" * (1 << 20) + b"\n" + b"y" * ((1 << 20) + 1) + b"\nlast\n"
+    for size in (7, 4_096, len(text)):
+        lines = _Lines()
+        found = [line for start in range(0, len(text), size) for line in lines.of(text[start : start + size])]
+        told = [(number, line.code if isinstance(line, Refused) else len(line)) for number, line in found]
+        assert told == [(1, 3), (4, 3), (5, 1 << 20), (6, "line-too-long"), (7, 4)]
+
+
+def test_given_a_lost_connection_when_lines_come_then_none_is_acknowledged_and_all_can_be_sent_again(
+    postgres_url: str, ratings: Ratings
+) -> None:
+    """Given a server that ends the connection, when a line comes, then exit 3, no answer; sent again it is taken."""
+    a_pool(ratings, postgres_url)
+    with following(postgres_url) as follower:
+        follower.send(game("g-1", "anna", "ben"))
+        assert follower.answer()["result"] == "appended"
+        server = make_url(postgres_url)
+        with psycopg.connect(server.render_as_string(hide_password=False), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        follower.send(game("g-2", "anna", "ben"), game("g-3", "anna", "ben"))
+        code, told, noted = follower.end()
+    assert (code, told) == (3, [])
+    assert "line 2 and what is behind it have no answer; send them again, nothing counts twice" in noted
+    assert "Traceback" not in noted
+    with following(postgres_url) as follower:
+        follower.send(*(game(f"g-{n}", "anna", "ben") for n in (1, 2, 3)))
+        assert [one["result"] for one in follower.end()[1]] == ["existing", "appended", "appended"]
+
+
+def test_given_a_locked_store_when_a_line_comes_then_it_ends_with_3_and_no_answer(
+    one_db: str, ratings: Ratings
+) -> None:
+    with following(f"sqlite:///{one_db}?timeout=0.1") as follower, closing(sqlite3.connect(one_db)) as other:
+        follower.send(game("g-1", "anna", "ben"))
+        assert follower.answer()["result"] == "appended"
+        other.execute("BEGIN IMMEDIATE")
+        follower.send(game("g-2", "anna", "ben"))
+        code, told, noted = follower.end()
+        assert (code, told) == (3, [])
+        assert "line 2 and what is behind it have no answer" in noted
+        assert "is locked by another program" in noted
+    assert recorded(ratings, one_db) == ["g-1"]
+
+
+def test_given_a_commit_whose_answer_is_lost_when_sent_again_then_it_exists(db: str, ratings: Ratings) -> None:
+    """Given a follower killed after it appended, when its lines are sent again, then each is there once."""
+    with following(db) as follower:
+        follower.send(game("g-1", "anna", "ben"))
+        assert follower.answer()["position"] == 2
+        follower.process.kill()
+        follower.process.wait(60)
+    with following(db) as follower:
+        follower.send(game("g-1", "anna", "ben"), game("g-2", "anna", "ben"))
+        told = follower.end()[1]
+    assert [(one["result"], one["position"]) for one in told] == [("existing", 2), ("appended", 3)]
+
+
+def test_given_nobody_who_reads_the_answers_when_a_line_comes_then_it_ends_with_3(one_db: str) -> None:
+    with following(one_db) as follower:
+        assert follower.process.stdout is not None
+        follower.process.stdout.close()
+        follower.send(game("g-1", "anna", "ben"))
+        assert follower.process.wait(60) == 3
+        assert follower.process.stderr is not None
+        assert b"nobody reads the answers any more" in follower.process.stderr.read()
+
+
+def test_given_a_line_refused_in_the_end_when_another_repeats_it_then_that_is_judged_by_itself(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given two equal lines, when the first is refused under the lock, then the second is not said to exist."""
+    store = open_ledger(db)
+
+    def refused_once(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        with store.reading() as connection:
+            return appending.Appended(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
+
+    monkeypatch.setattr("ledger.importing.append", refused_once)
+    take = partial(import_items, store, by="test", clock=clock.now, keep_going=True)
+    line = game("g-1", "anna", "ben").encode()
+    told = answers(store, [(1, line), (2, line)], lambda items, *hooks: take(items, reject=hooks[0], settled=hooks[1]))
+    assert [(one["line"], one["result"]) for one in told] == [(1, "rejected"), (2, "appended")]
+    assert recorded(ratings, db) == ["g-1"]
+
+
+USAGE = [
+    ["games.jsonl"], ["-", "--dry-run"], ["-", "--keep-going"], ["-", "--restore"], ["-", "--map", "a=b"],
+    ["-", "--set", "game=catan"], ["-", "--zone", "UTC"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=map(" ".join, USAGE))
+def test_given_what_is_for_files_when_following_then_it_is_a_usage_error(
+    arguments: list[str], one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("games.jsonl").write_text(game("g-1", "anna", "ben"))
+    before = head(ratings, one_db)
+    assert ratings("import", "--follow", *arguments, db=one_db).exit_code == 2
+    assert head(ratings, one_db) == before

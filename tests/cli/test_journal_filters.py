@@ -1,0 +1,109 @@
+"""`log` and `games` for a part of the log: since when, by whom, of which types."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, event, game, new_ledger, read
+
+from ledger import clock
+from ledger.canonical import parse_instant
+
+DAY = 86_400_000_000  # microseconds
+
+
+def a_week(ratings: Ratings, url: str) -> None:
+    """Make a ledger at home in Berlin in which two people record a game, a void and a correction, a day each."""
+    with pytest.MonkeyPatch.context() as patch:
+        now = parse_instant("2024-03-01T22:30:00Z")
+        patch.setattr(clock, "now", lambda: now)
+        new_ledger(ratings, url, "galactic-points-1")
+        assert ratings("zone", "Europe/Berlin", db=url).exit_code == 0
+        for number, by in enumerate(["mira", "ben", "mira"], 1):
+            now += DAY
+            line = game(f"g-{number}", "anna", "dora", at=f"2024-02-0{number}T23:30:00Z")
+            assert ratings("import", "-", "--by", by, db=url, input=line).exit_code == 0
+        now += DAY
+        assert ratings("void", "g-1", "--reason", "a friendly", "--by", "ben", db=url).exit_code == 0
+        now += DAY
+        assert ratings("correct", "g-2", "dora", "anna", "--reason", "swapped", "--by", "mira", db=url).exit_code == 0
+        odd = event("player.registered", "2024-03-01T12:00:00Z", player="emil")
+        assert ratings("import", "-", "--by", 'ben "the" judge', db=url, input=odd).exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `a_week`, in each kind of store."""
+    return copied(a_week)
+
+
+LOG: dict[str, tuple[list[str], list[int]]] = {
+    "since a position": (["--since", "6"], [6, 7, 8]),
+    # 22:30 in UTC is the same day in Berlin, by its beginning
+    "since a date": (["--since", "2024-03-05"], [6, 7, 8]),
+    "since a time": (["--since", "2024-03-05T22:30:00Z"], [6, 7, 8]),
+    "since a moment later": (["--since", "2024-03-05T22:30:01Z"], [7, 8]),
+    "by somebody": (["--by", "ben"], [4, 6]),
+    "by somebody with quotation marks": (["--by", 'ben "the" judge'], [8]),
+    "by nobody": (["--by", "nobody"], []),
+    "of a type": (["--type", "game.voided"], [6]),
+    "of two types": (["--type", "game.voided", "--type", "game.corrected"], [6, 7]),
+    "all together": (["--since", "4", "--by", "mira", "--type", "game.recorded"], [5]),
+    "with an end": (["--since", "4", "--known-at", "6"], [4, 5, 6]),
+    "the newest": (["--type", "game.recorded", "--limit", "2"], [4, 5]),
+    "of a game": (["g-1", "--by", "ben"], [6]),
+    "of a player": (["anna", "--type", "game.recorded", "--since", "4"], [4, 5]),
+    "of a player with an end": (["dora", "--limit", "1", "--by", "mira"], [7]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "positions"), LOG.values(), ids=LOG)
+def test_given_a_log_when_a_part_is_asked_for_then_that_is_told(
+    arguments: list[str], positions: list[int], db: str, ratings: Ratings
+) -> None:
+    assert [row["position"] for row in read(ratings, db, "log", *arguments)["rows"]] == positions
+
+
+def test_given_more_than_the_limit_when_filtered_then_only_those_that_match_are_counted_as_hidden(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "".join(game(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
+    assert ratings("import", "-", "--by", "site", db=db, input=lines).exit_code == 0
+    done = ratings("log", "--by", "site", db=db)
+    assert (len(done.stdout.splitlines()), done.stderr) == (51, "10 older ones are not shown; all: --limit 0\n")
+    assert ratings("log", "--by", "site", "--limit", "0", db=db).stderr == ""
+    assert ratings("log", "--by", "nobody", db=db).stderr == "Nothing like that is recorded.\n"
+
+
+GAMES: dict[str, tuple[list[str], list[str]]] = {
+    # the second game ended at half past midnight in Berlin, on the third
+    "since a date": (["--since", "2024-02-03"], ["g-2", "g-3"]),
+    "since a time": (["--since", "2024-02-02T23:30:01Z"], ["g-3"]),
+    "by somebody": (["--by", "mira"], ["g-1", "g-3"]),
+    "both": (["--by", "mira", "--since", "2024-02-03"], ["g-3"]),
+    "with an end": (["--since", "2024-02-02", "--as-of", "2024-02-03"], ["g-1", "g-2"]),
+    "by nobody": (["--by", "nobody"], []),
+}
+
+
+@pytest.mark.parametrize(("arguments", "names"), GAMES.values(), ids=GAMES)
+def test_given_games_when_a_part_is_asked_for_then_that_is_told(
+    arguments: list[str], names: list[str], db: str, ratings: Ratings
+) -> None:
+    assert [row["game_id"] for row in read(ratings, db, "games", *arguments)["rows"]] == names
+
+
+WRONG: list[tuple[list[str], str]] = [
+    (["log", "--since", "99"], "the log ends at position 8"),
+    (["log", "--since", "soon"], "nor a position of the log"),
+    (["log", "--type", "game.void"], "did you mean game.voided?"),
+    (["games", "--since", "soon"], "--since"),
+]
+
+
+@pytest.mark.parametrize(("command", "why"), WRONG, ids=[" ".join(command) for command, _ in WRONG])
+def test_given_a_part_that_cannot_be_meant_when_asked_for_then_it_is_a_usage_error(
+    command: list[str], why: str, db: str, ratings: Ratings
+) -> None:
+    done: Any = ratings(*command, db=db)
+    assert (done.exit_code, why in done.stderr) == (2, True), done.stderr

@@ -1,0 +1,195 @@
+"""`void --file` and `correct --file`: a day of corrections in one call, all or nothing, with what they do together."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, all_points, difference, game, head, new_ledger, read
+from told import exact
+
+WHY = ("--reason", "entered twice")
+
+
+def a_season(ratings: Ratings, url: str) -> None:
+    """Make a ledger with eight games of Galactic Magnate; g-8 has more members than a table."""
+    new_ledger(ratings, url, "galactic-points-1")
+    results = ["anna=ben cleo", "ben cleo", "cleo anna dora", "dora anna", "anna dora", "ben anna", "cleo ben"]
+    lines = [game(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z") for n, players in enumerate(results, 1)]
+    lines.append(game("g-8", "anna", "ben", at="2010-03-08T12:00:00Z", group="club", city="Ulm", extra={"table": "4"}))
+    assert ratings("import", "-", db=url, input="".join(lines)).exit_code == 0
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `a_season`, in each kind of store."""
+    return copied(a_season)
+
+
+@pytest.fixture
+def one_db(copied_file: Callable[..., str]) -> str:
+    """The same in SQLite."""
+    return copied_file(a_season)
+
+
+def told(ratings: Ratings, db: str, *command: str, given: str | bytes | None = None, code: int = 0) -> dict[str, Any]:
+    """What a command tells as JSON."""
+    done = ratings(*command, "--format", "json", db=db, input=given)
+    assert done.exit_code == code, done
+    return dict(exact(json.loads(done.stdout)))
+
+
+def test_given_ids_when_voided_then_all_are_and_what_changes_is_shown_once(db: str, ratings: Ratings) -> None:
+    before, standing = head(ratings, db), all_points(ratings, db)
+    dry = told(ratings, db, "void", "--file", "-", "--dry-run", *WHY, given="g-2\n\ng-5\r\n g-7 \ng-5")
+    assert (head(ratings, db), dry["appended"], dry["unchanged"]) == (before, 0, [])
+    done = told(ratings, db, "void", "--file", "-", *WHY, given="\ufeffg-2\ng-5\ng-7\n")
+    assert (done["type"], done["appended"], done["changes"]) == ("game.voided", 3, dry["changes"])
+    changes = {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in done["changes"]}
+    assert changes == difference(standing, all_points(ratings, db), str, str)
+    voided = [row["game_id"] for row in read(ratings, db, "games")["rows"] if row.get("voided")]
+    assert voided == ["g-2", "g-5", "g-7"]
+
+
+def test_given_one_wrong_id_when_voided_then_none_is(db: str, ratings: Ratings) -> None:
+    before = head(ratings, db)
+    done = told(ratings, db, "void", "--file", "-", *WHY, given="g-2\nnobody\ng-7\nneither\n", code=1)
+    assert [(one["line"], one["code"]) for one in done["rejected"]] == [(2, "game-unknown"), (4, "game-unknown")]
+    shown = ratings("void", "--file", "-", *WHY, db=db, input="g-2\nnobody\n")
+    assert (shown.exit_code, shown.stdout) == (1, "Nothing was recorded.\n")
+    assert shown.stderr.startswith("-:2: game-unknown: no game 'nobody' is recorded")
+    assert head(ratings, db) == before
+
+
+def test_given_games_that_are_voided_when_voided_again_then_that_is_told_and_the_rest_is_done(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    ids = tmp_path / "ids.txt"
+    ids.write_text("g-2\ng-3\n")
+    ratings("void", "g-2", *WHY, db=db)
+    done = ratings("void", "--file", ids, *WHY, db=db)
+    assert (done.exit_code, done.stderr) == (0, "note: 1 game already voided: g-2\n")
+    assert done.stdout.startswith("game.voided is recorded at position 11.\n")
+    before = head(ratings, db)
+    again = ratings("void", "--file", ids, *WHY, db=db)
+    assert (again.exit_code, again.stdout) == (0, "This is recorded already.\n")
+    assert told(ratings, db, "void", "--file", str(ids), *WHY)["unchanged"] == ["g-2", "g-3"]
+    assert head(ratings, db) == before
+
+
+@pytest.mark.parametrize("given", [b"", b"\n  \n", b"g-2\n\xff\xfe\n"], ids=["nothing", "blank lines", "no UTF-8"])
+def test_given_a_file_without_ids_when_voided_then_it_is_refused(given: bytes, one_db: str, ratings: Ratings) -> None:
+    before = head(ratings, one_db)
+    done = told(ratings, one_db, "void", "--file", "-", *WHY, given=given, code=1)
+    assert [one["code"] for one in done["rejected"]] == ["bad-utf8" if b"\xff" in given else "empty-file"]
+    assert head(ratings, one_db) == before
+
+
+HEADER = "game_id,occurred_at,game,1st,2nd,3rd\n"
+LONG = "game_id,occurred_at,game,player,place\n"
+
+
+def row(number: int, *cells: str, day: int | None = None) -> str:
+    """A game of Galactic Magnate as a row of the wide form."""
+    return ",".join([f"g-{number}", f"2010-03-0{day or number}T12:00:00Z", "galactic-magnate", *cells]) + "\n"
+
+
+def test_given_a_table_when_corrected_then_its_games_are_as_it_says_and_equal_ones_are_left_alone(
+    db: str, ratings: Ratings
+) -> None:
+    """Another result, another date, one that is equal but for the order of the tied, and one that is equal."""
+    before = read(ratings, db, "games")["rows"]
+    table = HEADER + row(1, "ben=anna", "", "cleo") + row(2, "cleo", "ben") + row(3, "cleo", "anna", "dora", day=4)
+    table += row(4, "dora", "anna")
+    done = told(ratings, db, "correct", "--file", "-", *WHY, given=table)
+    assert (done["appended"], done["unchanged"]) == (2, ["g-1", "g-4"])
+    after = {one["game_id"]: one for one in read(ratings, db, "games")["rows"]}
+    assert [(p["player"], p["place"]) for p in after["g-2"]["participants"]] == [("cleo", 1), ("ben", 2)]
+    assert after["g-3"]["occurred_at"] == "2010-03-04T12:00:00.000000Z"
+    same = {one["game_id"]: one for one in before}
+    assert [name for name in same if same[name] != after[name]] == ["g-2", "g-3"]
+    again = ratings("correct", "--file", "-", *WHY, db=db, input=table)
+    assert (again.exit_code, again.stdout) == (0, "This is recorded already.\n")
+    assert again.stderr == "note: 4 games already recorded like this: g-1, g-2, g-3, g-4\n"
+
+
+def test_given_members_without_a_column_when_corrected_then_the_game_keeps_them(db: str, ratings: Ratings) -> None:
+    """A column that is there with an empty cell takes its member away."""
+    told(ratings, db, "correct", "--file", "-", *WHY, given=HEADER + row(8, "ben", "anna"))
+    (now,) = read(ratings, db, "games", "g-8")["rows"]
+    assert (now["group"], now["city"], now["extra"]) == ("club", "Ulm", {"table": "4"})
+    table = "game_id,occurred_at,game,city,player,place,score\n"
+    table += "".join(f"g-8,2010-03-08T12:00:00Z,galactic-magnate,,{name},{place},{9 - place}\n"
+                     for place, name in enumerate(["ben", "anna"], 1))  # fmt: skip
+    told(ratings, db, "correct", "--file", "-", *WHY, given=table)
+    (now,) = read(ratings, db, "games", "g-8")["rows"]
+    assert ("city" in now, now["group"], now["extra"]) == (False, "club", {"table": "4"})
+    assert [p["score"] for p in now["participants"]] == [8, 7]
+
+
+def test_given_renamed_players_when_a_table_names_them_either_way_then_it_is_equal(db: str, ratings: Ratings) -> None:
+    ratings("player", "rename", "anna", "annika", db=db)
+    for name in ("anna", "annika"):
+        done = told(ratings, db, "correct", "--file", "-", *WHY, given=HEADER + row(4, "dora", name))
+        assert (done["appended"], done["unchanged"]) == (0, ["g-4"])
+    told(ratings, db, "correct", "--file", "-", *WHY, given=HEADER + row(4, "annika", "dora"))
+    rows = read(ratings, db, "log", "g-4")["rows"]
+    assert [p["player"] for p in rows[-1]["data"]["game"]["participants"]] == ["anna", "dora"]
+
+
+REFUSED = {
+    "an unknown game": (HEADER + row(4, "anna", "dora") + row(9, "anna", "ben"), [(3, "game-unknown")]),
+    "a new name close to another": (HEADER + row(4, "anna", "Dora"), [(2, "close-name")]),
+    "a player twice": (HEADER + row(4, "anna", "anna"), [(2, "player-twice")]),
+    "an unknown column": ("game_id,occurred_at,game,1st,colour\n", [(1, "unknown-column")]),
+    "a bad cell": (LONG + "g-4,2010-03-04T12:00:00Z,galactic-magnate,anna,first\n", [(2, "not-an-integer")]),
+    "a time without a zone": (HEADER + "g-4,2010-03-04,galactic-magnate,anna,dora\n", [(2, "naive-time")]),
+    "JSON": (game("g-4", "anna", "dora"), [(1, "bad-csv")]),
+    "nothing": ("", [(None, "empty-file")]),
+}
+
+
+@pytest.mark.parametrize(("table", "codes"), REFUSED.values(), ids=REFUSED)
+def test_given_a_table_with_a_mistake_when_corrected_then_nothing_is_and_lines_are_named(
+    table: str, codes: list[tuple[int | None, str]], one_db: str, ratings: Ratings
+) -> None:
+    before = head(ratings, one_db)
+    done = told(ratings, one_db, "correct", "--file", "-", *WHY, given=table, code=1)
+    assert [(one.get("line"), one["code"]) for one in done["rejected"]] == codes
+    assert head(ratings, one_db) == before
+
+
+def test_given_a_game_that_somebody_changes_meanwhile_when_corrected_then_the_call_is_refused(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given two games read from the log, when one of them is changed before they are entered, then neither is."""
+    from cli import corrections
+
+    enter = corrections.enter
+
+    def late(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        assert ratings("correct", "g-5", "dora", "anna", "--reason", "quicker", db=db).exit_code == 0
+        return enter(*arguments, **options)
+
+    monkeypatch.setattr(corrections, "enter", late)
+    table = HEADER + row(4, "anna", "dora") + row(5, "ben", "anna")
+    done = told(ratings, db, "correct", "--file", "-", *WHY, given=table, code=1)
+    assert [one["code"] for one in done["rejected"]] == ["changed-meanwhile"]
+    assert done["appended"] == 0
+
+
+USAGE = [
+    ["void", "g-1", "--file", "-"], ["void", "--file", "-", "--expect", "3"], ["void", "--file", "-", "--event", "1"],
+    ["correct"], ["correct", "g-1", "--file", "-"], ["correct", "--file", "-", "--group", "x"],
+    ["correct", "--file", "-", "--edit"], ["correct", "--file", "-", "--at", "2010-03-05T12:00Z"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", USAGE, ids=map(" ".join, USAGE))
+def test_given_a_file_and_what_does_not_go_with_it_when_run_then_it_is_a_usage_error(
+    command: list[str], one_db: str, ratings: Ratings
+) -> None:
+    done = ratings(*command, *WHY, db=one_db, input="g-1\n")
+    assert (done.exit_code, done.stdout) == (2, "")

@@ -1,0 +1,81 @@
+"""`record` without a time, again: the same game is there already, whenever it is said to have been."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from correction_helpers import Ratings, event, head, placing, read, small_ledger
+
+WITHOUT_TIME = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "cleo", "anna")
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """A ledger with a few games, in each kind of store."""
+    return copied(small_ledger)
+
+
+def test_given_a_game_recorded_without_a_time_when_recorded_again_then_it_is_there_already(
+    db: str, ratings: Ratings
+) -> None:
+    assert ratings(*WITHOUT_TIME, db=db).exit_code == 0
+    before = head(ratings, db)
+    again = ratings(*WITHOUT_TIME, db=db)
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "0 appended, 1 already there; the head is 6.\n", "")
+    told = json.loads(ratings(*WITHOUT_TIME, "--format", "json", db=db).stdout)
+    assert (told["appended"], told["existing"], told["rejected"]) == (0, 1, [])
+    assert json.loads(ratings(*WITHOUT_TIME, "--dry-run", "--format", "json", db=db).stdout)["existing"] == 1
+    assert head(ratings, db) == before
+
+
+def test_given_json_without_a_time_when_recorded_twice_then_it_is_there_already(db: str, ratings: Ratings) -> None:
+    """The data of a game, and a whole event under an id of its own."""
+    own = json.loads(event("game.recorded", event_id="mine", **placing("g-11", "anna", "ben")))
+    del own["occurred_at"]
+    for given in (json.dumps(placing("g-10", "anna", "ben")), json.dumps(own)):
+        assert ratings("record", db=db, input=given).stdout.startswith("1 appended")
+        assert ratings("record", db=db, input=given).stdout.startswith("0 appended, 1 already there")
+
+
+def test_given_another_result_when_recorded_again_without_a_time_then_it_is_refused(db: str, ratings: Ratings) -> None:
+    ratings(*WITHOUT_TIME, db=db)
+    before = head(ratings, db)
+    other = ratings(*WITHOUT_TIME[:-2], "anna", "cleo", db=db)
+    assert (other.exit_code, other.stderr.split(":")[0]) == (1, "id-conflict")
+    assert "ratings correct" in other.stderr
+    assert head(ratings, db) == before
+
+
+def test_given_a_time_when_it_differs_then_it_is_refused(db: str, ratings: Ratings) -> None:
+    """A time that was given is part of what was said."""
+    ratings(*WITHOUT_TIME, db=db)
+    other = ratings(*WITHOUT_TIME, "--at", "2010-03-05T10:00Z", db=db)
+    assert (other.exit_code, other.stderr.split(":")[0]) == (1, "id-conflict")
+
+
+def test_given_a_game_that_somebody_records_meanwhile_when_appended_then_it_is_there_already(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given two who record the same game at once, when the second comes to append, then he finds it there."""
+
+    def beaten(*arguments: object, **options: object) -> object:
+        monkeypatch.undo()
+        assert ratings(*WITHOUT_TIME, db=db).stdout.startswith("1 appended")
+        return {}
+
+    monkeypatch.setattr("ledger.importing.lookup", beaten)
+    assert ratings(*WITHOUT_TIME, db=db).stdout == "0 appended, 1 already there; the head is 6.\n"
+
+
+def test_given_a_voided_game_when_recorded_again_then_a_note_says_that_it_does_not_count(
+    db: str, ratings: Ratings
+) -> None:
+    ratings(*WITHOUT_TIME, db=db)
+    ratings("void", "g-9", "--reason", "a friendly", db=db)
+    again = ratings(*WITHOUT_TIME, db=db)
+    assert again.stdout.startswith("0 appended, 1 already there")
+    assert (
+        again.stderr == "note: g-9 is voided, so it does not count; ratings reinstate g-9 --reason TEXT changes that\n"
+    )
+    (game,) = read(ratings, db, "games", "g-9")["rows"]
+    assert game["voided"] is True

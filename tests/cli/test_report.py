@@ -1,0 +1,239 @@
+"""`report changes`: what was decided, by whom and why, and who gained and lost by it, as one file for the members."""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from correction_helpers import Ratings, catan, game, new_ledger, position, read
+
+from cli import reporting
+
+EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
+REASONS = {"void": "entered twice", "correct": "it was another group | see https://club.example", "adjust": EVIL}
+
+
+def a_day(ratings: Ratings, url: str) -> None:
+    """Make a ledger with games up to position 9, and then a day of decisions by two people, and two more games."""
+    new_ledger(ratings, url, "galactic-points-1", "catan-elo-2009-01")
+    lines = [game(f"g-{n}", *players.split(), at=f"2010-03-0{n}T12:00:00Z")
+             for n, players in enumerate(["anna ben", "ben cleo", "cleo anna dora", "dora anna"], 1)]  # fmt: skip
+    lines += [catan(f"c-{n}", "anna", "ben", "cleo", at=f"2010-03-0{n}T13:00:00Z") for n in (1, 2, 3)]
+    assert ratings("import", "-", db=url, input="".join(lines)).exit_code == 0
+    steps: list[tuple[list[str], str | None]] = [
+        (["void", "--file", "-", "--reason", REASONS["void"], "--by", "mira & co"], "g-1\ng-2\n"),
+        (["correct", "c-1", "ben", "anna", "cleo", "--reason", "wrong way round", "--by", "ben"], None),
+        (["import", "-"], game("g-8", "anna", "ben", at="2010-03-08T12:00:00Z") + game("g-9", "emil", "fay")),
+        (["adjust", "galactic-points", "anna", "25", "--reason", REASONS["adjust"], "--by", "ben"], None),
+        (["player", "rename", "dora", "<dora>", "--by", "ben"], None),
+        (["correct", "c-3", "--group", "rivals-duel", "--reason", REASONS["correct"], "--by", "ben"], None),
+    ]
+    for command, given in steps:
+        assert ratings(*command, db=url, input=given).exit_code == 0, command
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """The ledger of `a_day`, in each kind of store."""
+    return copied(a_day)
+
+
+@pytest.fixture
+def one_db(copied_file: Callable[..., str]) -> str:
+    """The same in SQLite."""
+    return copied_file(a_day)
+
+
+class Tables(HTMLParser):
+    """The headings and tables of a page of HTML, and every element and attribute that it has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.headings: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self._open = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self._open = tag
+        if tag == "h2":
+            self.headings.append("")
+        elif tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._open == "h2":
+            self.headings[-1] += data
+        elif self._open in ("td", "th"):
+            self.tables[-1][-1][-1] += data
+
+
+def reported(ratings: Ratings, db: str, path: Path, *options: str) -> str:
+    """The page that is written, from position 9 on."""
+    done = ratings("report", "changes", "--from", "9", *options, "-o", path, db=db)
+    assert (done.exit_code, done.stdout) == (0, ""), done
+    return path.read_text(encoding="utf-8")
+
+
+def test_given_a_day_of_decisions_when_reported_then_each_is_told_with_who_why_and_what_it_did(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    page = Tables(reported(ratings, db, tmp_path / "day.html"))
+    decisions, effects, *_ = page.tables
+    assert page.headings == ["What was decided", "What each decision did", "catan-elo/basic", "catan-elo/rivals-duel",
+                             "galactic-points"]  # fmt: skip
+    assert [(row[0], row[2], row[3], row[4]) for row in decisions[1:]] == [
+        ("D1", "mira & co", "2 voided: g-1: 1 anna, 2 ben; g-2: 1 ben, 2 cleo", "entered twice"),
+        ("D2", "ben", "corrected: c-1: 1 ben, 2 anna, 3 cleo instead of 1 anna, 2 ben, 3 cleo", "wrong way round"),
+        ("D3", "ben", "adjusted: anna +25 on galactic-points", EVIL.replace("\u202e", "?")),
+        ("D4", "ben", "renamed: dora is <dora>", ""),
+        ("D5", "ben", "corrected: c-3: group rivals-duel instead of basic", REASONS["correct"]),
+    ]
+    reached = [(row[0], row[1]) for row in effects[1:]]
+    wanted = [("D1", "galactic-points"), ("D2", "catan-elo/basic"), ("D3", "galactic-points"),
+              ("D4", "nobody's points"), ("D5", "catan-elo/basic"), ("D5", "catan-elo/rivals-duel")]  # fmt: skip
+    assert reached == wanted
+
+
+def test_given_a_report_when_its_points_are_compared_then_they_are_those_of_diff_and_the_causes_sum(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Galactic Magnate counts in whole points, so nothing is rounded there."""
+    page = Tables(reported(ratings, db, tmp_path / "day.html"))
+    rows = page.tables[-1][1:]
+    (ladder,) = read(ratings, db, "diff", "9", "now", "galactic-points")["ladders"]
+    moved = {row["player"]: row for row in ladder["rows"]}
+    assert {row[0] for row in rows} == {"anna", "cleo", "<dora>"}
+    for player, before, change, after, _, by in rows:
+        assert (before, after) == (moved[player]["before"], moved[player]["after"])
+        assert Fraction(change) == Fraction(after) - Fraction(before)
+        causes = [cause.rsplit(" ", 1) for cause in by.split(", ")]
+        assert sum(Fraction(amount) for _, amount in causes) == Fraction(change)
+        assert {cause for cause, _ in causes} <= {"D1", "D3", "games"}
+    assert [Fraction(row[2]) for row in rows] == sorted((Fraction(row[2]) for row in rows), reverse=True)
+    text = (tmp_path / "day.html").read_text(encoding="utf-8")
+    assert "The points of 3 more players changed by games alone." in text
+
+
+def test_given_any_names_and_reasons_when_written_as_html_then_they_are_text_and_nothing_is_fetched(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    text = reported(ratings, one_db, tmp_path / "day.html")
+    page = Tables(text)
+    assert page.elements == {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "thead",
+                             "tbody", "tr", "th", "td", "footer"}  # fmt: skip
+    assert page.attributes == {"lang", "charset", "name", "content", "http-equiv", "class", "dir", "data-label"}
+    assert "<script" not in text
+    assert "<dora>" not in text
+    assert "\u202e" not in text
+    assert not re.search(r"url\(|@import|https?://(?!club\.example)", text)
+    assert "default-src 'none'" in text
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+
+
+def test_given_names_and_reasons_of_any_kind_when_written_as_markdown_then_they_are_text(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    text = reported(ratings, one_db, tmp_path / "day.md")
+    assert text.startswith("# Changes from position 9 to ")
+    rows = [line for line in text.splitlines() if line.startswith("| D3 |")]
+    told = r"\<script\>alert(1)\</script\> \& " + "\"quotes\" 'n'" + r" \| \* \_ \` ?right to left"
+    assert rows[0].endswith(f"| {told} |")
+    assert r"renamed: dora is \<dora\>" in text
+    assert r"https\://club.example" in text
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert len(tables) == 5
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def test_given_two_positions_when_nothing_was_decided_between_then_the_page_says_so(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    done = ratings("report", "changes", "--from", "2", "--to", "9", "-o", tmp_path / "none.md", db=one_db)
+    assert (done.exit_code, done.stderr) == (0, f"0 decisions, 0 players in {tmp_path / 'none.md'}\n")
+    assert "Nothing was decided." in (tmp_path / "none.md").read_text()
+
+
+def test_given_more_causes_than_a_line_holds_when_reported_then_the_rest_stands_together(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    before = position(ratings, one_db)
+    for points in range(1, 8):
+        ratings("adjust", "galactic-points", "ben", points, "--reason", f"prize {points}", db=one_db)
+    path = tmp_path / "prizes.html"
+    assert ratings("report", "changes", "--from", before, "-o", path, db=one_db).exit_code == 0
+    (row,) = Tables(path.read_text()).tables[-1][1:]
+    assert (row[2], row[5]) == ("+28", "D7 +7, D6 +6, D5 +5, D4 +4, 3 others +6")
+
+
+def test_given_a_file_that_is_there_when_reported_then_it_is_left_alone(
+    one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the other commands that write files have it; also if it comes while the page is computed."""
+    path = tmp_path / "day.html"
+    path.write_text("mine")
+    done = ratings("report", "changes", "--from", "9", "-o", path, db=one_db)
+    assert (done.exit_code, path.read_text()) == (2, "mine")
+    assert "exists; nothing was written" in done.stderr
+
+    late = tmp_path / "late.html"
+    page = reporting._page
+
+    def meanwhile(*arguments: Any) -> Any:
+        late.write_text("mine")
+        return page(*arguments)
+
+    monkeypatch.setattr(reporting, "_page", meanwhile)
+    done = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
+    assert (done.exit_code, late.read_text()) == (2, "mine")
+    assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]
+
+
+def test_given_a_write_that_fails_when_reported_then_no_part_of_the_file_is_left(
+    one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    monkeypatch.setattr(reporting.os, "fsync", full)
+    done = ratings("report", "changes", "--from", "9", "-o", folder / "day.html", db=one_db)
+    assert (done.exit_code, list(folder.iterdir())) == (3, [])
+    assert "Traceback" not in done.stderr
+
+
+WRONG: list[tuple[list[str], str]] = [
+    (["--from", "9", "-o", "day.pdf"], "ends neither in .html nor in .md"),
+    (["--from", "9", "--to", "9", "-o", "day.md"], "nothing lies between"),
+    (["--from", "9", "--to", "5", "-o", "day.md"], "--from is the earlier one"),
+    (["--from", "999", "-o", "day.md"], "--from"),
+    (["--from", "9", "--to", "soon", "-o", "day.md"], "--to"),
+    (["-o", "day.md"], "--from"),
+    (["--from", "9"], "--output"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_given_what_cannot_be_meant_when_reported_then_it_is_a_usage_error(
+    arguments: list[str], why: str, one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = ratings("report", "changes", *arguments, db=one_db)
+    assert (done.exit_code, why in done.stderr) == (2, True), done.stderr
+    assert not list(tmp_path.glob("day.*"))

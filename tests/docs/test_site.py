@@ -1,0 +1,93 @@
+"""The page for a site: its program is run as it stands there, against a ledger, with the process lost on the way."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from make_docs import FOLDER
+
+from ledger.events import TYPES
+
+PAGE = (FOLDER / "site.md").read_text(encoding="utf-8")
+PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A ledger for chess, which the environment names, in each kind of store; `ratings` is on the path."""
+    url = copied(for_chess)
+    program = tmp_path / "bin" / "ratings"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from cli.main import run; run()' \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("RATINGS_DB", url)
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
+    return url
+
+
+def for_chess(ratings: Callable[..., Any], url: str) -> None:
+    """Make a ledger for chess."""
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+
+
+def read(ratings: Callable[..., Any], db: str, *arguments: str) -> Any:
+    """What a reading command prints as JSON."""
+    return json.loads(ratings(*arguments, "--format", "json", db=db).stdout)
+
+
+def event(number: int, *players: str) -> dict[str, Any]:
+    """A game of chess as an event."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": f"m-{number}", "game": "chess", "participants": participants}
+    return {"type": "game.recorded", "occurred_at": "2026-03-05T19:30:00Z", "data": data}
+
+
+def games(ratings: Callable[..., Any], db: str) -> list[str]:
+    """The recorded games by position."""
+    rows = read(ratings, db, "games", "--limit", "0")["rows"]
+    return [row["game_id"] for row in sorted(rows, key=lambda row: int(row["position"]))]
+
+
+def test_given_the_page_when_its_program_is_run_then_a_match_is_recorded(
+    db: str, ratings: Callable[..., Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    exec(PROGRAM + USE, {})
+    assert games(ratings, db) == ["m-1"]
+    assert read(ratings, db, "log", "--limit", "1")["rows"][0]["by"] == "site"
+    exec(PROGRAM + USE.replace('"user-7", "place": 2', '"user-7", "place": 1'), {})
+    assert "m-1 was refused: the game 'm-1' is recorded already with another content" in capfd.readouterr().out
+
+
+def test_given_the_program_of_the_page_when_its_process_is_lost_then_nothing_is_lost_or_counts_twice(
+    db: str, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Given 150 matches, when the process is killed between two of its batches, then each is there once."""
+    names: dict[str, Any] = {}
+    exec(PROGRAM, names)
+    monkeypatch.setattr(names["time"], "sleep", lambda seconds: None)
+    ledger = names["Ledger"]()
+    first = ledger.send([event(0, "a", "b")])
+    assert [one["result"] for one in first] == ["appended"]
+    ledger.process.kill()
+    told = ledger.send([event(number, "a", "b") for number in range(150)])
+    ledger.close()
+    assert [one["result"] for one in told] == ["existing"] + ["appended"] * 149
+    assert games(ratings, db) == [f"m-{number}" for number in range(150)]
+
+
+def test_given_the_answers_on_the_page_when_compared_then_they_are_those_of_the_program() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    lines = [json.loads(line) for line in block.splitlines()]
+    assert [(line["line"], line["result"]) for line in lines] == [(1, "appended"), (2, "existing"), (3, "rejected")]
+
+
+def test_given_the_table_of_what_to_send_when_read_then_all_that_it_names_are_events() -> None:
+    table = PAGE.partition("## What to send")[2].partition("\n\n- ")[0]
+    named = set(re.findall(r"`([a-z]+\.[a-z_]+)`", table))
+    assert named <= set(TYPES)
+    assert {"game.recorded", "game.corrected", "game.voided", "player.renamed", "points.adjusted"} <= named
