@@ -11,7 +11,7 @@ from cli import render
 from cli.intake import refuse_unreadable_twice, rejection_line, result_format
 from cli.options import head_value
 from ledger import clock
-from ledger.backups import as_json, head_beside, make, read_policy
+from ledger.backups import Made, as_json, head_beside, make, read_policy
 from ledger.exports import BEGINNING, Place
 from ledger.integrity import Finding
 from ledger.migrate import upgrade
@@ -36,12 +36,15 @@ def _policy(context: click.Context, parameter: click.Parameter, value: str | Non
         raise click.BadParameter(str(error)) from None
 
 
-@backup.command(name="make")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
+keep_option = click.option(
     "--keep", metavar="14d,8w,12m", callback=_policy,
     help="Then drop all but the last of each of so many days, weeks and months.  [default: keep all]",
 )  # fmt: skip
+
+
+@backup.command(name="make")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@keep_option
 @result_format
 @click.pass_obj
 def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
@@ -67,12 +70,22 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
         render.echo(f"{render.count(done.backup.head.position, 'event')} in {folder / done.backup.file}; "
                    f"{render.count(done.kept, 'backup')} kept, {len(done.dropped):,} dropped")  # fmt: skip
         render.echo(f"The head: {done.backup.head}")
+    note_odd(folder, done)
+    note_lost(folder, done)
+    return int(bool(done.lost))
+
+
+def note_odd(folder: Path, done: Made) -> None:
+    """Name the backups that are not there as they were made."""
     for name, what in done.odd:
         render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")
+
+
+def note_lost(folder: Path, done: Made) -> None:
+    """Name the backups whose history the ledger does not contain."""
     for one in done.lost:
         render.note(f"ratings: the ledger does not contain the history of {folder / one.file}, which is {one.head}; "
                     "nothing was dropped")  # fmt: skip
-    return int(bool(done.lost))
 
 
 @backup.command(name="check")

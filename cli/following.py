@@ -1,6 +1,5 @@
 """`import --follow -`: a program keeps standard input open, and every line that it sends is answered."""
 
-import json
 import os
 import signal
 import sys
@@ -63,7 +62,7 @@ def follow(db: str, by: str, allow_uncounted: bool, any_date: bool, ignore_clock
                 raise
             rejected |= any(one["result"] == "rejected" for one in found)
             try:
-                sys.stdout.write("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found))
+                sys.stdout.write("".join(f"{render.json_text(one)}\n" for one in found))
                 sys.stdout.flush()
             except BrokenPipeError:
                 # what cannot be written must not be tried again when the interpreter ends

@@ -1,7 +1,5 @@
 """`ratings`: the group of all commands, loaded one by one when they are called, and what failures look like."""
 
-import errno
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -12,9 +10,9 @@ from typing import Any
 
 import click
 
+from cli.failures import failure_of
 from cli.start import INTERRUPTED, interrupted, under_way
-from ledger.errors import LedgerError
-from ledger.rejections import Refused, did_you_mean, escaped, shown
+from ledger.rejections import did_you_mean, escaped, shown
 
 COMMANDS = {
     "init": "cli.setup:init",
@@ -43,8 +41,9 @@ COMMANDS = {
     "clock": "cli.clocks:clock",
     "books": "cli.reading:books_",
     "rules": "cli.rules:rules",
-    "rebuild": "cli.nightly:rebuild_",
-    "verify": "cli.nightly:verify",
+    "rebuild": "cli.rebuild:rebuild_",
+    "verify": "cli.verify:verify",
+    "nightly": "cli.nightly:nightly",
     "backup": "cli.backups:backup",
     "status": "cli.status:status",
     "doctor": "cli.setup:doctor",
@@ -147,21 +146,9 @@ def invoke(arguments: list[str] | None = None) -> int:
         return _stopped(given, "usage", error.format_message(), error.exit_code) if usage else error.exit_code
     except (click.Abort, KeyboardInterrupt):
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
-    except LedgerError as error:
-        reason, message, exit_code = error.reason, str(error), error.exit_code
-    except Refused as problem:
-        reason, message, exit_code = problem.code, f"{problem.code}: {problem.message}", 2
-    except OSError as error:
-        reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
-        message, exit_code = f"{error.filename or 'input or output'}: {error.strerror or error}", 3
-    except MemoryError:
-        message = "there is not enough memory for this; nothing was changed by what was under way"
-        reason, exit_code = "out-of-memory", 3
     except Exception as error:
-        cause = f"{_place(error)}: {type(error).__name__}: {error}"
-        message = f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}"
-        reason, exit_code = "bug", 1
-        if interrupted():  # an import within a command, for one, makes another error of it
+        reason, message, exit_code = failure_of(error)
+        if reason == "bug" and interrupted():  # an import within a command, for one, makes another error of it
             reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     else:
         return result if isinstance(result, int) else 0
@@ -174,7 +161,9 @@ def invoke(arguments: list[str] | None = None) -> int:
 def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
     """Say why a command stopped to who reads JSON; gives the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
-        _print(json.dumps({"reason": reason, "message": message, "exit_code": exit_code}, ensure_ascii=False) + "\n")
+        from cli.render import json_text  # only here: most commands do not stop
+
+        _print(json_text({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
     return exit_code
 
 
@@ -185,10 +174,3 @@ def _complain(message: str) -> None:
 def _print(text: str) -> None:
     """Lines to stderr; file names, arguments and what a file says do nothing to a terminal there."""
     click.echo(escaped(text, kept="\n\t"), err=True, nl=False)
-
-
-def _place(error: Exception) -> str:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "?" if trace is None else f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}"

@@ -96,7 +96,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
         told = [{"reason": reason, "message": message} for reason, message in problems]
         render.print_json({**_as_json(state), **({"problems": told} if asked else {})})
     elif form == "prometheus":
-        click.echo(exposition(_as_json(state)), nl=False)
+        render.echo(exposition(_as_json(state)), nl=False)
     elif form == "csv":
         render.print_csv(("what", "value"), _rows(state, csv=True))
     else:

@@ -29,6 +29,7 @@ from ledger.errors import AlreadyRunning, BadBackupList
 from ledger.exports import Place, compressed, export_lines, place_at, read_place
 from ledger.files import new_file, open_own, replace_file
 from ledger.rejections import Refused, shown
+from ledger.runs import running
 from ledger.store import Ledger, chain_hash_at, head, ledger_id
 
 LIST, LOCK, HEAD = "ratings-backups.json", ".ratings-backups.lock", ".head"
@@ -105,12 +106,29 @@ def _day(backup: Backup) -> date:
 def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> Made:
     """Make a full backup in a folder, which is made if need be, and then drop those that a policy does not keep.
 
-    Raises `OSError`, `BadBackupList`, `AlreadyRunning`, `StoreDamaged` if what would be written is no backup.
+    It leaves a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, `StoreDamaged` if what would be written is no
+    backup.
     """
+    with running(ledger, "backup", clock) as run:
+        make_folder(folder)
+        done = _make(ledger, folder, clock, policy)
+        run.position, run.details = done.backup.head.position, {"file": done.backup.file, "dropped": len(done.dropped)}
+        if done.lost:
+            run.fail(f"the ledger does not contain the history of {done.lost[0].file}")
+    return done
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for backups unless it is there. Raises `OSError` where none can be written."""
     if not os.path.lexists(folder):
         folder.mkdir(mode=0o700)
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> Made:
     with _only_one(folder), ledger.reading() as connection:
         listed = read_list(folder)
         own = ledger_id(connection)

@@ -35,10 +35,11 @@ def missing_views(connection: Connection) -> dict[str, str]:
 
 def _views(connection: Connection) -> Iterator[tuple[str, str]]:
     """The views that this program makes in such a database, and how."""
-    # those that PostgreSQL has in words of its own
-    own = {"events_readable": POSTGRES_VIEW, **metadata.info.get(POSTGRES_VIEWS, {})}
+    wanted = _wanted()
+    # those that PostgreSQL has in words of its own: the migrations, which were run just now, bring them along
+    own = {"events_readable": POSTGRES_VIEW, **metadata.info[POSTGRES_VIEWS]}
     words = own if connection.dialect.name == "postgresql" else {}
-    for (kind, name), (_, sql) in _wanted().items():
+    for (kind, name), (_, sql) in wanted.items():
         if kind == "view":
             yield name, words.get(name, str(sql))
 

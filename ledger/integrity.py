@@ -46,6 +46,10 @@ class Finding(NamedTuple):
     position: int | None
     message: str
 
+    def __str__(self) -> str:
+        where = "" if self.position is None else f"position {self.position}: "
+        return f"{self.code}: {where}{self.message}"
+
 
 CODES = {
     "storage": "the database itself reports damage",

@@ -137,6 +137,23 @@ def who_may_change(connection: Connection) -> tuple[str, str, bool]:
     return user, ", ".join(owners), may
 
 
+def lacking(connection: Connection, role: str) -> str:
+    """What the one who asks lacks to do what a role does, in words; empty if nothing is."""
+    if connection.dialect.name == "sqlite":
+        path = Path(*sqlite.place(connection))
+        closed = [str(place) for place in (path, path.parent) if not os.access(place, os.W_OK)]
+        return f"this account may not write {' and '.join(closed)}" if closed else ""
+    wanted = [(f"{table}", privilege) for table, rights in WRITES[role].items() for privilege in rights]
+    wanted += [(table, "SELECT") for table in (*tables_named(), *DASHBOARD)]
+    missing = defaultdict(set)
+    for table, privilege in wanted:
+        asked = {"table": table, "privilege": privilege}
+        if not connection.execute(text(_MAY), asked).scalar():
+            missing[table].add(privilege)
+    told = [f"{rights} on {', '.join(tables)}" for rights, tables in _together(missing)]
+    return f"this user lacks {'; '.join(told)}, {ROLES_PAGE}" if told else ""
+
+
 def _account(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
@@ -155,6 +172,8 @@ def _of_file(connection: Connection) -> tuple[str, list[Wrong]]:
     return f"the account {_account(os.geteuid())}", found
 
 
+_MAY = """SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass(CAST(:table AS pg_catalog.text)),
+  CAST(:privilege AS pg_catalog.text))"""
 _WHERE = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"
 _ASKING = "SELECT rolname, rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
 # what roles that are no owners can do, by whatever way; `public` stands for everybody

@@ -30,6 +30,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text, upda
 from sqlalchemy.exc import SQLAlchemyError
 
 from ledger import clock as own_clock
+from ledger.canonical import format_instant
 from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, LedgerError, StoreDamaged
 from ledger.files import is_own_folder, open_own
@@ -106,13 +107,14 @@ class Latest(NamedTuple):
 
 @contextmanager
 def running(
-    ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False
+    ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False,
+    only_one: bool = False,
 ) -> Iterator[Outcome]:  # fmt: skip
     """Tell that a run of a kind (a word in lower case) begins, and how it ended.
 
     What is raised goes on, and is its failure; `AlreadyRunning` leaves no trace. That it cannot be told stops no job.
     With `only_if_well` nothing is written into a file before it ended well: it may be damaged, and a write may hit what
-    is still whole.
+    is still whole. With `only_one` it raises `AlreadyRunning` if one of its kind is going on that it can see.
     """
     assert _KIND.fullmatch(kind)
     begun = Run(
@@ -121,7 +123,7 @@ def running(
     outcome = Outcome()
     beside = only_if_well and ledger.engine.dialect.name == "sqlite"
     with _alive(ledger, begun.run):
-        in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS)
+        in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
         if not in_ledger:
             _keep_in_folder(ledger, begun)
         try:
@@ -149,6 +151,8 @@ def _told(error: BaseException) -> str:
         return str(error)
     if isinstance(error, KeyboardInterrupt):
         return "it was interrupted"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'input or output'}: {error.strerror or error}"
     return f"{type(error).__name__}: {error}"
 
 
@@ -225,17 +229,22 @@ def _is_alive(connection: Connection, one: Run, now: int) -> bool:
 # in the ledger
 
 
-def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False) -> bool:
+def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, only_one: bool = False) -> bool:
     """Store a run in place of what was told of it before, and sweep; whether it stands in the ledger."""
     try:
         with _writing(ledger, seconds) as connection:
+            if only_one and connection.dialect.name != "sqlite":
+                connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
             # a row of its own may have been taken for that of a run that is gone
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
                 return True
             same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
             rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
-            lost = [one.run for one in rows if one.result is None and not _is_alive(connection, one, run.started_at)]
+            going_on = [one for one in rows if one.result is None and _is_alive(connection, one, run.started_at)]
+            if only_one and going_on:
+                raise AlreadyRunning(_told_other(ledger, going_on[0]))
+            lost = [one.run for one in rows if one.result is None and one not in going_on]
             settled = update(job_runs).where(job_runs.c.run.in_(lost))
             connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
             connection.execute(insert(job_runs), _values(run))
@@ -244,9 +253,19 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False) ->
                 job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
             )
             connection.execute(gone, {"kept": sorted(_kept([run, *rows]))})
+    except AlreadyRunning:
+        raise
     except _errors(ledger):
         return False
     return True
+
+
+def _told_other(ledger: Ledger, other: Run) -> str:
+    since = format_instant(other.started_at)[:19]
+    return (
+        f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still going on; "
+        "this one did nothing"
+    )
 
 
 def _end(

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -40,6 +41,13 @@ def _caches_apart(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the caches and the state of this session away from those of the account."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("caches"))
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_heard() -> None:
+    """Let the processes of the tests hear Ctrl-C, which a shell has those ignore that it starts in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -100,7 +100,7 @@ def test_given_a_pooler_by_session_when_others_wait_then_settings_and_the_lock_o
 
         monkeypatch.setattr(generations, "promote", promoting)
         assert rebuild(open_ledger(db), clock.now).promoted
-        assert [(one.exit_code, "another rebuild" in one.stderr) for one in told] == [(1, True)]
+        assert [(one.exit_code, "another rebuild" in one.stderr) for one in told] == [(4, True)]
         with connect(postgres_url).writing() as connection:
             connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
             busy = ratings("record", *CHESS, "--game-id", "g-2", "anna", "ben", db=f"{db}&timeout=0.2")

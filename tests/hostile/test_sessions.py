@@ -99,7 +99,7 @@ def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
 def test_given_pgoptions_and_pgclientencoding_when_used_then_they_are_heard_and_overruled(db: str) -> None:
     environment = {"PGOPTIONS": "-c search_path=elsewhere", "PGCLIENTENCODING": "LATIN1"}
     found = ratings_in_a_process(db, "status", **environment)
-    assert (found.returncode, "holds no ledger" in found.stderr) == (2, True), found
+    assert (found.returncode, "holds no ledger" in found.stderr) == (3, True), found
     assert record_in_a_process(db, 1, PGCLIENTENCODING="LATIN1", PGOPTIONS="-c standard_conforming_strings=off") == 0
 
 

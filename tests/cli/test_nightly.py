@@ -1,0 +1,198 @@
+"""`nightly`: each part is done whatever becomes of the others, one line tells what came of it, and one exit code."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forging import forged
+from roles import Roles, documented_roles
+from sqlalchemy import make_url
+
+from ledger.appending import append
+from ledger.canonical import dump
+from ledger.events import Draft, read_data
+from ledger.runs import all_runs, running
+from ledger.store import open_ledger
+from projections.rebuild_lock import only_one
+
+from ledger import clock  # isort: skip
+
+PART = re.compile(r"(?:^|; )(rebuild|verify|backup) (done|FAILED): ")
+Ratings = Callable[..., Any]
+LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*); head (\d+:[0-9a-f]{64}), \d+\.\d s\n")
+
+
+@pytest.fixture
+def db(ledger_url: str, ratings: Ratings) -> str:
+    """A ledger with a game."""
+    recorded = ratings("record", "--game", "catan", "--game-id", "g-1", "anna", "ben", "--by", "mira", db=ledger_url)
+    assert recorded.exit_code == 0
+    return ledger_url
+
+
+def told(result: Any) -> dict[str, str]:
+    """What the line says of each part."""
+    match = LINE.fullmatch(result.stdout)
+    assert match is not None, result
+    names, said = re.findall(PART, match.group(2)), re.split(PART, match.group(2))
+    return dict(zip((f"{name} {ended}" for name, ended in names), said[3::3], strict=True))
+
+
+def runs(ratings: Ratings, db: str) -> dict[str, str]:
+    """How the last run of each kind ended."""
+    found = json.loads(ratings("status", "--format", "json", db=db).stdout)["runs"]
+    return {kind: of_kind["last"]["result"] for kind, of_kind in found.items()}
+
+
+def uninstalled(db: str) -> None:
+    """Publish a ruleset whose rule came with a package that is not here."""
+    data = {"id": "darts", "version": "1", "rule": "gone/1", "effective_from": "2000-01-01",
+            "scope": {"game": ["darts"]}, "params": {}}  # fmt: skip
+    draft = Draft("darts", "ruleset.published", 1, "ruleset:darts", 0, dump(read_data("ruleset.published", data)))
+    append(open_ledger(db), [draft], by="test", clock=clock.now)
+
+
+def test_given_a_night_when_all_is_well_then_one_line_with_the_head_tells_and_each_part_left_a_run(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    result = ratings("nightly", "--backup", tmp_path / "backups", "--keep", "2d", db=db)
+    assert (result.exit_code, result.stderr) == (0, "")
+    parts = told(result)
+    assert list(parts) == ["rebuild done", "verify done", "backup done"]
+    assert parts["rebuild done"].endswith("generation 1")
+    assert Path(parts["backup done"]).is_file()
+    head = json.loads(ratings("status", "--format", "json", db=db).stdout)["head"]
+    assert f"head {head}," in result.stdout
+    assert runs(ratings, db) == dict.fromkeys(("backup", "nightly", "rebuild", "verify"), "done")
+    assert ratings("status", "--max-age", "1h", "--max-behind", "0", "--no-failures", db=db).exit_code == 0
+    metrics = ratings("status", "--format", "prometheus", db=db).stdout
+    for kind in ("backup", "nightly", "rebuild", "verify"):
+        assert re.search(rf'ratings_run_result{{.*kind="{kind}".*result="done".*}} 1', metrics), metrics
+
+
+def test_given_no_folder_when_the_night_is_over_then_no_backup_was_made_and_none_is_told_of(
+    db: str, ratings: Ratings
+) -> None:
+    result = ratings("nightly", db=db)
+    assert (result.exit_code, list(told(result))) == (0, ["rebuild done", "verify done"])
+    assert "backup" not in runs(ratings, db)
+    assert ratings("nightly", "--keep", "2d", db=db).exit_code == 2
+
+
+def test_given_a_rule_that_is_not_installed_when_the_night_is_over_then_the_rest_was_done(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    uninstalled(db)
+    result = ratings("nightly", "--backup", tmp_path / "backups", db=db)
+    assert (result.exit_code, list(told(result))) == (1, ["rebuild FAILED", "verify FAILED", "backup done"])
+    assert "gone/1" in result.stderr
+    assert runs(ratings, db) == {"backup": "done", "nightly": "done", "rebuild": "failed", "verify": "failed"}
+    problem = ratings("status", "--no-failures", db=db)
+    assert (problem.exit_code, "rebuild" in problem.stderr) == (1, True)
+
+
+def test_given_a_row_that_no_event_can_be_when_the_night_is_over_then_it_is_named_and_the_rest_was_done(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    position = forged("nobody", db)
+    result = ratings("nightly", "--backup", tmp_path / "backups", "--format", "json", db=db)
+    found = {part["part"]: part for part in json.loads(result.stdout)["parts"]}
+    assert [(name, part["exit_code"]) for name, part in found.items()] == [("rebuild", 0), ("verify", 1), ("backup", 0)]
+    assert result.exit_code == json.loads(result.stdout)["exit_code"] == 1
+    assert f"ratings: verify: meaning: position {position}: " in result.stderr
+
+
+def test_given_a_folder_that_cannot_be_made_when_the_night_begins_then_that_is_named_first_and_the_rest_is_done(
+    db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "nowhere" / "backups"
+    result = ratings("nightly", "--backup", folder, db=db)
+    assert result.stderr == f"ratings: backup: {folder}: No such file or directory\n"
+    assert (result.exit_code, list(told(result))) == (3, ["rebuild done", "verify done", "backup FAILED"])
+    assert runs(ratings, db)["backup"] == "failed"
+    assert not folder.parent.exists()
+    uninstalled(db)
+    result = ratings("nightly", "--backup", folder, db=db)
+    assert result.stderr.startswith("ratings: backup: ")
+    assert (result.exit_code, list(told(result))) == (1, ["rebuild FAILED", "verify FAILED", "backup FAILED"])
+
+
+def test_given_a_rebuild_that_goes_on_when_the_night_comes_then_the_rest_is_done(db: str, ratings: Ratings) -> None:
+    with only_one(open_ledger(db)):
+        result = ratings("nightly", db=db)
+    assert (result.exit_code, list(told(result))) == (4, ["rebuild FAILED", "verify done"])
+    assert "another rebuild" in result.stderr
+
+
+def test_given_a_night_that_goes_on_when_another_one_begins_then_it_does_nothing_and_says_so(
+    db: str, ratings: Ratings
+) -> None:
+    with running(open_ledger(db), "nightly", by="cron"):
+        result = ratings("nightly", "--format", "json", db=db)
+        assert (result.exit_code, result.stdout) == (4, "")
+        assert "by cron, is still going on; this one did nothing" in result.stderr
+        assert json.loads(result.stderr.splitlines()[-1])["reason"] == "already-running"
+        assert runs(ratings, db) == {"nightly": "running"}
+    assert ratings("nightly", db=db).exit_code == 0
+
+
+def test_given_a_night_that_was_killed_when_the_next_one_comes_then_it_runs_and_the_first_is_lost(
+    db: str, ratings: Ratings
+) -> None:
+    code = f"""
+import os, signal
+from ledger.runs import running
+from ledger.store import open_ledger
+with running(open_ledger({db!r}), "nightly"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode < 0
+    assert runs(ratings, db) == {"nightly": "lost"}
+    problem = ratings("status", "--no-failures", db=db)
+    assert (problem.exit_code, "nightly" in problem.stderr) == (1, True)
+    assert ratings("nightly", db=db).exit_code == 0
+    ledger = open_ledger(db)
+    with ledger.reading() as connection:
+        results = [run.result for run in all_runs(ledger, connection, clock.now()) if run.kind == "nightly"]
+    assert results == ["done", "lost"]
+    assert ratings("status", "--no-failures", db=db).exit_code == 0
+
+
+@pytest.fixture
+def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
+    with documented_roles(ratings, postgres_url) as made:
+        yield made
+
+
+def test_given_the_documented_roles_when_each_runs_the_night_then_what_it_lacks_is_named_before_it_starts(
+    roles: Roles, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    result = ratings("nightly", "--backup", tmp_path / "backups", db=roles.rebuilder)
+    assert (result.exit_code, result.stderr) == (0, "")
+    for url in (roles.reader, roles.writer):
+        result = ratings("nightly", "--backup", tmp_path / "backups", db=url)
+        assert (result.exit_code, list(told(result))) == (3, ["rebuild FAILED", "verify done", "backup done"])
+        assert result.stderr.startswith(
+            "ratings: rebuild: nothing can be stored: this user lacks INSERT, UPDATE, DELETE"
+        )
+        assert "generation_standings" in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_given_a_file_that_cannot_be_written_when_the_night_begins_then_the_file_is_named(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not db.startswith("sqlite"):
+        pytest.skip("a file")
+    path = str(make_url(db).database)
+    # whoever runs the tests may be allowed everything
+    monkeypatch.setattr("ledger.rights.os.access", lambda place, mode: str(place) != path)
+    result = ratings("nightly", db=db)
+    assert (result.exit_code, list(told(result))) == (3, ["rebuild FAILED", "verify done"])
+    assert f"this account may not write {path}" in result.stderr

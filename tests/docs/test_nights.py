@@ -1,0 +1,72 @@
+"""What docs/nightly.md says of cron, systemd and logs, tried with the programs themselves."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "nightly.md").read_text(encoding="utf-8")
+COMMAND = Path(sys.executable).with_name("ratings")
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_given_the_line_for_cron_when_a_shell_runs_it_then_only_what_is_wrong_is_printed(
+    ledger_url: str, tmp_path: Path
+) -> None:
+    """Given the line of the page, when a shell runs it as cron does, then the log has what it says."""
+    (line,) = re.findall(r"^17 3 \* \* \*  ratings  (.+)$", section("cron"), re.MULTILINE)
+    line = line.replace("/opt/ratings/bin/ratings", str(COMMAND)).replace("/backup/ratings", str(tmp_path / "backups"))
+    line = line.replace("/var/log/ratings", str(tmp_path))
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "RATINGS_DB": ledger_url}
+    for _ in range(2):
+        done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+    lines = (tmp_path / "nightly.log").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2
+    assert all("rebuild done" in line and "backup done" in line for line in lines)
+    shutil.rmtree(tmp_path / "backups")
+    (tmp_path / "backups").write_text("in the way")
+    done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"ratings: backup: {tmp_path / 'backups'}: Not a directory\n"
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_given_the_units_when_systemd_reads_them_then_it_finds_nothing_wrong(tmp_path: Path) -> None:
+    units = re.findall(r"```ini\n(.*?)```", section("systemd"), re.DOTALL)
+    names = ["ratings-nightly.service", "ratings-nightly.timer", "ratings-failed.service"]
+    for name, unit in zip(names, units, strict=True):
+        # the program and the account are where the tests run
+        unit = unit.replace("/opt/ratings/bin/ratings", str(COMMAND)).replace("User=ratings\n", "User=daemon\n")
+        (tmp_path / name).write_text(unit, encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *names], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )  # fmt: skip
+    told = [line for line in done.stderr.splitlines() if "ratings-" in line]
+    assert (done.returncode, told) == (0, []), done.stderr
+    broken = units[0].replace("ExecStart=", "ExecStrat=")
+    (tmp_path / names[0]).write_text(broken, encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", names[0]], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )  # fmt: skip
+    assert "ExecStrat" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
+def test_given_the_rule_for_logrotate_when_it_reads_that_then_it_finds_nothing_wrong(tmp_path: Path) -> None:
+    (rule,) = re.findall(r"```\n(/var/log/ratings/nightly.log \{.*?)```", section("cron"), re.DOTALL)
+    written = tmp_path / "ratings"
+    written.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")
+    done = subprocess.run(
+        [shutil.which("logrotate") or "", "--debug", "--state", str(tmp_path / "state"), str(written)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
