@@ -177,5 +177,5 @@ def _report(parts: list[Part], exit_code: int, latest: str, started: int, second
         render.print_json({**found, "exit_code": exit_code, "head": latest or None, "parts": told})
         return
     lines = [f"{part.name} {'done' if part.exit_code == 0 else 'FAILED'}: {part.message}" for part in parts]
-    ended = f"head {latest or 'unknown'}, {seconds:.1f} s"
+    ended = f"head {latest or 'unknown'}, in {seconds:.1f} s"
     render.echo(render.plain(f"{format_instant(started)[:19]}Z {'; '.join([*lines, ended])}"))

@@ -1,6 +1,6 @@
 """`verify`: the log, and everything that was computed from it, against what it should be."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -46,8 +46,7 @@ def verify_all(
             checked = take(verify_log(ledger, connection, expected))
             # a log that cannot be read, or is not all there, says nothing of what is computed from it
             if checked.guards and all(finding.code in REPLAYED for finding in findings):
-                positions = {finding.position for finding in findings}
-                checked = take(_computed(ledger, connection, checked, positions, rule_seconds))
+                checked = take(_computed(ledger, connection, checked, findings, rule_seconds))
         run.position, run.details = checked.events, {"checked": checked._asdict(), "findings": len(findings)}
         if findings:
             told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
@@ -56,14 +55,14 @@ def verify_all(
 
 
 def _computed(
-    ledger: Ledger, connection: Connection, checked: Checked, found: set[int | None], rule_seconds: float
+    ledger: Ledger, connection: Connection, checked: Checked, findings: Sequence[Finding], rule_seconds: float
 ) -> Generator[Finding, None, Checked]:
-    """What is wrong with what was computed from the log, but at the positions where something was `found` already."""
+    """What is wrong with what was computed from the log; `findings` are those so far, which grow by what is yielded."""
     try:
         try_to_load(ledger, rule_seconds)
         yield from verify_clocks(connection)
         checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds)))
-        yield from verify_order(connection, Recorded, found)
+        yield from verify_order(connection, Recorded, {finding.position for finding in findings})
         checked = checked._replace(ladders=(yield from verify_standings(connection, rule_seconds=rule_seconds)))
     except (StoreDamaged, RulesetUnusable) as problem:
         yield Finding("rule", None, f"the log cannot be replayed: {problem}")

@@ -28,6 +28,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests come first, so that in the end no process waits for one that another has begun late."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    for item in items:
+        if item.get_closest_marker("at_length") and item.config.getoption("length") == "short":
+            item.add_marker(pytest.mark.skip(reason="at length"))
 
 
 @pytest.fixture(scope="session")

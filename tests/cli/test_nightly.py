@@ -24,7 +24,7 @@ from ledger import clock  # isort: skip
 
 PART = re.compile(r"(?:^|; )(rebuild|verify|backup) (done|FAILED): ")
 Ratings = Callable[..., Any]
-LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*); head (\d+:[0-9a-f]{64}), \d+\.\d s\n")
+LINE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*); head (\d+:[0-9a-f]{64}), in \d+\.\d s\n")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from terminals import on_terminal
 
-from cli import interrupts, nightly, progress
+from cli import interrupts, progress, rebuild
 from ledger.canonical import parse_instant
 
 ROOT = Path(__file__).parents[2]
@@ -156,7 +156,7 @@ def test_given_a_json_log_when_the_rebuild_stops_then_that_is_an_object_too(
         raise KeyboardInterrupt
 
     refused = ratings("rebuild", "--rollback", "--log", "json", db=db)
-    monkeypatch.setattr(nightly, "rebuild", interrupted)
+    monkeypatch.setattr(rebuild, "rebuild", interrupted)
     stopped = ratings("rebuild", "--log", "json", db=db)
 
     assert refused.exit_code == 1
@@ -185,7 +185,7 @@ def test_given_a_plain_log_when_rebuilt_then_there_are_few_lines_however_many_la
 def test_given_many_ladders_that_fail_when_rebuilt_then_the_first_are_told_and_the_others_counted(
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nightly, "SHOWN_LADDERS", 1)
+    monkeypatch.setattr(rebuild, "SHOWN_LADDERS", 1)
     fail(ratings, db)
     fail(ratings, db, "club-catan-elo/3-4")
     lines = ratings("rebuild", db=db).stderr.splitlines()

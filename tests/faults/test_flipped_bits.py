@@ -137,7 +137,7 @@ def check_flip(path: Path, bit: int, original: Rows, ratings: Callable[..., Any]
 def test_flipped_bits_in_event_pages_are_found_and_named(
     file: Path, ratings: Callable[..., Any], at_length: bool
 ) -> None:
-    count = 10_000 if at_length else 500
+    count = 10_000 if at_length else 200
     chance = random.Random(count)
     pages, content, (whole, original) = event_pages(file), file.read_bytes(), plain_rows(file)
     assert whole
@@ -167,7 +167,7 @@ def test_a_text_that_became_a_blob_of_the_same_bytes_is_found(file: Path, rating
 def test_flipped_bits_anywhere_end_in_no_traceback(file: Path, ratings: Callable[..., Any], at_length: bool) -> None:
     chance = random.Random(3)
     content = file.read_bytes()
-    for _ in range(1_000 if at_length else 60):
+    for _ in range(1_000 if at_length else 25):
         bit = chance.randrange(len(content) * 8)
         with flipped(file, bit):
             for command in (("verify",), ("status",), ("doctor",), ("export", "events"), ("rebuild",)):

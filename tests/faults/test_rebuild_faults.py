@@ -154,7 +154,7 @@ def duration(url: str, work: Callable[[str], object]) -> float:
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
-    ("work", "in_file", "in_server"), [(rebuild_quietly, 90, 40), (rebuild_in_processes, 45, 25)],
+    ("work", "in_file", "in_server"), [(rebuild_quietly, 36, 16), (rebuild_in_processes, 18, 10)],
     ids=["alone", "with workers"],
 )  # fmt: skip
 def test_kill_9_during_rebuild_leaves_the_old_generation_or_the_new(
@@ -164,7 +164,7 @@ def test_kill_9_during_rebuild_leaves_the_old_generation_or_the_new(
     # many small transactions: many places to be killed at
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
     monkeypatch.setattr(building, "FORKING_COST", 0)
-    kills = (in_server if rated_url.startswith("postgres") else in_file) * (10 if at_length else 1)
+    kills = (in_server if rated_url.startswith("postgres") else in_file) * (25 if at_length else 1)
     chance = random.Random(kills)
     seconds = duration(rated_url, work)
     survived = 0

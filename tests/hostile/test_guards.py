@@ -22,9 +22,8 @@ DAY = 86_400_000_000
 
 
 @pytest.fixture
-def db(store: str, ratings: Ratings) -> str:
-    made(ratings, store)
-    return store
+def db(copied: Callable[..., str]) -> str:
+    return copied(made)
 
 
 def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> Row:

@@ -49,17 +49,20 @@ DONE = {
 
 
 @pytest.fixture
-def db(store: str, ratings: Ratings) -> str:
+def db(copied: Callable[..., str]) -> str:
     """A ledger with games, of which one is corrected and one voided, and their history; `verify` is silent."""
-    assert ratings("init", "--for", "chess", db=store).exit_code == 0
+    return copied(made)
+
+
+def made(ratings: Ratings, url: str) -> None:
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(4):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")
-        assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=store).exit_code == 0
-    assert ratings("correct", "g-2", "ben", "anna", "cleo", "--reason", "misread", db=store).exit_code == 0
-    assert ratings("void", "g-3", "--reason", "never played", db=store).exit_code == 0
-    assert ratings("rebuild", "--history", db=store).exit_code == 0
-    assert ratings("verify", db=store) == (0, "", "")
-    return store
+        assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=url).exit_code == 0
+    assert ratings("correct", "g-2", "ben", "anna", "cleo", "--reason", "misread", db=url).exit_code == 0
+    assert ratings("void", "g-3", "--reason", "never played", db=url).exit_code == 0
+    assert ratings("rebuild", "--history", db=url).exit_code == 0
+    assert ratings("verify", db=url) == (0, "", "")
 
 
 @pytest.mark.parametrize("what", DONE)

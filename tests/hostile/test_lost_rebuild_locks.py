@@ -23,13 +23,16 @@ Ratings = Callable[..., Any]
 
 
 @pytest.fixture
-def db(store: str, ratings: Ratings) -> str:
+def db(copied: Callable[..., str]) -> str:
     """A ledger with a few games and a live generation, of each kind of store."""
-    assert ratings("init", "--for", "chess", db=store).exit_code == 0
+    return copied(made)
+
+
+def made(ratings: Ratings, url: str) -> None:
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(3):
-        play(ratings, store, number)
-    assert ratings("rebuild", db=store).exit_code == 0
-    return store
+        play(ratings, url, number)
+    assert ratings("rebuild", db=url).exit_code == 0
 
 
 def play(ratings: Ratings, db: str, number: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from forging import FORGED, GAME, OTHERS, WRITTEN, forge, forged, instead
+from lengths import at_length_but
 from sqlalchemy import text
 from test_verify import made, rename, verified
 
@@ -20,9 +21,8 @@ Forge = Callable[[str], object]
 
 
 @pytest.fixture
-def db(store: str, ratings: Ratings) -> str:
-    made(ratings, store)
-    return store
+def db(copied: Callable[..., str]) -> str:
+    return copied(made)
 
 
 # what is tried short; `projections/test_paths.py` decodes all of them
@@ -52,6 +52,20 @@ def answers(ratings: Ratings, url: str) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def answers_before(ratings: Ratings) -> Callable[[str], dict[str, Any]]:
+    """What is answered before anything is done, which is the same for every copy of a ledger in a store."""
+    found: dict[bool, dict[str, Any]] = {}
+
+    def answered(url: str) -> dict[str, Any]:
+        kind = url.startswith("sqlite")
+        if kind not in found:
+            found[kind] = answers(ratings, url)
+        return found[kind]
+
+    return answered
+
+
 def plain(text: str) -> Any:
     """What a result says but how long the log is, and what is left out."""
     return without([json.loads(line) for line in text.splitlines()] if text.startswith('{"') else json.loads(text))
@@ -65,13 +79,11 @@ def without(told: Any) -> Any:
     return told
 
 
-@pytest.mark.parametrize("what", [*FORGED, *OTHERS, *WRITTEN])
+@pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
 def test_given_a_row_that_no_event_can_be_when_asked_then_every_answer_is_as_without_it_and_says_so(
-    what: str, db: str, ratings: Ratings, at_length: bool
+    what: str, db: str, ratings: Ratings, answers_before: Callable[[str], dict[str, Any]]
 ) -> None:
-    if not at_length and what not in SHORT:
-        pytest.skip("at length")
-    before = answers(ratings, db)
+    before = answers_before(db)
     position = forged(what, db)
     for command, now in answers(ratings, db).items():
         told = f"the event at position {position} does not count: "
@@ -82,13 +94,11 @@ def test_given_a_row_that_no_event_can_be_when_asked_then_every_answer_is_as_wit
     assert json.loads(ratings("standings", "elo-chess/all", "--format", "json", db=db).stdout)["left_out"] == [position]
 
 
-@pytest.mark.parametrize("what", [*FORGED, *OTHERS, *WRITTEN])
+@pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
 def test_given_a_row_that_no_event_can_be_when_the_club_goes_on_then_it_can(
-    what: str, db: str, ratings: Ratings, at_length: bool
+    what: str, db: str, ratings: Ratings
 ) -> None:
     """Games are recorded, corrected and voided, lists published, generations built; `verify` names the row alone."""
-    if not at_length and what not in SHORT:
-        pytest.skip("at length")
     forged(what, db)
     for command in GOING_ON:
         done = ratings(*command, db=db)

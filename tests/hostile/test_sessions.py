@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from lengths import at_length_but
 from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
 
@@ -46,7 +47,7 @@ def execute(db: str, statement: str) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("where", ["DATABASE", "ROLE"])
+@pytest.mark.parametrize("where", at_length_but(["ROLE"], ["DATABASE", "ROLE"]))
 def test_given_another_setting_of_a_database_or_a_role_when_used_then_all_is_as_ever(
     setting: str, where: str, ratings: Ratings, db: str
 ) -> None:

@@ -32,14 +32,18 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def db(tmp_path: Path, ratings: Ratings, caches: Path) -> str:
+def db(copied_file: Callable[..., str], ratings: Ratings, caches: Path) -> str:
     """A ledger with games, which has a cache."""
-    url = f"sqlite:///{tmp_path / 'ratings.db'}"
+    url = f"sqlite:///{copied_file(made)}"
+    standings(ratings, url)
+    return url
+
+
+def made(ratings: Ratings, url: str) -> None:
     assert ratings("init", "--for", "chess", db=url).exit_code == 0
     for number in range(4):
         game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")
         assert ratings("record", "-q", *game, "anna", "ben", "cleo", db=url).exit_code == 0
-    return url
 
 
 def standings(ratings: Ratings, db: str) -> Any:

@@ -21,10 +21,9 @@ Ratings = Callable[..., Any]
 
 
 @pytest.fixture
-def db(store: str, ratings: Ratings) -> str:
+def db(copied: Callable[..., str]) -> str:
     """A ledger with games, a stored generation and a published list, of each kind of store; `verify` is silent."""
-    made(ratings, store)
-    return store
+    return copied(made)
 
 
 def made(ratings: Ratings, url: str) -> None:

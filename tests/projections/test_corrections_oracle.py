@@ -227,7 +227,7 @@ def test_given_any_history_when_copied_or_sent_in_batches_then_it_is_the_same(
     """An export taken in again, one restored, and steps sent several at a time come to what single steps come to."""
     published = [json.loads(record) for record in records(open_ledger(str(template)))]
 
-    @settings(SETTINGS, max_examples=100 if at_length else 6, phases=PHASES[at_length], derandomize=not at_length)
+    @settings(SETTINGS, max_examples=100 if at_length else 3, phases=PHASES[at_length], derandomize=not at_length)
     @given(histories(published, 60, allow_uncounted=False), st.randoms(use_true_random=True))
     def go(steps: list[Step], chance: Random) -> None:
         ledger, batched = copied(template, tmp_path_factory), copied(template, tmp_path_factory)
@@ -268,7 +268,7 @@ def test_given_any_history_when_a_step_is_looked_at_first_then_it_changes_the_po
     """What a step would change, worked out before it is taken, is the difference of the oracle's ladders."""
     published = [json.loads(record) for record in records(open_ledger(str(template)))]
 
-    @settings(SETTINGS, max_examples=300 if at_length else 20, phases=PHASES[at_length], derandomize=not at_length)
+    @settings(SETTINGS, max_examples=300 if at_length else 10, phases=PHASES[at_length], derandomize=not at_length)
     @given(histories(published, 36))
     def go(steps: list[Step]) -> None:
         ledger, log = copied(template, tmp_path_factory), published

@@ -33,7 +33,7 @@ def test_given_any_history_when_its_decisions_are_told_then_each_gave_what_the_c
     upgrade(str(tmp_path / "template.db"))
     template = (tmp_path / "template.db").read_bytes()
     done: Counter[str] = Counter()
-    for seed in range(150 if at_length else 14):
+    for seed in range(150 if at_length else 7):
         chance = Random(f"decisions {seed}")
         log = history(seed, chance.randint(20, 70))
         path = tmp_path / "ratings.db"

@@ -85,7 +85,7 @@ def test_given_random_histories_when_they_grow_then_every_way_to_the_standings_g
     """Late games, corrections, voids, renames and rule changes come in pieces; the cache is harmed now and then."""
     harmed: Counter[str] = Counter()
     grown = 0
-    for seed in range(60 if at_length else 5):
+    for seed in range(60 if at_length else 3):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
         ledger, rest, length = open_ledger(url), history(seed, 90), 0

@@ -242,7 +242,7 @@ def test_given_any_history_when_asked_at_any_coordinates_then_both_ledgers_say_t
     run_state_machine_as_test(
         TimeMachine,
         settings=settings(
-            max_examples=1_250 if at_length else 40, stateful_step_count=50, derandomize=not at_length, database=None,
+            max_examples=1_250 if at_length else 24, stateful_step_count=50, derandomize=not at_length, database=None,
             deadline=None, phases=[Phase.generate, Phase.shrink] if at_length else [Phase.generate],
             suppress_health_check=list(HealthCheck), report_multiple_bugs=False,
         ),
