@@ -60,7 +60,7 @@ def _identifier(text: str, limit: int, forbidden: str) -> str:
 
 def _refuse_surrogates(text: str) -> None:
     # JSON is checked while it is parsed; these come from a command line that is not UTF-8
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise refuse("lone-surrogate", f"{shown(text)} is not UTF-8")
 
 
@@ -94,7 +94,10 @@ def _score(value: Any) -> Any:
 
 def _text(text: str) -> str:
     _refuse_surrogates(text)
-    if not 1 <= len(text) <= 2_000 or any(unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text):
+    sound = (text.isascii() and text.isprintable()) or not any(
+        unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
+    )
+    if not sound or not 1 <= len(text) <= 2_000:
         raise refuse("bad-text", f"{shown(text)}: text has 1 to 2,000 characters and no control characters")
     return text
 

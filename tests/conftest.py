@@ -31,6 +31,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("at_length") and item.config.getoption("length") == "short":
             item.add_marker(pytest.mark.skip(reason="at length"))
+    if items and items[0].config.getoption("length") == "short":
+        _once_in_the_second_store(items)
+
+
+def _once_in_the_second_store(items: list[pytest.Item]) -> None:
+    """Of a test with several cases one is tried in PostgreSQL, and the others at length; of contracts all are."""
+    tried: set[tuple[Path, str]] = set()
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is None or callspec.params.get("store_kind") != "postgres" or "tests/ledger" in str(item.path):
+            continue
+        test = (item.path, getattr(item, "originalname", item.name))
+        if test in tried:
+            item.add_marker(pytest.mark.skip(reason="at length"))
+        elif item.get_closest_marker("skip") is None:
+            tried.add(test)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,9 @@ from typing import Any
 
 from told import exact
 
+from ledger import store
+from ledger.store import open_ledger
+
 Ratings = Callable[..., Any]
 # (ladder, player): points before, change and after
 Changes = dict[tuple[str, str], tuple[str | None, str | None, str | None]]
@@ -62,7 +65,8 @@ def read(ratings: Ratings, db: str, *arguments: object) -> Any:
 
 def head(ratings: Ratings, db: str) -> str:
     """The head of the log, `POSITION:CHAINHASH`."""
-    return str(read(ratings, db, "status")["head"])
+    with open_ledger(db).reading() as connection:
+        return str(store.head(connection))
 
 
 def position(ratings: Ratings, db: str) -> int:

@@ -35,6 +35,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def db(copied_file: Callable[..., str], ratings: Ratings, caches: Path) -> str:
     """A ledger with games, which has a cache."""
     url = f"sqlite:///{copied_file(made)}"
+    shutil.rmtree(caches, ignore_errors=True)  # that of the original, if it was made just now
     standings(ratings, url)
     return url
 
