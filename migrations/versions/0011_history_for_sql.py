@@ -120,7 +120,7 @@ def _grant() -> None:
         "AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')"
     )
     for role, right in op.get_bind().execute(granted).all():
-        op.execute(f"GRANT {right} ON {', '.join(TABLES)} TO {role}")
+        op.execute(f"GRANT {right} ON {', '.join(('runs', *TABLES))} TO {role}")
 
 
 def _comment() -> None:
