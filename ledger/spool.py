@@ -186,7 +186,8 @@ class Spool:
         self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), rows), count(first)))
         for number, (event_id, type_name, _, subject, _, _, _, supersedes, *_) in enumerate(rows, first):
             recorded = type_name == "game.recorded" and event_id != subject
-            if recorded or supersedes is not None or type_name.startswith(("league.", "list.")):
+            # a plain game is found by its id; all others by what they are about, of whatever type
+            if recorded or type_name != "game.recorded":
                 self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
             if supersedes is not None:
                 self._database.execute("INSERT INTO successors VALUES (?, ?)", (supersedes, number))

@@ -28,7 +28,7 @@ import time
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,7 +44,6 @@ from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
 from projections.facts import NONE, Base, Cell, Change, Column, Facts, row_at
 
-FORMAT = 2
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
 CHUNK_BYTES = 1 << 20
 
@@ -61,6 +60,15 @@ FILES = {
     **{f"change.{name}": code for name, code in CHANGES.items()}, **dict.fromkeys(TEXTS, "B"),
     "players_at": "q", "others_at": "q",
 }  # fmt: skip
+
+
+def format_of(files: Mapping[str, str], meaning: int = 2) -> str:
+    """What names the format of a cache: its files and their types, and a number that grows when a value is to mean
+    something else."""
+    return f"{meaning}-{zlib.crc32(json.dumps(files, sort_keys=True).encode()):08x}"
+
+
+FORMAT = format_of(FILES)
 
 # what `start_anew` calls a folder
 _FOLDER = re.compile(r"[0-9a-f]{8}", re.ASCII)

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, settings
 from sqlalchemy import make_url
 from stores import compiled_once, made_once, postgres_database, postgres_server, with_shipped_rulesets, without_events
 
 from cli.main import invoke
 from ledger.migrate import upgrade
+
+# how fast the machine is says nothing of what is tested
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

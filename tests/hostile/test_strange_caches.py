@@ -161,6 +161,25 @@ def test_given_a_right_checksum_over_something_else_when_read_then_the_answer_is
     assert standings(ratings, db) == before
 
 
+def test_given_a_cache_of_a_program_with_fewer_columns_when_read_then_it_is_made_anew(
+    ratings: Ratings, db: str, caches: Path
+) -> None:
+    """Given a game type that came with a column, then the format is another one, of itself."""
+    before = standings(ratings, db)
+    shutil.rmtree(caches)
+    fewer = {name: code for name, code in columns.FILES.items() if name != "kind.kills"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "FILES", fewer)
+        patch.setattr(columns, "OF_KIND", {name: code for name, code in columns.OF_KIND.items() if name != "kills"})
+        patch.setattr(columns, "FORMAT", columns.format_of(fewer))
+        assert standings(ratings, db) == before
+        (old, _) = written(own(caches))
+    assert old["format"] != columns.FORMAT
+    assert standings(ratings, db) == before
+    (new, _) = written(own(caches))
+    assert (new["format"], "kind.kills" in new["lengths"]) == (columns.FORMAT, True)
+
+
 NUMBERS = {
     "player": [-1, 2**30, 3], "cell": [-1, 99], "start": [-5, 2**40], "count": [-1, 2**30], "status": [-1, 99],
     "replaced": [5], "kind_start": [-(2**40)], "first_position": [0], "occurred_at": [-(2**62)],
