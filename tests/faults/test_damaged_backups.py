@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from fault_helpers import append_games, corrected, decision, game
+from forging import forged
 from stores import without_events
 
 from ledger import backups, sqlite
@@ -360,3 +361,29 @@ def peak(*arguments: str) -> int:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return int(done.stdout.splitlines()[-1])
+
+
+def test_given_a_ledger_with_a_row_that_no_event_can_be_when_restored_then_only_the_rest_can_be_imported(
+    copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
+) -> None:
+    """As docs/backups.md says: without that line and the last line the rest comes in as new events."""
+    db, new, file = copied_file(with_chess), copied_file(without_events, name="new.db"), tmp_path / "all.jsonl"
+    position = forged("nobody", f"sqlite:///{db}")
+    assert ratings("export", "events", "-o", file, db=db).exit_code == 0
+    told = ratings("import", "--restore", file, db=new)
+    assert (told.exit_code, f":{position}: too-few-participants" in told.stderr) == (1, True)
+    lines = file.read_text().splitlines(keepends=True)
+    del lines[position - 1], lines[-1]
+    file.write_text("".join(lines))
+    assert ratings("import", file, db=new).exit_code == 0
+    assert ratings("verify", db=new) == (0, "", "")
+    ladders = [ratings("export", "standings", db=one).stdout.splitlines() for one in (db, new)]
+    rows = [[json.loads(line)["rows"] for line in one] for one in ladders]
+    assert rows[0] == rows[1] != []
+
+
+def with_chess(ratings: Ratings, url: str) -> None:
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    for number in range(3):
+        played = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-01-0{number + 1}T20:00Z")
+        assert ratings("record", "-q", *played, "anna", "ben", db=url).exit_code == 0
