@@ -34,7 +34,9 @@ PRAGMAS = {
     "synchronous": 2,  # FULL
     "foreign_keys": 1,
     "recursive_triggers": 1,
+    # of a file that may be a stranger's no code runs but our guards, and its pages are looked at before they are used
     "trusted_schema": 0,
+    "cell_size_check": 1,
     "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
     # the guards need what SQLite keeps to undo a single row; in a file that costs more than the row itself
     "temp_store": 2,  # MEMORY
@@ -44,6 +46,8 @@ PRAGMAS = {
 REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
 
 _COLUMNS = Row._fields
+# SQLITE_DBCONFIG_DEFENSIVE: nothing that SQL says damages the file
+_DEFENSIVE = 1010
 GUARDS = tuple(SQLITE_TRIGGERS)
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'events'"
 _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
@@ -77,6 +81,8 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
         # a pool may hand a connection to another thread, but never to two
         connection = sqlite3.connect(name, uri=True, timeout=seconds, isolation_level=None, check_same_thread=False)
         try:
+            if (configure := getattr(connection, "setconfig", None)) is not None:  # since Python 3.12
+                configure(_DEFENSIVE, True)
             for pragma, value in PRAGMAS.items():
                 connection.execute(f"PRAGMA {pragma} = {value}")
         except sqlite3.Error:

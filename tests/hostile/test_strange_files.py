@@ -1,0 +1,27 @@
+"""A database file from a stranger: nothing in it runs, and its pages are looked at before they are used."""
+
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+from stores import without_events
+
+from ledger.store import open_ledger
+
+READ_BACK = {"trusted_schema": 0, "cell_size_check": 1}
+
+
+def test_given_any_file_when_opened_then_the_settings_against_strangers_are_on(copied_file: Callable[..., str]) -> None:
+    with open_ledger(copied_file(without_events)).reading() as connection:
+        found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in READ_BACK}
+        assert found == READ_BACK
+
+
+@pytest.mark.skipif(not hasattr(sqlite3.Connection, "setconfig"), reason="this Python cannot set it")
+def test_given_a_python_that_can_when_a_file_is_opened_then_sql_cannot_damage_it(
+    copied_file: Callable[..., str],
+) -> None:
+    with open_ledger(copied_file(without_events)).reading() as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema = 1")
+        with pytest.raises(Exception, match="may not be modified"):
+            connection.exec_driver_sql("UPDATE sqlite_master SET sql = 'x' WHERE name = 'events'")
