@@ -16,7 +16,7 @@ def _postgres_instant(column: str) -> str:
     return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
 
 
-def _views(instant: Callable[[str], str], hexadecimal: Callable[[str], str]) -> dict[str, str]:
+def _views(instant: Callable[[str], str], head: str) -> dict[str, str]:
     # asked for by itself: joined, a server takes the two tables of one row for long ones, and plans accordingly
     live = (
         "JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation FROM live_history h\n"
@@ -25,7 +25,7 @@ def _views(instant: Callable[[str], str], hexadecimal: Callable[[str], str]) -> 
     return {
         "live_info": f"""CREATE VIEW live_info AS
 SELECT n.generation, {instant("n.finished_at")} AS built_at, n.position,
-  CAST(n.position AS text) || ':' || {hexadecimal("n.chain_hash")} AS head,
+  {head} AS head,
   h.generation IS NOT NULL AS history
 FROM live_generation g
 JOIN generations n ON n.generation = g.generation
@@ -52,10 +52,10 @@ FROM history_participants r
     }
 
 
-SQLITE_VIEWS = _views(sqlite_instant, lambda column: f"lower(hex({column}))")
+SQLITE_VIEWS = _views(sqlite_instant, "n.position || ':' || lower(hex(n.chain_hash))")
 HISTORY_VIEWS = {
     "sqlite": SQLITE_VIEWS,
-    "postgresql": _views(_postgres_instant, lambda column: f"encode({column}, 'hex')"),
+    "postgresql": _views(_postgres_instant, "concat(n.position, ':', encode(n.chain_hash, 'hex'))"),
 }
 metadata.info[POSTGRES_VIEWS] = HISTORY_VIEWS["postgresql"]
 

@@ -32,11 +32,7 @@ def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
     renamed = f"UPDATE sqlite_master SET name = 'zz', sql = replace(sql, '{name}', 'zz')"
     yield mutation("renamed by hand", *hand(f"{renamed} {where}"), more=frozenset({"zz"}))
     if kind == "table":
-        # one of its columns
-        column = {"events": "record", "alembic_version": "version_num"}.get(
-            name, "player" if "player" in sql else "part" if "part " in sql else "generation"
-        )
-        column = "singleton" if name == "ledger_identity" else column
+        column = _first_column(sql)
         off = "PRAGMA foreign_keys = OFF", "PRAGMA legacy_alter_table = ON"
         yield mutation("dropped", *off, f"DROP TABLE {name}")
         yield mutation("renamed", *off, f"ALTER TABLE {name} RENAME TO zz", more=frozenset({"zz"}))
@@ -92,7 +88,7 @@ def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
             drop,
             sql.replace("UNIQUE ", "") if "UNIQUE" in sql else sql.replace("INDEX", "UNIQUE INDEX"),
         )
-        yield mutation("of some rows", drop, sql.partition(" WHERE")[0] + " WHERE position > 5")
+        yield mutation("of some rows", drop, f"{sql.partition(' WHERE')[0]} WHERE {_first_column(sql)} > 5")
         yield mutation("downwards", drop, sql.replace(")", " DESC)", 1))
         yield mutation("of another collation", drop, sql.replace(")", " COLLATE NOCASE)", 1))
         yield mutation("on another table", drop, "CREATE TABLE zt (x)", f"CREATE INDEX {name} ON zt (x)")
@@ -129,3 +125,8 @@ def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
             "a table instead", f"CREATE TABLE zz AS SELECT * FROM {name}", drop, f"ALTER TABLE zz RENAME TO {name}"
         )
         yield mutation("a trigger", f"CREATE TRIGGER zz INSTEAD OF INSERT ON {name} BEGIN SELECT 1; END", named="zz")
+
+
+def _first_column(sql: str) -> str:
+    """The first column of a table, or of an index."""
+    return re.split(r"[\s,)]", sql.partition("(")[2].strip())[0].strip('"')
