@@ -16,7 +16,7 @@ from ledger.canonical import dump
 from ledger.identities import Identities, identities
 from ledger.lineage import live_game
 from ledger.store import Log, known_event, read_records_at
-from projections.facts import NONE, Facts
+from projections.facts import Facts
 from projections.history_changes import portable
 
 BLOCK_GAMES = 1_000
@@ -39,12 +39,11 @@ class Games(NamedTuple):
 def blocks_of_games(connection: Connection, facts: Facts) -> Iterator[Games]:
     """All games of some facts that are not voided, in blocks; each is read from the log when it is asked for."""
     people = identities(connection, facts.position)
-    changed = {row: game_id for game_id, row in facts.rows.items() if row != NONE}
     for first in range(0, len(facts.first_position), BLOCK_GAMES):
         rows = range(first, min(first + BLOCK_GAMES, len(facts.first_position)))
         live = [row for row in rows if row not in facts.voided]
         count = len(live) + sum(facts.count[row] for row in live)
-        yield Games(_digest(facts, live), count, partial(_read, connection, facts, live, people, changed))
+        yield Games(_digest(facts, live), count, partial(_read, connection, facts, live, people))
 
 
 def _digest(facts: Facts, rows: list[int]) -> str:
@@ -60,21 +59,16 @@ def _digest(facts: Facts, rows: list[int]) -> str:
     return sha256("\n".join(names).encode() + b"\n" + portable(numbers)).hexdigest()
 
 
-def _read(
-    connection: Connection, facts: Facts, rows: list[int], people: Identities, changed: dict[int, str]
-) -> tuple[Rows, Rows]:  # fmt: skip
+def _read(connection: Connection, facts: Facts, rows: list[int], people: Identities) -> tuple[Rows, Rows]:
     """The rows of games and of participants, each from its position on."""
-    once = {facts.first_position[row]: row for row in rows if row not in changed}
-    records = read_records_at(connection, sorted(once))
+    records = read_records_at(connection, [facts.first_position[row] for row in rows])
     games: Rows = []
     participants: Rows = []
     for row in rows:
         position = facts.first_position[row]
-        data = (
-            known_event(position, records[position]).data
-            if position in once
-            else _live(connection, facts.position, changed[row])
-        )
+        data = known_event(position, records[position]).data
+        if facts.live_position[row] != position:
+            data = _live(connection, facts.position, data["game_id"])
         data = people.present(data)
         games.append((position, *_game(facts, row, data)))
         for number, participant in enumerate(data["participants"], 1):

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,7 +25,7 @@ from cli.rules import publish_missing
 from ledger.errors import LockLost
 from ledger.migrate import upgrade
 from ledger.store import Ledger, open_ledger, read_records
-from projections import building, generations, history, history_changes, history_games
+from projections import building, decoding, generations, history, history_changes, history_games
 from projections.integrity import verify_standings
 from projections.rebuilding import HistoryMissing, rebuild
 from projections.rulesets import shipped
@@ -172,10 +173,16 @@ def test_given_rule_changes_taken_back_and_months_when_rebuilt_then_the_views_sh
     assert agree(ratings, ledger) > 20
 
 
+@pytest.mark.parametrize("cached", [False, True])
 def test_given_a_merge_a_void_and_a_correction_when_counted_by_sql_then_it_is_what_the_games_say(
-    ledger: Ledger, ratings: Ratings
+    cached: bool, ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Given a person under two ids, then naive SQL over the view counts all of his games, and no voided one."""
+    """Given a person under two ids, then naive SQL over the view counts all of his games, and no voided one.
+
+    So it is if all of that stands in the cache already, as in a long ledger.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1 if cached else 10**9)
     more(
         ledger,
         game("late", "anna2 ben"), game("gone", "anna ben"), game("wrong", "anna cleo"), void("gone"),
@@ -184,7 +191,11 @@ def test_given_a_merge_a_void_and_a_correction_when_counted_by_sql_then_it_is_wh
         {"type": "player.renamed", "occurred_at": "2020-02-03T00:00:00Z",
          "data": {"player": "anna2", "new_player": "anna"}},
     )  # fmt: skip
+    if cached:
+        rebuild(ledger, ticking())
+        more(ledger, game("later", "anna ben"))
     rebuild(ledger, ticking(), keep_history=True)
+    assert findings(ledger) == []
     agree(ratings, ledger)
     db = ledger.url.render_as_string(hide_password=False)
     by_command = json.loads(ratings("games", "--player", "anna", "--limit", "0", "--format", "json", db=db).stdout)
