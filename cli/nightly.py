@@ -68,6 +68,8 @@ def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seco
             parts = list(_parts(ledger, folder, keep, rule_seconds))
             failed = [part.exit_code for part in parts if part.exit_code]
             run.details = {part.name: part.exit_code for part in parts}
+            if failed:
+                run.fail("; ".join(f"{part.name}: {part.message}" for part in parts if part.exit_code))
     exit_code = min(failed, default=0)
     _report(parts, exit_code, str(_head(ledger) or ""), started, time.monotonic() - began, form)
     return exit_code

@@ -91,7 +91,7 @@ def test_given_a_rule_that_is_not_installed_when_the_night_is_over_then_the_rest
     result = ratings("nightly", "--backup", tmp_path / "backups", db=db)
     assert (result.exit_code, list(told(result))) == (1, ["rebuild FAILED", "verify FAILED", "backup done"])
     assert "gone/1" in result.stderr
-    assert runs(ratings, db) == {"backup": "done", "nightly": "done", "rebuild": "failed", "verify": "failed"}
+    assert runs(ratings, db) == {"backup": "done", "nightly": "failed", "rebuild": "failed", "verify": "failed"}
     problem = ratings("status", "--no-failures", db=db)
     assert (problem.exit_code, "rebuild" in problem.stderr) == (1, True)
 
