@@ -10,6 +10,7 @@ import click
 from cli import render
 from cli.intake import refuse_unreadable_twice, rejection_line, result_format
 from cli.options import head_value
+from cli.verify import line_of
 from ledger import clock
 from ledger.backups import Made, as_json, head_beside, make, read_policy
 from ledger.exports import BEGINNING, Place
@@ -156,7 +157,7 @@ def _report(
     for name, events, place in [] if whole is None else _files(files, whole):
         render.echo(f"{name}: {render.count(events, 'event')} up to position {place.position:,}")
     for one in found[:SHOWN_FINDINGS]:
-        render.echo(rejection_line(one) if isinstance(one, Rejection) else _line(one))
+        render.echo(rejection_line(one) if isinstance(one, Rejection) else line_of(one))
     if len(found) > SHOWN_FINDINGS:
         render.echo(f"... and {len(found) - SHOWN_FINDINGS:,} more (--format json lists them)")
     if whole is not None and not found:
@@ -171,8 +172,3 @@ def _files(files: tuple[str, ...], whole: Whole) -> Iterator[tuple[str, int, Pla
     for name, place in zip(files, whole.heads, strict=True):
         yield name, place.position - before.position, place
         before = place
-
-
-def _line(finding: Finding) -> str:
-    where = "" if finding.position is None else f"position {finding.position}: "
-    return render.plain(f"{finding.code}: {where}{finding.message}")

@@ -1,10 +1,7 @@
 """`report changes`: what was decided between two positions, and who gained and lost by it, as a page for members."""
 
-import os
-import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,6 +10,7 @@ import click
 from sqlalchemy import Connection
 
 from cli import render
+from cli.exporting import output_file
 from cli.left_out import note_left_out
 from cli.options import known_position
 from cli.pages import Page, Part, as_html, as_markdown
@@ -80,7 +78,8 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
         for failure in found.failures.values():
             render.note(f"ratings: {told_with_game(failure, decode(connection, after), connection)}")
         page = _page(connection, found, before, after)
-    _write(output, WRITERS[output.suffix.lower()](page))
+    with output_file(str(output)) as file:
+        file.write(WRITERS[output.suffix.lower()](page).encode())
     decisions = render.count(len(found.decisions), "decision")
     render.note(f"{decisions}, {render.count(_concerned(found.shares), 'player')} in {output}")
     return int(bool(found.failures))
@@ -239,22 +238,3 @@ def _why(share: Share) -> str:
         together = render.human(str(sum(amount for _, amount in rest)), signed=True)
         told.append(f"{len(rest)} others {together}")
     return ", ".join(told)
-
-
-def _write(path: Path, text: str) -> None:
-    """Put a text into a new file, which is there whole or not at all. Raises `click.UsageError` if there is one."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(beside, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(beside, path)  # which does not replace what somebody else put there meanwhile
-        except FileExistsError:
-            raise click.UsageError(f"{path} exists; nothing was written") from None
-        except OSError:
-            os.rename(beside, path)  # a file system without links
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)

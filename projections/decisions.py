@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from ledger.events import Ruleset
 from ledger.lineage import GAME_TYPES, Known
-from ledger.store import known_events, read_records, read_where
+from ledger.store import known_events, known_of, read_records, read_where
 from projections.comparing import Had, had
 from projections.containment import RuleFailure
 from projections.decoding import decode, settle, take
@@ -140,7 +140,8 @@ def _matters(facts: Facts, event: Known | None) -> set[str]:
 
 def _first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
     """The first version of a ruleset that was published and runs here, taken back or not."""
-    published = known_events(read_where(connection, until=until, subject=f"ruleset:{ruleset_id}"))
+    there = read_where(connection, until=until, subject=f"ruleset:{ruleset_id}")
+    published = known_of("ruleset.published", there)
     bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)
     return next((version for version in bound if version is not None), None)
 

@@ -74,6 +74,28 @@ class Rebuilt(NamedTuple):
     changes: int = 0
 
 
+class _Order(NamedTuple):
+    """What is to be rebuilt, and by what means."""
+
+    lock: RebuildLock
+    clock: Clock
+    asked: Collection[str]
+    check: bool
+    rule_seconds: float
+    cores: int | None
+    tell: Tell
+
+
+class _Kept(NamedTuple):
+    """What becomes of the history for SQL: that of the new generation if it is kept; the live generation if its own is;
+    the generation to which it belongs once the new one is promoted.
+    """
+
+    keeping: Keeping | None
+    before: int | None
+    pointer: int | None
+
+
 def rebuild(
     ledger: Ledger,
     clock: Clock,
@@ -121,11 +143,11 @@ def rebuild(
         history.sweep(ledger, generation, building=True)
         keeping = history.begin(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
         # a history that is wanted, but waits for the next rebuild of all, is still wanted
-        pointing = generation if keeping else pointed if wanted else None
+        pointer = generation if keeping else pointed if wanted else None
         tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
         try:
-            done = _make(lock, clock, facts, before, asked, generation, check, rule_seconds, cores, keeping,
-                         pointed if there else None, pointing, tell)  # fmt: skip
+            order = _Order(lock, clock, asked, check, rule_seconds, cores, tell)
+            done = _make(order, facts, before, generation, _Kept(keeping, pointed if there else None, pointer))
         except Exception:
             # what was written is of no use any more, and appends may need the room
             with suppress(LedgerError):
@@ -156,13 +178,10 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _make(
-    lock: RebuildLock, clock: Clock, facts: Facts, before: Row[Any] | None, asked: Collection[str], generation: int,
-    check: bool, rule_seconds: float, cores: int | None, keeping: Keeping | None, pointed: int | None,
-    pointing: int | None, tell: Tell,
-) -> Rebuilt:  # fmt: skip
+def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int, kept: _Kept) -> Rebuilt:
     """Build a generation that has begun, and promote it unless a second replay differs."""
-    ledger, ladders = lock.ledger, Ladders(facts)
+    lock, clock, asked, check, rule_seconds, cores, tell = order
+    ledger, ladders, keeping = lock.ledger, Ladders(facts), kept.keeping
     one, digested = (built_with_changes, _digested_with_changes) if keeping else (built, _digested)
     old = _stored(ledger, before) if asked else []
     # a ladder that is asked for and has no games any more is stored as it is now, empty
@@ -183,7 +202,7 @@ def _make(
     ]  # fmt: skip
     generations.copy_rows(ledger, generation, unchanged)
     if keeping is not None:
-        _keep_the_rest(keeping, facts, asked, pointed, [row.ladder for row in unchanged], tell)
+        _keep_the_rest(keeping, facts, asked, kept.before, [row.ladder for row in unchanged], tell)
     differing: list[str] = []
     if check:
         tell("checking", {"ladders_done": 0, "ladders": len(digests)})
@@ -198,7 +217,9 @@ def _make(
         tell("promoting", {"generation": generation})
         history.refuse_short(ledger, generation)
         live = None if before is None else before.generation
-        generations.promote(lock, generation, clock, live, lambda connection: history.point_to(connection, pointing))
+        generations.promote(
+            lock, generation, clock, live, lambda connection: history.point_to(connection, kept.pointer)
+        )
     return Rebuilt(
         generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
         len(unchanged), differing, promoted=not differing, left_out=facts.left_out, history=keeping is not None,

@@ -1,5 +1,6 @@
 """`report changes`: what was decided, by whom and why, and who gained and lost by it, as one file for the members."""
 
+import os
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -212,7 +213,7 @@ def test_given_a_write_that_fails_when_reported_then_no_part_of_the_file_is_left
 
     folder = tmp_path / "pages"
     folder.mkdir()
-    monkeypatch.setattr(reporting.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     done = ratings("report", "changes", "--from", "9", "-o", folder / "day.html", db=one_db)
     assert (done.exit_code, list(folder.iterdir())) == (3, [])
     assert "Traceback" not in done.stderr
