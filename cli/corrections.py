@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -16,8 +16,10 @@ from cli.intake import (
     new_told,
     note_new,
     placed,
+    refused_names,
     rejection_line,
     result_format,
+    strict_option,
     tell_new_ladders,
 )
 from cli.many import Many, corrections, note_unchanged, voids
@@ -32,7 +34,7 @@ from ledger.identities import Identities, identities
 from ledger.importing import Imported, import_items
 from ledger.kinds import KINDS
 from ledger.lineage import Game, live_game
-from ledger.newcomers import Newcomers
+from ledger.newcomers import Newcomers, Refusing
 from ledger.rejections import Refused, Rejection, shown
 from ledger.sources import STDIN, Item
 from ledger.store import Log, home_zone, open_ledger
@@ -83,6 +85,7 @@ def writing(command: Callable[..., int]) -> Callable[..., int]:
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
 @click.option("--edit", is_flag=True, help="Open the game in your editor.")
+@strict_option
 @new_names_option
 @any_date_option
 @allow_uncounted_option
@@ -90,8 +93,8 @@ def writing(command: Callable[..., int]) -> Callable[..., int]:
 @writing
 def correct(
     how: How, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
-    zone: str | None, edit: bool, new_names: str, any_date: bool, allow_uncounted: bool, expect: int | None,
-    **labels: str | None,
+    zone: str | None, edit: bool, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool,
+    expect: int | None, **labels: str | None,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
@@ -105,13 +108,13 @@ def correct(
     columns that it does not have say nothing, and games that are recorded like this are left alone.
     """
     given = {name: label for name, label in labels.items() if label is not None}
-    refusing: Literal["all", ""] = "all" if new_names == "refuse" else ""
+    refusing = refused_names(new_names, strict, "all")
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or given:
             raise click.UsageError("--file has the games with all that is to be corrected; it goes with --zone alone")
         return _enter_many(
             how, "game.corrected", "recorded like this", partial(_corrections, how.db, file, reason, zone),
-            allow_uncounted=allow_uncounted, any_date=any_date, refusing=refusing,
+            allow_uncounted=allow_uncounted, any_date=any_date, refusing=refusing, strict=strict,
         )  # fmt: skip
     if game_id is None:
         raise click.UsageError("name a GAME, or many by --file")
@@ -135,7 +138,7 @@ def correct(
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(
         how, "game.corrected", data, game.last.event_id, expect, allow_uncounted=allow_uncounted, any_date=any_date,
-        refuse=partial(_refuse_same, game), refusing=refusing,
+        refuse=partial(_refuse_same, game), refusing=refusing, strict=strict,
     )  # fmt: skip
 
 
@@ -295,12 +298,13 @@ def _enter(
     allow_uncounted: bool = False,
     any_date: bool = False,
     refuse: Callable[[Draft], None] = lambda draft: None,
-    refusing: Literal["all", ""] = "",
+    refusing: Refusing = "",
+    strict: bool = False,
 ) -> int:
     """Check one event, work out what it changes, append it unless this is a dry run, and tell.
 
     `looked_at` is the event that it was decided upon, `expect` the position that this must have. With
-    `refusing` new names that are close to others are refused.
+    `refusing` new names that are close to others are refused, and with `strict` all new ones, and new ladders.
     """
     event = {
         "type": type_name,
@@ -310,7 +314,7 @@ def _enter(
     return enter(
         how, type_name, [Item(STDIN, 1, event, None)], {} if looked_at is None else {_subject(data): looked_at}, expect,
         allow_uncounted=allow_uncounted,
-        any_date=any_date, refuse=refuse, refusing=refusing,
+        any_date=any_date, refuse=refuse, refusing=refusing, strict=strict,
     )  # fmt: skip
 
 
@@ -329,7 +333,8 @@ def enter(
     allow_uncounted: bool = False,
     any_date: bool = False,
     refuse: Callable[[Draft], None] = lambda draft: None,
-    refusing: Literal["all", ""] = "",
+    refusing: Refusing = "",
+    strict: bool = False,
     ladders: Callable[..., Admission] = Admission,
 ) -> int:
     """Check some events of one type, work out what they change together, append all or none, and tell.
@@ -339,7 +344,7 @@ def enter(
     ledger = open_ledger(how.db)
     entered: list[Draft] = []
     preview = Preview(ledger)
-    new_ladders = NewLadders(preview.facts)
+    new_ladders = NewLadders(preview.facts, strict)
 
     def look(drafts: Iterator[Draft]) -> None:
         entered.extend(drafts)
@@ -355,7 +360,7 @@ def enter(
         result = import_items(
             ledger, items, by=how.by, clock=clock.now, dry_run=how.dry_run, ignore_clock=how.ignore_clock,
             ladders=partial(ladders, allow_uncounted=allow_uncounted, new_ladders=new_ladders), checked=look,
-            newcomers=Newcomers(preview.known, refusing), any_date=any_date,
+            newcomers=Newcomers(preview.known, refusing, strict), any_date=any_date,
         )  # fmt: skip
     except Refused as problem:
         return refuse_event(how, type_name, problem)

@@ -25,7 +25,7 @@ from ledger.forking import available_cores
 from ledger.importing import Imported, import_items
 from ledger.leagues import scheduled_games
 from ledger.lineage import live_game
-from ledger.newcomers import TOLD_MAX, Newcomers, close_names
+from ledger.newcomers import TOLD_MAX, Newcomers, Refusing, close_names
 from ledger.published import Published
 from ledger.rejections import Refused, Rejection, shown
 from ledger.restoring import Backup, restore
@@ -51,6 +51,9 @@ new_names_option = click.option(
 )  # fmt: skip
 any_date_option = click.option(
     "--any-date", is_flag=True, help="Take games of more than a day ahead of the clock, or of before 1900."
+)
+strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse players who are new, and games that begin a ladder."
 )
 allow_uncounted_option = click.option(
     "--allow-uncounted", is_flag=True, help="Record games that a ladder's rule cannot score."
@@ -87,6 +90,7 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @zone_option
 @click.option("--keep-going", is_flag=True, help="Append what is good, write the rest to FILE.rejects.jsonl.")
 @click.option("--dry-run", is_flag=True, help="Check everything, append nothing.")
+@strict_option
 @new_names_option
 @any_date_option
 @allow_uncounted_option
@@ -103,7 +107,7 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.pass_obj
 def import_(
     db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
-    dry_run: bool, new_names: str, any_date: bool, allow_uncounted: bool, follow: bool, restoring: bool,
+    dry_run: bool, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, follow: bool, restoring: bool,
     expected: Place | None, incomplete: bool, ignore_clock: bool, by: str, form: str,
 ) -> int:  # fmt: skip
     """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
@@ -112,15 +116,16 @@ def import_(
     --follow each line is taken or refused by itself.
     """
     if follow:
-        if files != (STDIN,) or renamed or fixed or zone or keep_going or dry_run or restoring:
+        if files != (STDIN,) or renamed or fixed or zone or keep_going or dry_run or strict or restoring:
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
         from cli.following import follow as follow_lines  # for which alone there are signals to handle
 
         return follow_lines(db, by, allow_uncounted, any_date, ignore_clock)
+    if restoring and (dry_run or keep_going or strict):
+        raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
+    refusing = refused_names(new_names, strict, "tables")
     ledger = open_ledger(db)
     if restoring:
-        if dry_run or keep_going:
-            raise click.UsageError("--restore takes neither --dry-run nor --keep-going")
         refuse_unreadable_twice(files, "--restore")
         if expected is not None and incomplete:
             raise click.UsageError("--head says where the backup ends, --incomplete that it need not; choose one")
@@ -134,7 +139,7 @@ def import_(
     homeless: dict[str, str] = {}
     leagueless: dict[str, str] = {}
     preview = Preview(ledger, games_max=None if dry_run else CHANGES_GAMES, if_published=not dry_run)
-    new_ladders = NewLadders(preview.facts)
+    new_ladders = NewLadders(preview.facts, strict)
     with _rejects(keep_going and not dry_run) as reject, _bar(files) as (read, appended):
         result = import_items(
             ledger,
@@ -155,7 +160,7 @@ def import_(
             reading=read,
             progress=appended,
             checked=preview,
-            newcomers=Newcomers(preview.known, "tables" if new_names == "refuse" else ""),
+            newcomers=Newcomers(preview.known, refusing, strict),
             any_date=any_date,
             cores=available_cores(),
         )
@@ -165,6 +170,15 @@ def import_(
     if dry_run or preview.found is None:
         return report(ledger, result, form, dry_run, preview.found)
     return report(ledger, result, form, dry_run, lists=preview.found.lists)
+
+
+def refused_names(new_names: str, strict: bool, where: Refusing) -> Refusing:
+    """Where new names are refused, if nothing else is asked for in `where`. Raises `click.UsageError`."""
+    if strict and new_names == "accept":
+        raise click.UsageError("--strict takes no new name, and --new-names accept takes them all")
+    if strict:
+        return "all"
+    return where if new_names == "refuse" else ""
 
 
 def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
@@ -189,7 +203,7 @@ def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
 @click.option("--season", help="The season.")
 @click.option("--dry-run", is_flag=True, help="Check it, append nothing.")
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing of what it changed and who is new.")
-@click.option("--strict", is_flag=True, help="Refuse players who are new, and games that begin a ladder.")
+@strict_option
 @new_names_option
 @any_date_option
 @allow_uncounted_option
@@ -209,8 +223,7 @@ def record(
 
     Without PLAYERS one event, or the data of one game, is read as JSON from standard input.
     """
-    if strict and new_names == "accept":
-        raise click.UsageError("--strict takes no new name, and --new-names accept takes them all")
+    refusing = refused_names(new_names, strict, "all")
     ledger = open_ledger(db)
     event: dict[str, Any] | Refused
     labels = {"group": group, "city": city, "league": league, "season": season}
@@ -252,7 +265,7 @@ def record(
             dry_run=dry_run,
             ignore_clock=ignore_clock,
             checked=preview,
-            newcomers=Newcomers(preview.known, "all" if new_names == "refuse" else "", strict),
+            newcomers=Newcomers(preview.known, refusing, strict),
             any_date=any_date,
         )
 

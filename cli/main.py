@@ -90,6 +90,17 @@ class Commands(click.Group):
         return result
 
 
+def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if not value:
+        return
+    from importlib.metadata import version  # for this alone, and so is the schema
+
+    from ledger.schema import SCHEMA_REVISION
+
+    click.echo(f"ratings, version {version('ratings-ledger')}, schema {SCHEMA_REVISION}")
+    context.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80})
 @click.option(
     "--db",
@@ -97,7 +108,8 @@ class Commands(click.Group):
     default=lambda: os.environ.get("RATINGS_DB") or "sqlite:///ratings.db",
     help="The ledger: a file path or a database URL.  [default: RATINGS_DB, else sqlite:///ratings.db]",
 )
-@click.version_option(package_name="ratings-ledger", prog_name="ratings")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
+              help="Show the version, and the schema of the ledgers that it needs.")  # fmt: skip
 @click.pass_context
 def ratings(context: click.Context, db: str) -> None:
     """Keep the results of games as immutable events; replay ratings and lists from them, exactly."""

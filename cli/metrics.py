@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ledger.canonical import parse_instant
+from ledger.locations import without_user
 
 # results of a run, each a series of its own: 1 for the one that it was
 RESULTS = ("done", "failed", "lost", "running")
@@ -27,14 +28,15 @@ class Family(NamedTuple):
 
 
 def exposition(found: dict[str, Any]) -> str:
-    """What `status --format json` says as metrics, each with the label `ledger`, its location."""
+    """What `status --format json` says as metrics, each with the label `ledger`: its location without the
+    role that asked, so that every role writes the same series."""
     lines: list[str] = []
     for family in _families(found):
         samples = [(labels, value) for labels, value in family.samples if value is not None]
         if samples:
             lines += [f"# HELP {family.name} {_escaped(family.help)}", f"# TYPE {family.name} {family.kind}"]
         for labels, value in samples:
-            named = {"ledger": found["ledger"], **labels}
+            named = {"ledger": without_user(found["ledger"]), **labels}
             told = ",".join(f'{name}="{_escaped(text, quoted=True)}"' for name, text in named.items())
             lines.append(f"{family.name}{{{told}}} {value}")
     return "".join(f"{line}\n" for line in lines)

@@ -88,7 +88,9 @@ def print_reach(found: Reach, ledger: Ledger) -> None:
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
         render.echo()
-        print_radii(found.ladders)
+        print_radii(found.ladders[:SHOWN_CHANGES])
+        if (more := len(found.ladders) - SHOWN_CHANGES) > 0:
+            render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is concerned: --format json")
     for reason in found.reasons:
         render.echo()

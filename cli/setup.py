@@ -209,8 +209,8 @@ def _jobs(state: State) -> Iterator[Row]:
         )
     for kind, known in state.runs.items():
         wrong = known.ended is not None and known.ended.has_failed
-        told = told_run(known.ended if wrong and known.ended else known.last, state.times)
-        yield Row("WRONG" if wrong else "ok", f"last {kind}", told, "", f"ratings {kind}" * wrong)
+        how, why = told_run(known.ended if wrong and known.ended else known.last, state.times)
+        yield Row("WRONG" if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
 
 
 def _optional(package: str, use: str, extra: str) -> Row:

@@ -236,17 +236,17 @@ def _rows(state: State, csv: bool) -> Sequence[tuple[str, str | int]]:
 def _of_runs(state: State) -> Iterator[tuple[str, str]]:
     """The last run of each kind, and the last that failed."""
     for kind, known in state.runs.items():
-        yield f"last {kind}", told_run(known.last, state.times)
+        yield f"last {kind}", ": ".join(filter(None, told_run(known.last, state.times)))
         if known.failed is not None and known.failed is not known.last:
-            yield f"last failed {kind}", told_run(known.failed, state.times)
+            yield f"last failed {kind}", ": ".join(filter(None, told_run(known.failed, state.times)))
 
 
-def told_run(run: Run, times: Times) -> str:
-    """How a run ended, when, and of one that failed by whom and why."""
+def told_run(run: Run, times: Times) -> tuple[str, str]:
+    """How a run ended, when, and of one that failed by whom; and why it failed."""
     moment = times.second(run.finished_at or run.started_at)
     if not run.has_failed:
-        return f"{run.result}, {moment}" if run.finished_at else f"{run.result} since {moment}, by {run.run_by}"
-    return f"failed, {moment}, by {run.run_by}: {run.message or 'nobody said why'}"
+        return (f"{run.result}, {moment}" if run.finished_at else f"{run.result} since {moment}, by {run.run_by}"), ""
+    return f"failed, {moment}, by {run.run_by}", run.message or "nobody said why"
 
 
 def _of_stale(state: State) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,8 @@ _SECRET = re.compile(r"(?i)((?:^|[?&\s])(?:ssl)?pass(?:word|wd|phrase)?\s*=\s*)[
 # user:secret@ of what does not parse: the secret may hold anything, an @, too
 _USER = re.compile(r"(?s)^([^:]*:/{0,3}[^:/@]*):.*@")
 
+_ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
+
 
 def hidden(name: str) -> str:
     """A URL or a path without passwords, also one that does not parse.
@@ -26,3 +28,12 @@ def hidden(name: str) -> str:
     if url is None or url.password is None or "@" in name.rpartition(MASK)[2].partition("@")[2]:
         name = _USER.sub(rf"\1:{MASK}@", name)
     return _SECRET.sub(rf"\1{MASK}", name)
+
+
+def without_user(location: str) -> str:
+    """A location that is the same for every role.
+
+    >>> without_user("postgresql://reader:***@db/club"), without_user("/var/lib/a@b/club.db")
+    ('postgresql://db/club', '/var/lib/a@b/club.db')
+    """
+    return _ROLE.sub(r"\1", location)

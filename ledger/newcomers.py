@@ -29,6 +29,9 @@ VIRAMA = 9
 TOLD_MAX = 20
 ACCEPT = "if that is no slip, --new-names accept takes it"
 
+# where new names are refused: in tables, in all events, or nowhere
+Refusing = Literal["tables", "all", ""]
+
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile(r"\s*[&+/;,＆＋／；，]\s*")
 # what joins two names only if both are somebody's
@@ -50,10 +53,10 @@ class Newcomers:
     def __init__(
         self,
         known: Callable[[Connection], Collection[str]],
-        refusing: Literal["tables", "all", ""],
+        refusing: Refusing,
         strict: bool = False,
     ) -> None:
-        """`refusing`: where names are refused, in tables, in all events, or nowhere; with `strict` all new ones are."""
+        """With `strict` all new names are refused there, otherwise those that are close to others."""
         self._known_of = known
         self._refusing = refusing
         self._strict = strict

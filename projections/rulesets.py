@@ -119,7 +119,15 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
     except ValidationError as error:
         return None, _problems(error, "", Ruleset)
     version, problems = bind(ruleset)
+    if problems == [_not_installed(ruleset)]:
+        # who writes a ruleset can take another rule; a published one waits for its package
+        there = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
+        problems = [one._replace(message=one.message + there) for one in problems]
     return (ruleset if version else None), problems
+
+
+def _not_installed(ruleset: Ruleset) -> Problem:
+    return Problem("rule", f"{shown(ruleset.rule)} is not installed")
 
 
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Problem]]:
@@ -129,7 +137,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     except ValueError as error:
         return None, [Problem("rule", str(error))]
     if found is None:
-        return None, [Problem("rule", f"{shown(ruleset.rule)} is not installed; there are {', '.join(rule_names())}")]
+        return None, [_not_installed(ruleset)]
     try:
         params = found.params.model_validate(ruleset.params)
     except ValidationError as error:

@@ -135,3 +135,26 @@ def test_given_a_ladder_of_a_month_when_its_labels_are_there_then_no_other_is_na
     assert "never had a game; city Berlni; did you mean Berlin?" in slip.stderr
     far = ratings("standings", "catan-elo/xyz", db=db)
     assert (far.exit_code, far.stderr) == (0, "Nobody is on this ladder.\n")
+
+
+def test_given_strict_when_a_file_or_a_correction_brings_new_names_then_it_is_refused(
+    db: str, ratings: Ratings
+) -> None:
+    """As `record --strict`: events of JSON, too, of which close names are otherwise told and taken."""
+    before = head(ratings, db)
+    celo = catan("c-3", "anna", "ben", "celo", at=AT, group="basic")
+    basci = catan("c-3", *ALL_KNOWN, at=AT, group="basci")
+    rows = HEADER + f"c-3,{AT},catan,basci,,anna,ben,cleo\n"
+    for given, code in ((celo, "new-player"), (basci, "new-ladder"), (rows, "new-ladder")):
+        assert ratings("import", "-", "--dry-run", db=db, input=given).exit_code == 0
+        done = ratings("import", "-", "--strict", db=db, input=given)
+        assert (done.exit_code, f"{code}: " in done.stderr) == (1, True), done.stderr
+    for given, code in ((("c-1", "anna", "ben", "celo"), "new-player"), (("c-1", "--group", "basci"), "new-ladder")):
+        done = ratings("correct", *given, "--strict", "--reason", "wrong", db=db)
+        assert (done.exit_code, done.stderr.partition(":")[0]) == (1, code)
+    table = HEADER + f"c-1,{AT},catan,basic,Berlin,anna,ben,celo\n"
+    done = ratings("correct", "--file", "-", "--strict", "--reason", "wrong", db=db, input=table)
+    assert (done.exit_code, "new-player: 'celo' is new (like cleo?)" in done.stderr) == (1, True)
+    assert head(ratings, db) == before
+    for command in (("import", "-", "--follow"), ("import", "-", "--restore")):
+        assert ratings(*command, "--strict", db=db, input=celo).exit_code == 2

@@ -46,6 +46,20 @@ def db(copied_file: Callable[..., str]) -> str:
     return copied_file(make_ledger)
 
 
+def test_given_games_that_begin_many_ladders_when_tried_then_forty_of_them_are_shown(
+    ratings: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "many.db"
+    assert ratings("init", "--no-rules", db=path).exit_code == 0
+    assert ratings("rules", "publish", "--shipped", "catan-elo", db=path).exit_code == 0
+    rows = "".join(f"g-{n},2024-03-01T12:00:00Z,catan,group-{n},anna,ben,cleo\n" for n in range(50))
+    told = ratings(
+        "import", "-", "--dry-run", db=path, input=f"game_id,occurred_at,game,group,1st,2nd,3rd\n{rows}"
+    ).stdout
+    shown, more = told.partition("ladder ")[2].split("... and ")
+    assert (shown.count("catan-elo/group-"), more) == (40, "10 more ladders\n\nWho is concerned: --format json\n")
+
+
 def test_given_names_of_all_kinds_when_standings_are_read_as_json_then_they_are_exact(
     db: str, ratings: Callable[..., Any]
 ) -> None:

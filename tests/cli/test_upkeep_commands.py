@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stores import with_shipped_rulesets
 
+from ledger.schema import SCHEMA_REVISION
 from projections.rulesets import read_toml, shipped
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +109,13 @@ def test_given_a_head_that_is_malformed_when_verified_then_it_is_a_usage_error(
     head: str, ledger_url: str, ratings: Callable[..., Any]
 ) -> None:
     assert ratings("verify", "--head", head, db=ledger_url).exit_code == 2
+
+
+def test_given_two_programs_when_their_versions_are_asked_for_then_the_schema_tells_them_apart(
+    ratings: Callable[..., Any],
+) -> None:
+    told = ratings("--version").stdout
+    assert told == f"ratings, version {version('ratings-ledger')}, schema {SCHEMA_REVISION}\n"
 
 
 def test_given_a_healthy_ledger_when_examined_then_the_doctor_reads_back_every_setting(

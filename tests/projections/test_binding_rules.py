@@ -1,5 +1,6 @@
 """What a ruleset is told that names a rule which cannot run, or a key or column that there is not."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from projections import registry
 from projections.compiling import why_not_compiled
 from projections.contract import Params, Rule, Term, no_table
-from projections.rulesets import read_toml
+from projections.rulesets import Ruleset, bind, parse_toml, read_toml
+
+ROOT = Path(__file__).parents[2]
 
 
 class Own(Params):
@@ -92,3 +95,14 @@ def test_given_what_numba_says_when_a_rule_is_not_compiled_then_the_reason_and_t
     said: str, reason: str
 ) -> None:
     assert why_not_compiled(said) == reason
+
+
+def test_given_a_rule_that_is_not_there_when_a_file_names_it_then_those_that_are_there_are_listed() -> None:
+    """Who publishes can take another; a published ruleset waits for its package, on many ladders at once."""
+    text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text().replace("pairwise-elo/1", "pairwise-eol/1")
+    ruleset, (problem,) = read_toml(text)
+    assert ruleset is None
+    assert problem.message.startswith("'pairwise-eol/1' is not installed; there are annual-places/1, ")
+    assert problem.message.endswith("; did you mean pairwise-elo/1?")
+    _, (short,) = bind(Ruleset.model_validate(parse_toml(text)[0]))
+    assert short.message == "'pairwise-eol/1' is not installed"
