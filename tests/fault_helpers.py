@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import sqlite3
 import time
 import traceback
@@ -119,15 +120,21 @@ def fork(work: Callable[..., object], *arguments: object) -> int:
     with warnings.catch_warnings():
         # newer Pythons warn of threads; those of the test runner take no lock that a child needs
         warnings.simplefilter("ignore", DeprecationWarning)
+        # a child that is interrupted at once must not go on as a second test runner
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         child = os.fork()
     if child == 0:
-        _run_and_exit(work, arguments)
+        _run_and_exit(work, arguments, before)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return child
 
 
-def _run_and_exit(work: Callable[..., object], arguments: tuple[object, ...]) -> NoReturn:
+def _run_and_exit(
+    work: Callable[..., object], arguments: tuple[object, ...], heard: set[signal.Signals | int]
+) -> NoReturn:  # fmt: skip
     status = 70
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
         result = work(*arguments)
         status = result if type(result) is int else 0
     except BaseException:
