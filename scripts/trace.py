@@ -1,0 +1,104 @@
+"""The way of a command through the code: which files it enters, and how often it moves from one file to another.
+
+    python scripts/trace.py standings elo-chess/all
+    python scripts/trace.py --way explain g-1
+
+The command runs on a new ledger of one game of chess, or with `--db` on that one. A move: the next function that is
+called stands in another file than the one before. What modules do while they are imported is no part of the way. With
+`--way` every move is listed, too. What the command itself prints is left out.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO, TextIOWrapper
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("cli", "projections", "ledger")
+GAME = ("record", "--game", "chess", "--game-id", "g-1", "--at", "2024-03-01T12:00:00Z", "--quiet", "anna", "ben")
+
+
+class Move(NamedTuple):
+    """From a file to the function in another that is called next; files are relative to the checkout."""
+
+    left: str
+    entered: str
+    function: str
+
+
+def file_of(frame: FrameType | None) -> str | None:
+    """The product's file that a frame belongs to, or None."""
+    if frame is None or frame.f_code.co_name == "<module>":
+        return None
+    name = frame.f_code.co_filename
+    if not name.startswith(f"{ROOT}{os.sep}"):
+        return None
+    found = name[len(str(ROOT)) + 1 :].replace(os.sep, "/")
+    return found if found.split("/")[0] in PACKAGES else None
+
+
+def moves_of(work: Callable[[], object]) -> list[Move]:
+    """Run something, and give its moves in order."""
+    found: list[Move] = []
+    here = ""
+
+    def look(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal here
+        if event != "call" or (entered := file_of(frame)) is None:
+            return
+        if here and entered != here:
+            found.append(Move(here, entered, frame.f_code.co_qualname))
+        here = entered
+
+    sys.setprofile(look)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@contextmanager
+def quiet() -> Iterator[StringIO]:
+    """Keep what is printed to oneself."""
+    told = TextIOWrapper(open(os.devnull, "wb"), encoding="utf-8")
+    errors = StringIO()
+    with redirect_stdout(told), redirect_stderr(errors), told:
+        yield errors
+
+
+def main() -> int:
+    """The program; gives the exit code of the command."""
+    parser = argparse.ArgumentParser(description="Which files a command enters, and how often it moves between them.")
+    parser.add_argument("--way", action="store_true", help="list every move")
+    parser.add_argument("--db", help="a ledger that is there; otherwise a new one of one game")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="a command of ratings with its arguments")
+    given = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    from cli.main import invoke
+
+    with tempfile.TemporaryDirectory() as folder, quiet() as errors:
+        os.environ["XDG_CACHE_HOME"] = folder
+        db = given.db or f"{folder}/ratings.db"
+        if given.db is None:
+            for prepared in (["init", "--for", "chess"], [*GAME]):
+                assert invoke(["--db", db, *prepared]) == 0, errors.getvalue()
+        codes: list[int] = []
+        found = moves_of(lambda: codes.append(invoke(["--db", db, *given.command])))
+    sys.stderr.write(errors.getvalue())
+    entered = {move.entered for move in found} | {move.left for move in found}
+    if given.way:
+        for number, move in enumerate(found, 1):
+            print(f"{number:5} {move.left} -> {move.entered}: {move.function}")
+    print(f"{len(entered)} files, {len(found)} moves between files, exit code {codes[0]}")
+    return codes[0]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
