@@ -10,11 +10,12 @@ from pathlib import Path
 from benchmarks.games import Drawn, chunks, draw
 from benchmarks.histories import CHUNK_GAMES, History, game_id, player_id
 from cli.main import invoke
-from ledger.appending import insert_rows
-from ledger.canonical import format_instant
-from ledger.events import Draft
-from ledger.records import Row, build, chain_hash, leaf_hash
-from ledger.store import Head, head, open_ledger
+from ledger.events.canonical import format_instant
+from ledger.events.records import Row, build, chain_hash, leaf_hash
+from ledger.events.types import Draft
+from ledger.store.appending import insert_rows
+from ledger.store.log import Head, head
+from ledger.store.opening import open_ledger
 
 BY = "bench"
 RULESETS = Path(__file__).parent / "rulesets"

@@ -18,16 +18,16 @@ from benchmarks.histories import History
 from benchmarks.ledgers import BY, drafts
 from cli.main import invoke
 from ledger import clock
-from ledger import sqlite as sqlite_store
-from ledger.appending import append
-from ledger.store import open_ledger
-from projections import generations
-from projections.columns import folder_of
-from projections.decoding import decode
-from projections.rebuilding import rebuild as rebuild_ladders
-from projections.replay import Outcome
-from projections.replay import replay as replay_stream
-from projections.standings import Ladders
+from ledger.store import sqlite
+from ledger.store.appending import append
+from ledger.store.opening import open_ledger
+from projections.facts.column_cache import folder_of
+from projections.facts.decoding import decode
+from projections.queries.standings import Ladders
+from projections.replay.replay import Outcome
+from projections.replay.replay import replay as replay_stream
+from projections.stored import generations
+from projections.stored.rebuilding import rebuild as rebuild_ladders
 
 Found = dict[str, Any]
 
@@ -112,7 +112,7 @@ def append_history(url: str, history: list[Any], batch: int, journal: str | None
     `journal` is a journal mode of SQLite, in place of the one that ledgers are opened with.
     """
     if journal is not None:
-        sqlite_store.PRAGMAS["journal_mode"] = journal
+        sqlite.PRAGMAS["journal_mode"] = journal
     ledger = open_ledger(url, keep_open=True)
     seconds, count = 0.0, 0
     for drawn in chunks(History(*history)):

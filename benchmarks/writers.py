@@ -9,10 +9,11 @@ from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import BY, drafts
 from ledger import clock
-from ledger.appending import append
-from ledger.canonical import parse_object
-from ledger.events import Draft
-from ledger.store import head, open_ledger, read_records
+from ledger.events.canonical import parse_object
+from ledger.events.types import Draft
+from ledger.store.appending import append
+from ledger.store.log import head, read_records
+from ledger.store.opening import open_ledger
 
 # a reader that never waited would take half of two processors from those who write
 PAUSE_S = 0.02

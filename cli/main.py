@@ -15,41 +15,41 @@ from cli.start import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
 
 COMMANDS = {
-    "init": "cli.setup:init",
-    "zone": "cli.setup:zone_",
-    "import": "cli.intake:import_",
-    "record": "cli.intake:record",
-    "correct": "cli.corrections:correct",
-    "void": "cli.corrections:void",
-    "reinstate": "cli.corrections:reinstate",
-    "adjust": "cli.adjusting:adjust",
-    "player": "cli.corrections:player",
-    "games": "cli.journal:games",
-    "log": "cli.journal:log",
-    "export": "cli.exporting:export",
-    "ladders": "cli.lists:ladders_",
-    "lists": "cli.lists:lists_",
-    "standings": "cli.reading:standings_",
-    "history": "cli.reading:history_",
-    "explain": "cli.explaining:explain_",
-    "statistics": "cli.lists:statistics_",
-    "publish": "cli.publishing:publish",
-    "diff": "cli.differing:diff",
-    "report": "cli.reporting:report",
-    "whatif": "cli.whatif:whatif",
-    "league": "cli.leagues:league",
-    "clock": "cli.clocks:clock",
-    "books": "cli.reading:books_",
-    "rules": "cli.rules:rules",
-    "rebuild": "cli.rebuild:rebuild_",
-    "verify": "cli.verify:verify",
-    "nightly": "cli.nightly:nightly",
-    "backup": "cli.backups:backup",
-    "status": "cli.status:status",
-    "doctor": "cli.setup:doctor",
-    "grants": "cli.upkeep:grants",
-    "upgrade": "cli.upkeep:upgrade",
-    "demo": "cli.demo:demo",
+    "init": "cli.commands.init:init",
+    "zone": "cli.commands.init:zone_",
+    "import": "cli.commands.import_:import_",
+    "record": "cli.commands.import_:record",
+    "correct": "cli.commands.correct:correct",
+    "void": "cli.commands.correct:void",
+    "reinstate": "cli.commands.correct:reinstate",
+    "adjust": "cli.commands.adjust:adjust",
+    "player": "cli.commands.correct:player",
+    "games": "cli.commands.games:games",
+    "log": "cli.commands.games:log",
+    "export": "cli.commands.export:export",
+    "ladders": "cli.commands.lists:ladders_",
+    "lists": "cli.commands.lists:lists_",
+    "standings": "cli.commands.standings:standings_",
+    "history": "cli.commands.standings:history_",
+    "explain": "cli.commands.explain:explain_",
+    "statistics": "cli.commands.lists:statistics_",
+    "publish": "cli.commands.publish:publish",
+    "diff": "cli.commands.diff:diff",
+    "report": "cli.commands.report:report",
+    "whatif": "cli.commands.whatif:whatif",
+    "league": "cli.commands.league:league",
+    "clock": "cli.commands.clock:clock",
+    "books": "cli.commands.standings:books_",
+    "rules": "cli.commands.rules:rules",
+    "rebuild": "cli.commands.rebuild:rebuild_",
+    "verify": "cli.commands.verify:verify",
+    "nightly": "cli.commands.nightly:nightly",
+    "backup": "cli.commands.backup:backup",
+    "status": "cli.commands.status:status",
+    "doctor": "cli.commands.init:doctor",
+    "grants": "cli.commands.upgrade:grants",
+    "upgrade": "cli.commands.upgrade:upgrade",
+    "demo": "cli.commands.demo:demo",
 }
 
 
@@ -95,7 +95,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
         return
     from importlib.metadata import version  # for this alone, and so is the schema
 
-    from ledger.schema import SCHEMA_REVISION
+    from ledger.store.schema import SCHEMA_REVISION
 
     click.echo(f"ratings, version {version('ratings-ledger')}, schema {SCHEMA_REVISION}")
     context.exit()
@@ -173,7 +173,7 @@ def invoke(arguments: list[str] | None = None) -> int:
 def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
     """Say why a command stopped to who reads JSON; gives the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
-        from cli.render import json_text  # only here: most commands do not stop
+        from cli.output.render import json_text  # only here: most commands do not stop
 
         _print(json_text({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
     return exit_code

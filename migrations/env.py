@@ -1,13 +1,13 @@
-"""Alembic's way into the migrations, on the connection that `ledger.migrate` hands over, else on RATINGS_DB."""
+"""Alembic's way into the migrations, on the connection that `ledger.store.migrating` hands over, else on RATINGS_DB."""
 
 import os
 
 from alembic import context
 from sqlalchemy import Connection
 
-import projections.schema  # noqa: F401  (declares its tables in the same metadata)
-from ledger.schema import metadata
-from ledger.store import connect
+import projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
+from ledger.store.opening import connect
+from ledger.store.schema import metadata
 
 
 def migrate(connection: Connection) -> None:

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
-from projections import expected
+from projections import expected_scores
 from projections.contract import Rule, Score
-from projections.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
+from projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
 # a shorter history is done before numba is loaded
 COMPILED_GAMES = 20_000
@@ -138,7 +138,7 @@ def _for_types(
     if score is not None:
         source = Path(score.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else score.__code__.co_code)
-        stamp.update(Path(expected.__file__).read_bytes())
+        stamp.update(Path(expected_scores.__file__).read_bytes())
     given = {} if score is None else {"score": score}
     options: Options = {"nogil": True, "boundscheck": not trusted}
     return _jit(_standing_alone(loop, {}, options, given, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
@@ -171,7 +171,7 @@ def _standing_alone(
     space = dict(function.__globals__)
     for name in function.__code__.co_names:
         helper = given.get(name, space.get(name))
-        own_module = (function.__module__, "projections.contract", "projections.expected")
+        own_module = (function.__module__, "projections.contract", "projections.expected_scores")
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:
                 own = {} if name in given else given

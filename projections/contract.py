@@ -12,16 +12,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ledger.clock_events import ClockTimers as ClockTimers
-from ledger.games import LEAVER_STATUSES, STATUSES
+from ledger.events.game_clocks import ClockTimers as ClockTimers
+from ledger.events.games import LEAVER_STATUSES, STATUSES
 from ledger.rejections import shown
-from projections.expected import EXPECTED_SCALES as EXPECTED_SCALES
-from projections.expected import INVERSE as INVERSE
-from projections.expected import ONE as ONE
-from projections.expected import Numbers as Numbers
-from projections.expected import expected as expected
-from projections.expected import expected_scores as expected_scores
-from projections.expected import rounded as rounded
+from projections.expected_scores import EXPECTED_SCALES as EXPECTED_SCALES
+from projections.expected_scores import INVERSE as INVERSE
+from projections.expected_scores import ONE as ONE
+from projections.expected_scores import Numbers as Numbers
+from projections.expected_scores import expected as expected
+from projections.expected_scores import expected_scores as expected_scores
+from projections.expected_scores import rounded as rounded
 
 INT64_MAX = 2**63 - 1
 # the most points, in units, that anybody may have; beyond, products of a rule might not fit 64 bits

@@ -15,8 +15,8 @@ OR-Tools finds the same schedules (written with ortools 9.15).
 
 This is a development tool.  The program itself never runs it; it only reads the file that it writes:
 
-    python scripts/find_schedules.py > ledger/schedules.json
-    python scripts/find_schedules.py ledger/schedules.json
+    python scripts/find_schedules.py > ledger/validation/schedules.json
+    python scripts/find_schedules.py ledger/validation/schedules.json
 """
 
 import argparse

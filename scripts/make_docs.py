@@ -19,13 +19,13 @@ import click
 from console_blocks import masked, refreshed
 
 from cli.main import ratings
-from ledger import errors, integrity, rejections
-from ledger.kinds import KINDS
+from ledger import errors, rejections, verification
+from ledger.events.game_types import KINDS
 from projections.contract import COMMON_COLUMNS, Rule
-from projections.registry import BUILT_IN
-from projections.rulesets import shipped, shipped_elo
-from projections.templates import values_of
-from projections.views import MEANINGS
+from projections.rulesets.registry import BUILT_IN
+from projections.rulesets.templates import values_of
+from projections.rulesets.versions import shipped, shipped_elo
+from projections.stored.views import MEANINGS
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
@@ -94,7 +94,7 @@ def refusals() -> str:
             "",
             "| code | meaning |",
             "|---|---|",
-            *(f"| `{code}` | {meaning} |" for code, meaning in integrity.CODES.items()),
+            *(f"| `{code}` | {meaning} |" for code, meaning in verification.CODES.items()),
             "",
             "## Why a command stopped",
             "",

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from io import StringIO, TextIOWrapper
+from io import StringIO
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -67,9 +67,8 @@ def moves_of(work: Callable[[], object]) -> list[Move]:
 @contextmanager
 def quiet() -> Iterator[StringIO]:
     """Keep what is printed to oneself."""
-    told = TextIOWrapper(open(os.devnull, "wb"), encoding="utf-8")
     errors = StringIO()
-    with redirect_stdout(told), redirect_stderr(errors), told:
+    with open(os.devnull, "w") as told, redirect_stdout(told), redirect_stderr(errors):
         yield errors
 
 
@@ -95,8 +94,8 @@ def main() -> int:
     entered = {move.entered for move in found} | {move.left for move in found}
     if given.way:
         for number, move in enumerate(found, 1):
-            print(f"{number:5} {move.left} -> {move.entered}: {move.function}")
-    print(f"{len(entered)} files, {len(found)} moves between files, exit code {codes[0]}")
+            sys.stdout.write(f"{number:5} {move.left} -> {move.entered}: {move.function}\n")
+    sys.stdout.write(f"{len(entered)} files, {len(found)} moves between files, exit code {codes[0]}\n")
     return codes[0]
 
 

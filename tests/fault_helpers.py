@@ -16,13 +16,14 @@ import psycopg
 from sqlalchemy import make_url
 
 from ledger import clock
-from ledger.appending import Appended, append
-from ledger.events import Draft, read_event
-from ledger.integrity import Finding, verify_log
-from ledger.list_events import digest_of
-from ledger.records import Row, build, chain_hash, leaf_hash
-from ledger.store import head, open_ledger, read_records
-from projections import rebuild_lock
+from ledger.events.published_lists import digest_of
+from ledger.events.records import Row, build, chain_hash, leaf_hash
+from ledger.events.types import Draft, read_event
+from ledger.store.appending import Appended, append
+from ledger.store.log import head, read_records
+from ledger.store.opening import open_ledger
+from ledger.verification import Finding, verify_log
+from projections.stored import rebuild_lock
 
 COLUMNS = ", ".join(Row._fields)
 # those of games of 3 to 8 players: all, 3-4, 5-6, 7-8

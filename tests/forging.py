@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.canonical import dump, format_instant
-from ledger.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ledger.records import Row, chain_hash, leaf_hash
-from ledger.store import connect, head
+from ledger.events.canonical import dump, format_instant
+from ledger.events.records import Row, chain_hash, leaf_hash
+from ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
+from ledger.store.log import head
+from ledger.store.opening import connect
 
 AT = 1_767_225_600_000_000  # 2026-01-01
 

@@ -19,8 +19,9 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, create_engine, event, make_url
 
-from ledger import clock, postgres, sqlite
-from ledger.migrate import upgrade
+from ledger import clock
+from ledger.store import postgres, sqlite
+from ledger.store.migrating import upgrade
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30

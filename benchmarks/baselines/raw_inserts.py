@@ -8,9 +8,10 @@ from typing import Any
 from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import drafts, rows
-from ledger.records import Row
-from ledger.sqlite import PRAGMAS
-from ledger.store import Head, head, open_ledger
+from ledger.events.records import Row
+from ledger.store.log import Head, head
+from ledger.store.opening import open_ledger
+from ledger.store.sqlite import PRAGMAS
 
 MARKS = len(Row._fields)
 

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-from ledger import guards
-from ledger.store import new_ledger_id
+from ledger.store import guards
+from ledger.store.opening import new_ledger_id
 
 revision = "0001"
 down_revision = None

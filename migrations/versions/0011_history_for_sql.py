@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from projections.views import HISTORY_VIEWS, MEANINGS
+from projections.stored.views import HISTORY_VIEWS, MEANINGS
 
 revision = "0011"
 down_revision = "0010"

@@ -14,8 +14,8 @@ takes 3 s; half of the second that is left is hers:
     [120500, 120000]
 """
 
+from projections.game_clock.events import replay as replay
+from projections.game_clock.events import take as take
+from projections.game_clock.explanation import explain as explain
+from projections.game_clock.explanation import show as show
 from projections.game_clock.state import GameClock as GameClock
-from projections.game_clock.taking import replay as replay
-from projections.game_clock.taking import take as take
-from projections.game_clock.telling import explain as explain
-from projections.game_clock.telling import show as show

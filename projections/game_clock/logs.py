@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.lineage import is_live
+from ledger.events.revisions import is_live
 from ledger.rejections import Refused, Rejection, shown
-from ledger.store import Log
+from ledger.store.log import Log
+from projections.game_clock.events import replay, take
 from projections.game_clock.state import GameClock
-from projections.game_clock.taking import replay, take
-from projections.rulesets import Version, in_force
+from projections.rulesets.versions import Version, in_force
 
 Rulesets = Mapping[str, Sequence[Version]]
 

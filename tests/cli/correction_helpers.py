@@ -8,8 +8,8 @@ from typing import Any
 
 from told import exact
 
-from ledger import store
-from ledger.store import open_ledger
+from ledger.store import log
+from ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 # (ladder, player): points before, change and after
@@ -66,7 +66,7 @@ def read(ratings: Ratings, db: str, *arguments: object) -> Any:
 def head(ratings: Ratings, db: str) -> str:
     """The head of the log, `POSITION:CHAINHASH`."""
     with open_ledger(db).reading() as connection:
-        return str(store.head(connection))
+        return str(log.head(connection))
 
 
 def position(ratings: Ratings, db: str) -> int:

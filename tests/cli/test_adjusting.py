@@ -138,7 +138,7 @@ def test_given_something_recorded_meanwhile_when_adjusted_to_a_value_then_it_is_
     ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Given another adjustment between the look and the lock, when it goes on, then nobody gets both."""
-    from cli import adjusting
+    from cli.commands import adjust as adjusting
 
     def meanwhile(*arguments: Any, **options: Any) -> int:
         monkeypatch.undo()

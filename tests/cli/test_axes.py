@@ -12,7 +12,7 @@ from list_games import game as catan
 from rich.cells import cell_len
 
 from ledger import clock
-from ledger.canonical import parse_instant
+from ledger.events.canonical import parse_instant
 
 Ratings = Callable[..., Any]
 ALL = "club-catan-elo/all"

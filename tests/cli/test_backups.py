@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from stores import with_shipped_rulesets, without_events
 
-from ledger import backups, clock
-from ledger.canonical import EPOCH, MICROSECOND
-from ledger.exports import read_end
+from ledger import clock
+from ledger.backups import backup_folder
+from ledger.events.canonical import EPOCH, MICROSECOND
 from ledger.rejections import CODES
+from ledger.store.exports import read_end
 
 Ratings = Callable[..., Any]
 FIRST, SECOND, THIRD = 11, 14, 18
@@ -259,7 +260,7 @@ def test_given_an_export_that_was_changed_when_imported_as_new_events_then_it_is
 def test_given_a_long_increment_when_imported_then_its_hashes_are_not_held_in_memory(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ledger.exports._HELD_BYTES", 64)
+    monkeypatch.setattr("ledger.store.exports._HELD_BYTES", 64)
     file = export(ratings, full, tmp_path / "inc.jsonl", "--since", 3)
     assert ratings("import", file, db=empty()).exit_code == 0
 
@@ -294,7 +295,7 @@ def test_given_a_ledger_that_is_damaged_when_exported_to_a_file_then_that_is_no_
         assert (told.exit_code, "ratings verify" in told.stderr) == (1, True), told
         assert not (tmp_path / "all.jsonl").exists()
         assert ratings("backup", "make", tmp_path / "backups", db=db).exit_code == 1
-        assert os.listdir(tmp_path / "backups") == [backups.LOCK]
+        assert os.listdir(tmp_path / "backups") == [backup_folder.LOCK]
         assert ratings("export", "events", db=db).exit_code == 0
 
 
@@ -318,8 +319,8 @@ def make(ratings: Ratings, db: str, folder: Path, *options: str, code: int = 0) 
 
 def names(folder: Path) -> list[str]:
     """The backups in a folder, and whatever else is there that is not theirs."""
-    own = {backups.LIST, backups.LOCK}
-    return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backups.HEAD))
+    own = {backup_folder.LIST, backup_folder.LOCK}
+    return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backup_folder.HEAD))
 
 
 def test_given_a_folder_when_a_backup_is_made_then_it_is_whole_private_and_has_its_head_beside(
@@ -363,7 +364,7 @@ def test_given_nights_when_backups_are_made_then_old_ones_are_dropped_and_nothin
     made = [name for name in names(folder) if name not in strange]
     assert [name[8:18] for name in made] == ["2026-01-31", "2026-02-01", "2026-02-07", "2026-02-08", "2026-02-09"]
     assert told["kept"] == len(made)
-    assert [one.file for one in backups.read_list(folder)] == made
+    assert [one.file for one in backup_folder.read_list(folder)] == made
     assert {name: (folder / name).read_bytes() for name in strange} == strange
     heads = {name for name in os.listdir(folder) if name.endswith(".head")} - strange.keys()
     assert heads == {f"{name}.head" for name in made}
@@ -372,7 +373,7 @@ def test_given_nights_when_backups_are_made_then_old_ones_are_dropped_and_nothin
 def test_given_two_ledgers_in_one_folder_when_backups_are_dropped_then_only_those_of_the_one_that_is_backed_up(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
-    from ledger.migrate import upgrade
+    from ledger.store.migrating import upgrade
 
     other = upgrade(str(tmp_path / "other.db")).location
     folder = tmp_path / "backups"
@@ -441,7 +442,7 @@ def test_given_another_backup_that_runs_when_one_is_made_then_it_does_nothing(
 ) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()
-    with backups._only_one(folder):
+    with backup_folder._only_one(folder):
         told = ratings("backup", "make", folder, db=full)
     assert ("is running" in told.stderr, names(folder)) == (True, [])
     assert told.exit_code not in (0, 2, 3)
@@ -495,18 +496,18 @@ def test_given_a_backup_when_rehearsed_then_its_ladders_are_those_of_the_ledger_
 def test_given_a_ladder_that_comes_out_otherwise_when_rehearsed_then_it_is_named(
     ruled_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from projections import rehearsing
+    from projections.stored import rehearsal
 
     take_in(ratings, ruled_url, *GAMES)
     file = export(ratings, ruled_url, tmp_path / "all.jsonl")
-    true_digests, calls = rehearsing._digests, []
+    true_digests, calls = rehearsal._digests, []
 
     def otherwise(ledger: Any, position: int) -> Any:
         calls.append(ledger)
         found = true_digests(ledger, position)
         return {**found, "club-catan-elo/all": "sha256:other"} if len(calls) == 1 else found
 
-    monkeypatch.setattr(rehearsing, "_digests", otherwise)
+    monkeypatch.setattr(rehearsal, "_digests", otherwise)
     told = ratings("backup", "check", "--replay", file, db=ruled_url)
     assert told.exit_code == 1
     assert "standings: position" in told.stdout

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import pytest
 from lengths import at_length_but
 
-from projections import compiling, registry
+from projections import compiling
+from projections.rulesets import registry
 
 pytestmark = pytest.mark.slow  # all share what is installed once
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from projections.rulesets import shipped
+from projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from list_games import KNIGHTS_YEAR, MARCH, YEAR, list_games
 
-from projections import registry
 from projections.rules import catan_points
+from projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 ELO = "catan-elo/basic"
@@ -110,7 +110,9 @@ def test_given_a_rule_that_fails_when_exported_then_its_ladders_are_noted_and_th
     forms = ("json", "csv")
     whole = {form: ratings("export", "standings", "--format", form, db=db).stdout.splitlines() for form in forms}
     rule = catan_points.RULE._replace(score=broken)
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == rule.id else registry.rule(name))
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+    )
     for form in forms:
         result = ratings("export", "standings", "--format", form, db=db)
         assert result.exit_code == 1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from list_games import game
 
-from projections import registry
 from projections.rules import catan_points
+from projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 
@@ -26,7 +26,9 @@ def test_given_a_rule_that_fails_when_lists_and_leagues_are_asked_for_then_its_l
         raise ZeroDivisionError("of the rule")
 
     rule = catan_points.RULE._replace(check=broken)
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == rule.id else registry.rule(name))
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+    )
     for command, code in ((("lists",), 0), (("ladders",), 0), (("statistics", "anna"), 1)):
         told = ratings(*command, db=ruled_url)
         assert (told.exit_code, "the rule failed at position 17" in told.stderr) == (code, True), told

@@ -16,12 +16,13 @@ from correction_helpers import Ratings, event, game, head, new_ledger, read
 from followers import following
 from sqlalchemy import make_url
 
-from ledger import appending, clock
-from ledger.following import BATCH_EVENTS, _Lines, answers, batches
-from ledger.importing import import_items
+from ledger import clock
+from ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
+from ledger.intake.importing import import_items
 from ledger.rejections import Refused, Rejection
-from ledger.store import head as store_head
-from ledger.store import open_ledger
+from ledger.store import appending
+from ledger.store.log import head as store_head
+from ledger.store.opening import open_ledger
 
 
 def a_pool(ratings: Ratings, url: str) -> None:
@@ -225,7 +226,7 @@ def test_given_a_line_refused_in_the_end_when_another_repeats_it_then_that_is_ju
         with store.reading() as connection:
             return appending.Appended(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
 
-    monkeypatch.setattr("ledger.importing.append", refused_once)
+    monkeypatch.setattr("ledger.intake.importing.append", refused_once)
     take = partial(import_items, store, by="test", clock=clock.now, keep_going=True)
     line = game("g-1", "anna", "ben").encode()
     told = answers(store, [(1, line), (2, line)], lambda items, *hooks: take(items, reject=hooks[0], settled=hooks[1]))

@@ -10,8 +10,8 @@ import pytest
 from stores import without_events
 from told import counts
 
-from ledger.migrate import upgrade
-from projections.rulesets import SHIPPED
+from ledger.store.migrating import upgrade
+from projections.rulesets.versions import SHIPPED
 
 
 def game(game_id: str, *players: str, game: str = "club-catan", day: int = 1) -> str:

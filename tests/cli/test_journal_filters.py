@@ -7,7 +7,7 @@ import pytest
 from correction_helpers import Ratings, event, game, new_ledger, read
 
 from ledger import clock
-from ledger.canonical import parse_instant
+from ledger.events.canonical import parse_instant
 
 DAY = 86_400_000_000  # microseconds
 

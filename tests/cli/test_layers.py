@@ -14,15 +14,15 @@ ROOT = Path(__file__).parents[2]
 LAYERS = ("ledger", "projections", "cli")
 FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 SQL_FILES = {
-    "ledger/store.py", "ledger/appending.py", "ledger/sqlite.py", "ledger/postgres.py", "ledger/integrity.py",
-    "ledger/spool.py", "ledger/migrate.py", "ledger/catalogue.py", "ledger/postgres_catalogue.py",
-    "ledger/rights.py", "ledger/runs.py",
-    "projections/generations.py", "projections/rebuild_lock.py", "projections/history.py",
+    "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",
+    "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/migrating.py",
+    "ledger/store/catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/roles.py", "ledger/store/runs.py",
+    "projections/stored/generations.py", "projections/stored/rebuild_lock.py", "projections/stored/sql_history.py",
 }  # fmt: skip
 SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}
 TIME_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 TIME_CALLS |= {"time.monotonic", "time.perf_counter", "time.localtime", "time.gmtime", "time.strftime", "time.ctime"}
-MONOTONIC_FILES = {"ledger/answering.py", "cli/progress.py", "cli/nightly.py"}
+MONOTONIC_FILES = {"ledger/store/postgres_connection.py", "cli/output/progress.py", "cli/commands/nightly.py"}
 
 
 def name_of(path: Path) -> str:

@@ -16,7 +16,7 @@ from stores import with_shipped_rulesets
 from told import exact
 
 from cli.main import invoke
-from projections.registry import rule
+from projections.rulesets.registry import rule
 
 Ratings = Callable[..., Any]
 
@@ -316,7 +316,7 @@ def test_given_a_rule_that_fails_when_asked_for_gold_then_the_list_is_named_and_
     found = rule("catan-points/1")
     assert found is not None
     others = {"catan-points/1": found._replace(score=broken)}
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: others.get(name) or rule(name))
+    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: others.get(name) or rule(name))
     result = ratings("statistics", "anna", db=db)
 
     assert "this is a bug" not in result.stderr
@@ -336,7 +336,9 @@ def test_given_months_whose_rule_is_not_installed_when_rebuilt_then_the_years_of
 
     assert ratings("rebuild", db=copy).exit_code == 0
     before = stored()
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: None if name == "catan-points/1" else rule(name))
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: None if name == "catan-points/1" else rule(name)
+    )
 
     assert ratings("standings", YEAR, db=copy).exit_code != 0
     assert ratings("rebuild", db=copy).exit_code == 1

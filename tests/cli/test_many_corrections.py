@@ -164,16 +164,16 @@ def test_given_a_game_that_somebody_changes_meanwhile_when_corrected_then_the_ca
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Given two games read from the log, when one of them is changed before they are entered, then neither is."""
-    from cli import corrections
+    from cli.commands import correct
 
-    enter = corrections.enter
+    enter = correct.enter
 
     def late(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
         assert ratings("correct", "g-5", "dora", "anna", "--reason", "quicker", db=db).exit_code == 0
         return enter(*arguments, **options)
 
-    monkeypatch.setattr(corrections, "enter", late)
+    monkeypatch.setattr(correct, "enter", late)
     table = HEADER + row(4, "anna", "dora") + row(5, "ben", "anna")
     done = told(ratings, db, "correct", "--file", "-", *WHY, given=table, code=1)
     assert [one["code"] for one in done["rejected"]] == ["changed-meanwhile"]

@@ -13,12 +13,12 @@ from forging import forged
 from roles import Roles, documented_roles
 from sqlalchemy import make_url
 
-from ledger.appending import append
-from ledger.canonical import dump
-from ledger.events import Draft, read_data
-from ledger.runs import all_runs, running
-from ledger.store import open_ledger
-from projections.rebuild_lock import only_one
+from ledger.events.canonical import dump
+from ledger.events.types import Draft, read_data
+from ledger.store.appending import append
+from ledger.store.opening import open_ledger
+from ledger.store.runs import all_runs, running
+from projections.stored.rebuild_lock import only_one
 
 from ledger import clock  # isort: skip
 
@@ -146,8 +146,8 @@ def test_given_a_night_that_was_killed_when_the_next_one_comes_then_it_runs_and_
 ) -> None:
     code = f"""
 import os, signal
-from ledger.runs import running
-from ledger.store import open_ledger
+from ledger.store.runs import running
+from ledger.store.opening import open_ledger
 with running(open_ledger({db!r}), "nightly"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -192,7 +192,7 @@ def test_given_a_file_that_cannot_be_written_when_the_night_begins_then_the_file
         pytest.skip("a file")
     path = str(make_url(db).database)
     # whoever runs the tests may be allowed everything
-    monkeypatch.setattr("ledger.rights.os.access", lambda place, mode: str(place) != path)
+    monkeypatch.setattr("ledger.store.roles.os.access", lambda place, mode: str(place) != path)
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (3, ["rebuild FAILED", "verify done"])
     assert f"this account may not write {path}" in result.stderr

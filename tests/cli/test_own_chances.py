@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from lengths import at_length_but
 
-from projections import registry
 from projections.contract import Params, Rule, Term, no_table
+from projections.rulesets import registry
 
 Ratings = Callable[..., Any]
 HALF = 1 << 31
@@ -48,7 +48,9 @@ def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ratings: Ratings) -> Ca
     """A function that makes a ledger with two games of some kind, and a ruleset of a rule of one's own."""
 
     def make(rule: Rule, kind: str = "placing") -> tuple[str, Path]:
-        monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == "own/1" else registry.rule(name))
+        monkeypatch.setattr(
+            "projections.rulesets.versions.rule", lambda name: rule if name == "own/1" else registry.rule(name)
+        )
         file, db = tmp_path / "own.toml", f"sqlite:///{tmp_path / 'own.db'}"
         file.write_text(
             f'id = "own"\nversion = "1"\nrule = "own/1"\neffective_from = 2000-01-01\n[scope]\ngame = ["duel"]\n'
@@ -147,7 +149,9 @@ def test_given_books_that_do_not_balance_when_a_game_is_explained_then_it_is_not
     assert ratings("explain", "d-1", "own", db=db).exit_code == 0
     use_again = OWN._replace(score=unbalanced)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("projections.rulesets.rule", lambda name: use_again if name == "own/1" else registry.rule(name))
+        patch.setattr(
+            "projections.rulesets.versions.rule", lambda name: use_again if name == "own/1" else registry.rule(name)
+        )
         told = ratings("explain", "d-0", "own", db=db)
     assert (told.exit_code, told.stdout) == (1, "")
     assert (
@@ -198,7 +202,9 @@ def test_given_an_odd_error_of_a_rule_when_anything_is_asked_then_one_line_tells
     score, message = ODD[what]
     with pytest.MonkeyPatch.context() as patch:
         odd = OWN._replace(score=score)
-        patch.setattr("projections.rulesets.rule", lambda name: odd if name == "own/1" else registry.rule(name))
+        patch.setattr(
+            "projections.rulesets.versions.rule", lambda name: odd if name == "own/1" else registry.rule(name)
+        )
         told = ratings(*command, db=db)
     assert (told.exit_code, told.stderr.count("\n")) == (1, 1), told
     assert message in told.stderr

@@ -13,7 +13,7 @@ from correction_helpers import WHY, Ratings, catan, head, position, read, take_i
 from publishing_helpers import BASIC, LISTS, MARCH, NEW_YEAR, YEAR, list_ledger, publish, published
 
 from ledger import clock
-from ledger.canonical import parse_instant
+from ledger.events.canonical import parse_instant
 
 
 @pytest.fixture

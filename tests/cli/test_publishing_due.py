@@ -9,9 +9,9 @@ from correction_helpers import WHY, Ratings, catan, head, position, read, take_i
 from publishing_helpers import BASIC, LISTS, MARCH, YEAR, list_ledger, publish, published
 
 from ledger import clock
-from ledger.canonical import parse_instant
-from projections import registry
+from ledger.events.canonical import parse_instant
 from projections.rules import catan_points
+from projections.rulesets import registry
 
 APRIL = MARCH.replace("03", "04")
 DUE = ("publish", "--due", "--by", "editor")
@@ -105,7 +105,9 @@ def test_given_a_rule_that_fails_when_due_lists_are_published_then_it_is_told_an
         raise ZeroDivisionError("of the rule")
 
     rule = catan_points.RULE._replace(check=broken)
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: rule if name == rule.id else registry.rule(name))
+    monkeypatch.setattr(
+        "projections.rulesets.versions.rule", lambda name: rule if name == rule.id else registry.rule(name)
+    )
     told = ratings(*DUE, db=db)
     assert (told.exit_code, told.stdout, "bug" in told.stderr) == (1, "", False)
     assert "the rule failed" in told.stderr

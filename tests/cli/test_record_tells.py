@@ -7,7 +7,7 @@ import pytest
 from correction_helpers import Ratings, all_points, catan, difference, game, head, read, small_ledger
 from told import exact
 
-from cli import intake
+from cli.commands import import_
 
 COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
 
@@ -56,7 +56,7 @@ def test_quiet_says_nothing_but_what_is_wrong(db: str, ratings: Ratings) -> None
 
 
 def test_a_long_ledger_is_not_replayed_for_it(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "CHANGES_GAMES", 3)
+    monkeypatch.setattr(import_, "CHANGES_GAMES", 3)
     before = head(ratings, db)
     told = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
     assert "changes" not in told

@@ -63,7 +63,7 @@ def test_given_a_game_that_somebody_records_meanwhile_when_appended_then_it_is_t
         assert ratings(*WITHOUT_TIME, db=db).stdout.startswith("1 appended")
         return {}
 
-    monkeypatch.setattr("ledger.importing.lookup", beaten)
+    monkeypatch.setattr("ledger.intake.importing.lookup", beaten)
     assert ratings(*WITHOUT_TIME, db=db).stdout == "0 appended, 1 already there; the head is 6.\n"
 
 

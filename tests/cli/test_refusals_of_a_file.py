@@ -9,7 +9,7 @@ import pytest
 from correction_helpers import Ratings, head, placing, read
 
 from ledger import clock
-from ledger.canonical import format_instant
+from ledger.events.canonical import format_instant
 
 HEADER = "game_id,occurred_at,game,1st,2nd\n"
 ROW = "g-{0},2024-03-05T12:00:00Z,chess,anna{0},ben{0}\n"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from correction_helpers import Ratings, catan, game, new_ledger, position, read
 
-from cli import reporting
+from cli.commands import report
 
 EVIL = "<script>alert(1)</script> & \"quotes\" 'n' | * _ ` \u202eright to left"
 REASONS = {"void": "entered twice", "correct": "it was another group | see https://club.example", "adjust": EVIL}
@@ -193,13 +193,13 @@ def test_given_a_file_that_is_there_when_reported_then_it_is_left_alone(
     assert "exists; nothing was written" in done.stderr
 
     late = tmp_path / "late.html"
-    page = reporting._page
+    page = report._page
 
     def meanwhile(*arguments: Any) -> Any:
         late.write_text("mine")
         return page(*arguments)
 
-    monkeypatch.setattr(reporting, "_page", meanwhile)
+    monkeypatch.setattr(report, "_page", meanwhile)
     done = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
     assert (done.exit_code, late.read_text()) == (2, "mine")
     assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]

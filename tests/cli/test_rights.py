@@ -12,12 +12,12 @@ from roles import Roles, documented_roles
 from sqlalchemy import make_url, text
 from stores import without_events
 
-import projections.schema
-from ledger.rights import DASHBOARD, KEPT, WRITES, grants
-from ledger.schema import metadata
-from ledger.store import connect, open_ledger
-from projections.rebuild_lock import only_one
-from projections.views import HISTORY_VIEWS
+import projections.stored.schema
+from ledger.store.opening import connect, open_ledger
+from ledger.store.roles import DASHBOARD, KEPT, WRITES, grants
+from ledger.store.schema import metadata
+from projections.stored.rebuild_lock import only_one
+from projections.stored.views import HISTORY_VIEWS
 
 Ratings = Callable[..., Any]
 
@@ -44,7 +44,7 @@ def test_given_a_new_table_or_view_when_it_is_declared_then_somebody_decided_who
     assert len(named) == len(set(named))
     assert set(named) == {
         *metadata.tables,
-        *projections.schema.VIEWS,
+        *projections.stored.schema.VIEWS,
         *HISTORY_VIEWS["sqlite"],
         "alembic_version",
         "events_readable",

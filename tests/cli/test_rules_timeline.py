@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ledger import clock
-from ledger.canonical import parse_instant
+from ledger.events.canonical import parse_instant
 
 Ratings = Callable[..., Any]
 NOW = "2025-06-15T12:00:00Z"

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from cli.status import told_age
+from cli.commands.status import told_age
 from ledger import clock
-from ledger.appending import append
-from ledger.canonical import dump, parse_instant
-from ledger.events import Draft, read_data
-from ledger.store import open_ledger
-from projections import generations, registry
+from ledger.events.canonical import dump, parse_instant
+from ledger.events.types import Draft, read_data
+from ledger.store.appending import append
+from ledger.store.opening import open_ledger
 from projections.rules import pairwise_elo
+from projections.rulesets import registry
+from projections.stored import generations
 
 Ratings = Callable[..., Any]
 ALL, FEW = "elo-chess/all", "elo-chess/3-4"
@@ -68,7 +69,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
     def use(bad: bool) -> None:
         found = rule._replace(score=score) if bad else rule
-        monkeypatch.setattr("projections.rulesets.rule", lambda name: found if name == rule.id else real(name))
+        monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: found if name == rule.id else real(name))
 
     return use
 

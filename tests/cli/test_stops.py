@@ -10,9 +10,9 @@ from sqlalchemy import make_url, text
 
 from ledger import errors
 from ledger.errors import REASONS, LedgerError, NoLedger, NotALedger, StoreUnavailable
-from ledger.schema import SCHEMA_REVISION
-from ledger.store import connect, open_ledger
-from projections.rebuild_lock import only_one
+from ledger.store.opening import connect, open_ledger
+from ledger.store.schema import SCHEMA_REVISION
+from projections.stored.rebuild_lock import only_one
 
 Ratings = Callable[..., Any]
 
@@ -90,5 +90,5 @@ def test_given_a_bug_a_full_disk_or_too_little_memory_when_told_then_each_has_it
         def fails(*arguments: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr("cli.status.state_of", fails)
+        monkeypatch.setattr("cli.commands.status.state_of", fails)
         assert stopped(ratings, "status", db=ledger_url) == reason

@@ -11,12 +11,12 @@ from alembic import command
 from roles import documented_roles
 from sqlalchemy import make_url, text
 
-from ledger.appending import append
-from ledger.events import Draft
-from ledger.migrate import configuration
-from ledger.schema import SCHEMA_REVISION
-from ledger.store import Ledger, connect, schema_revision
-from projections.rebuild_lock import only_one
+from ledger.events.types import Draft
+from ledger.store.appending import append
+from ledger.store.migrating import configuration
+from ledger.store.opening import Ledger, connect, schema_revision
+from ledger.store.schema import SCHEMA_REVISION
+from projections.stored.rebuild_lock import only_one
 
 Ratings = Callable[..., Any]
 PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from stores import with_shipped_rulesets
 
-from ledger.schema import SCHEMA_REVISION
-from projections.rulesets import read_toml, shipped
+from ledger.store.schema import SCHEMA_REVISION
+from projections.rulesets.versions import read_toml, shipped
 
 ROOT = Path(__file__).parents[2]
 SHIPPED_NAMES = [ruleset.name for ruleset, _ in map(read_toml, shipped()) if ruleset is not None]

@@ -11,9 +11,10 @@ import pytest
 from correction_helpers import Ratings, read
 from stores import with_shipped_rulesets
 
-from ledger import clock, sqlite
-from projections.registry import BUILT_IN
-from projections.rulesets import read_toml, shipped
+from ledger import clock
+from ledger.store import sqlite
+from projections.rulesets.registry import BUILT_IN
+from projections.rulesets.versions import read_toml, shipped
 
 VERSIONS = [(data["id"], data["version"]) for data in map(tomllib.loads, shipped())]
 

@@ -15,7 +15,7 @@ import pytest
 from console_blocks import Shell, masked, refreshed
 from make_docs import FOLDER, ROOT
 
-from projections.registry import rule, rule_names
+from projections.rulesets.registry import rule, rule_names
 
 pytestmark = pytest.mark.slow  # all tests share the package that the page builds
 

@@ -8,7 +8,7 @@ import pytest
 from make_docs import pages_with_commands
 from told import without_newcomers
 
-from cli import demo
+from cli.commands import demo
 
 
 def test_the_demo_runs_to_the_end_and_leaves_nothing(

@@ -11,9 +11,9 @@ import pytest
 from make_docs import ADDING_A_RULE, FOLDER, PAGES, ROOT, with_columns
 
 from cli.main import COMMANDS
-from ledger import integrity, rejections
-from ledger.events import TYPES
-from projections.registry import BUILT_IN
+from ledger import rejections, verification
+from ledger.events.types import TYPES
+from projections.rulesets.registry import BUILT_IN
 
 # names of places that a public project has no business with, put together so that this file does not hold them
 FORBIDDEN = (
@@ -56,7 +56,7 @@ def test_every_command_code_rule_and_type_is_documented() -> None:
     importing = (FOLDER / "importing.md").read_text(encoding="utf-8")
     missing = [
         *(name for name in COMMANDS if f"\n## ratings {name}\n" not in commands),
-        *(code for code in (*rejections.CODES, *integrity.CODES) if f"\n| `{code}` |" not in codes),
+        *(code for code in (*rejections.CODES, *verification.CODES) if f"\n| `{code}` |" not in codes),
         *(name for name in BUILT_IN if f"\n## Rule `{name}`\n" not in rules),
         *(name for name in TYPES if f"`{name}`" not in importing),
     ]

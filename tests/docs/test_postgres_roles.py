@@ -10,7 +10,7 @@ import pytest
 from roles import Roles, documented_roles
 
 from cli.main import invoke
-from ledger.rights import grants
+from ledger.store.roles import grants
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "postgresql.md").read_text(encoding="utf-8")

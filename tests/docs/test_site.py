@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from make_docs import FOLDER
 
-from ledger.events import TYPES
+from ledger.events.types import TYPES
 
 PAGE = (FOLDER / "site.md").read_text(encoding="utf-8")
 PROGRAM, USE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -19,9 +19,10 @@ from fault_helpers import (
     records,
 )
 
-from ledger.migrate import upgrade
-from ledger.records import Row
-from ledger.store import head, open_ledger
+from ledger.events.records import Row
+from ledger.store.log import head
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
 
 EVENTS = 5
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)

@@ -14,13 +14,14 @@ from fault_helpers import append_games, corrected, decision, findings, fork, gam
 
 from cli.main import invoke
 from ledger import clock
-from ledger.appending import append
-from ledger.events import Draft
-from ledger.importing import import_items
-from ledger.lineage import Events
-from ledger.sources import Item
-from ledger.store import Log, open_ledger
-from projections.admission import Admission
+from ledger.events.revisions import Events
+from ledger.events.types import Draft
+from ledger.intake.files import Item
+from ledger.intake.importing import import_items
+from ledger.store.appending import append
+from ledger.store.log import Log
+from ledger.store.opening import open_ledger
+from projections.admission.events import Admission
 
 WAIT_SECONDS = 60
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, findings, fork, game, records, wait_for
 
-import cli.publishing
+import cli.commands.publish
 from cli.main import invoke
-from ledger.store import open_ledger
-from projections.integrity import verify_published
+from ledger.store.opening import open_ledger
+from projections.stored.integrity import verify_published
 
 WAIT_SECONDS = 60
 PUBLISHERS = 4
@@ -22,14 +22,14 @@ PUBLISHERS = 4
 
 def publish(url: str, meet: Barrier, out: Path) -> int:
     """Publish the list; what it has computed is appended when all others have computed theirs."""
-    append = cli.publishing.import_items
+    append = cli.commands.publish.import_items
 
     def import_together(*given: Any, **options: Any) -> Any:
         meet.wait(WAIT_SECONDS)
         return append(*given, **options)
 
     with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as stdout:
-        patch.setattr("cli.publishing.import_items", import_together)
+        patch.setattr("cli.commands.publish.import_items", import_together)
         patch.setattr("sys.stdout", stdout)
         return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
 

@@ -16,9 +16,11 @@ from fault_helpers import append_games, corrected, decision, game
 from forging import forged
 from stores import without_events
 
-from ledger import backups, sqlite
-from ledger.restoring import Backup, check
-from ledger.store import head, open_ledger
+from ledger.backups import backup_folder
+from ledger.backups.restoring import Backup, check
+from ledger.store import sqlite
+from ledger.store.log import head
+from ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 Lines = list[bytes]
@@ -191,8 +193,8 @@ def test_given_a_damaged_backup_when_it_is_incomplete_only_then_what_is_taken_is
     exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool
 ) -> None:
     """Whatever `--incomplete` lets pass, a cut never brings anything but the first events."""
-    from ledger.exports import read_end
-    from ledger.records import ZERO, chain_hash, leaf_hash
+    from ledger.events.records import ZERO, chain_hash, leaf_hash
+    from ledger.store.exports import read_end
 
     chains = [ZERO]
     for line in exported[:-1]:
@@ -244,7 +246,7 @@ def soon(command: Callable[[], Any]) -> Any:
     return done[0]
 
 
-@pytest.mark.parametrize("name", [backups.LIST, backups.LOCK])
+@pytest.mark.parametrize("name", [backup_folder.LIST, backup_folder.LOCK])
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "dangling link"])
 def test_given_something_in_place_of_what_a_folder_of_backups_holds_then_nothing_is_made_there_and_nothing_touched(
     name: str, what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
@@ -313,18 +315,18 @@ def test_given_a_list_that_somebody_wrote_when_a_backup_is_made_then_it_is_refus
     folder.mkdir()
     precious.write_text("precious")
     (folder / "notes.txt").write_text("precious")
-    (folder / backups.LIST).write_text(text)
+    (folder / backup_folder.LIST).write_text(text)
     told = ratings("backup", "make", folder, "--keep", "1d", db=db)
     assert (told.exit_code, "is no list of backups" in told.stderr) == (2, True), told
     assert (precious.read_text(), (folder / "notes.txt").read_text()) == ("precious", "precious")
-    assert {path.name for path in folder.iterdir()} == {"notes.txt", backups.LIST, backups.LOCK}
+    assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST, backup_folder.LOCK}
 
 
 def test_given_a_head_beside_that_is_a_pipe_when_checked_then_nobody_waits(
     exported: Lines, tmp_path: Path, ratings: Ratings
 ) -> None:
     file = tmp_path / "own.jsonl"
-    os.mkfifo(f"{file}{backups.HEAD}")
+    os.mkfifo(f"{file}{backup_folder.HEAD}")
     assert soon(lambda: ratings("backup", "check", file)).exit_code == 0
 
 

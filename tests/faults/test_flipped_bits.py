@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, game
 
-from ledger.events import read_event
-from ledger.migrate import upgrade
-from ledger.records import Row
+from ledger.events.records import Row
+from ledger.events.types import read_event
+from ledger.store.migrating import upgrade
 
 PAGE_BYTES = 4_096
 INNER_PAGE, LEAF_PAGE = 5, 13

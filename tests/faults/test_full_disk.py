@@ -16,15 +16,16 @@ import pytest
 from fault_helpers import findings, records
 from sqlalchemy import event, text
 
-from ledger import clock, importing
-from ledger.cells import TableOptions
+from ledger import clock
 from ledger.errors import StoreUnavailable
-from ledger.importing import import_items
-from ledger.migrate import upgrade
-from ledger.postgres import failure
-from ledger.sources import read_items
-from ledger.store import open_ledger
-from projections import generations
+from ledger.intake import importing
+from ledger.intake.csv_cells import TableOptions
+from ledger.intake.files import read_items
+from ledger.intake.importing import import_items
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
+from ledger.store.postgres import failure
+from projections.stored import generations
 
 GAMES = 2_000
 CHUNK_EVENTS = 250

@@ -15,10 +15,11 @@ from fault_helpers import append_games, fork, game, records, wait_for
 from stores import without_events
 
 from cli.main import invoke
-from ledger import files
-from ledger.backups import LIST, LOCK, read_list
-from ledger.restoring import Backup, check
-from ledger.store import head, open_ledger
+from ledger import new_files
+from ledger.backups.backup_folder import LIST, LOCK, read_list
+from ledger.backups.restoring import Backup, check
+from ledger.store.log import head
+from ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 EVENTS = 3_000
@@ -68,7 +69,7 @@ def lasting(*arguments: object) -> float:
 def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How a file is written beside: as the system can, and as any can."""
     if request.param == "under another name":
-        monkeypatch.setattr(files.os, "O_TMPFILE", 0, raising=False)
+        monkeypatch.setattr(new_files.os, "O_TMPFILE", 0, raising=False)
     elif not getattr(os, "O_TMPFILE", 0):
         pytest.skip("the system has no files without names")
     return str(request.param)
@@ -115,7 +116,7 @@ def test_given_an_export_that_is_struck_at_a_step_then_it_is_whole_or_not_there(
         return true_step(*arguments, **more)
 
     def command() -> int:
-        setattr(files.os, step, strike)
+        setattr(new_files.os, step, strike)
         return run("--db", db, "export", "events", "-o", folder / "all.jsonl")
 
     (code,) = wait_for([fork(command)])

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from fault_helpers import append_games, fork, game
 
-from ledger.migrate import upgrade
-from ledger.store import open_ledger
-from projections import bulk, columns, decoding
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
+from projections.facts import bulk, column_cache, decoding
 
 GAMES = 120
 
@@ -48,7 +48,7 @@ def test_given_kills_while_the_cache_is_written_when_read_then_the_facts_are_tho
             os.kill(child, signal.SIGKILL)
             killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
             with caplog.at_level(logging.WARNING):
-                cache = columns.found(connection, GAMES)
+                cache = column_cache.found(connection, GAMES)
                 assert cache is not None
                 positions.add(cache.position)
                 if cache.position:

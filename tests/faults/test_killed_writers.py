@@ -14,9 +14,10 @@ import pytest
 from fault_helpers import append_games, findings, fork, game, records, wait_for
 
 from ledger import clock
-from ledger.appending import append
-from ledger.events import Draft
-from ledger.store import open_ledger, read_records
+from ledger.events.types import Draft
+from ledger.store.appending import append
+from ledger.store.log import read_records
+from ledger.store.opening import open_ledger
 
 WRITERS = 4
 EVENTS_BETWEEN_KILLS = 24

@@ -15,14 +15,15 @@ import pytest
 from fault_helpers import fork, records, wait_for, wait_until
 
 from cli.main import invoke
-from ledger import checking, clock
-from ledger.cells import TableOptions
+from ledger import clock
 from ledger.errors import WorkerLost
-from ledger.forking import ahead
-from ledger.importing import Imported, import_items
-from ledger.sources import read_items
-from ledger.store import open_ledger
-from projections.admission import Admission
+from ledger.intake import parsing
+from ledger.intake.csv_cells import TableOptions
+from ledger.intake.files import read_items
+from ledger.intake.importing import Imported, import_items
+from ledger.processes.forking import ahead
+from ledger.store.opening import open_ledger
+from projections.admission.events import Admission
 
 GAMES = 400
 NOW = clock.now() + 3_600_000_000
@@ -31,9 +32,9 @@ PLAYERS = ("anna", "ben", "jürgen", "dora=", "emil", "frida")
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "BLOCK_ITEMS", 7)
-    monkeypatch.setattr(checking, "ALONE_BLOCKS", 2)
-    monkeypatch.setattr("cli.intake.available_cores", lambda: 2)
+    monkeypatch.setattr(parsing, "BLOCK_ITEMS", 7)
+    monkeypatch.setattr(parsing, "ALONE_BLOCKS", 2)
+    monkeypatch.setattr("cli.commands.import_.available_cores", lambda: 2)
 
 
 def event(chance: random.Random, number: int) -> dict[str, Any]:

@@ -17,15 +17,15 @@ from sqlalchemy import select
 
 from cli.main import invoke
 from ledger import clock
-from ledger.integrity import Finding
-from ledger.store import open_ledger
-from projections import building, generations
-from projections.decoding import decode
-from projections.generations import ladders_of
-from projections.integrity import verify_standings
-from projections.rebuilding import rebuild
-from projections.schema import generation_ladders, generation_standings
-from projections.standings import Ladders
+from ledger.store.opening import open_ledger
+from ledger.verification import Finding
+from projections.facts.decoding import decode
+from projections.queries.standings import Ladders
+from projections.stored import computing, generations
+from projections.stored.generations import ladders_of
+from projections.stored.integrity import verify_standings
+from projections.stored.rebuilding import rebuild
+from projections.stored.schema import generation_ladders, generation_standings
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 
@@ -163,7 +163,7 @@ def test_kill_9_during_rebuild_leaves_the_old_generation_or_the_new(
 ) -> None:  # fmt: skip
     # many small transactions: many places to be killed at
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
-    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
     kills = (in_server if rated_url.startswith("postgres") else in_file) * (25 if at_length else 1)
     chance = random.Random(kills)
     seconds = duration(rated_url, work)
@@ -250,8 +250,8 @@ def test_ctrl_c_at_any_moment_ends_a_rebuild_in_two_seconds_with_130_and_leaves_
     cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
-    monkeypatch.setattr(building, "FORKING_COST", 0)
-    monkeypatch.setattr("ledger.workers.available_cores", lambda: cores)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
+    monkeypatch.setattr("ledger.processes.workers.available_cores", lambda: cores)
     seconds = duration(rated_url, rebuild_by_command)
     chance = random.Random(cores)
     codes = []
@@ -305,8 +305,8 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "workers"
     path.touch()
     monkeypatch.setenv("WORKERS", str(path))
-    monkeypatch.setattr(building, "FORKING_COST", 0)
-    monkeypatch.setattr("ledger.workers.available_cores", lambda: 2)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
+    monkeypatch.setattr("ledger.processes.workers.available_cores", lambda: 2)
     monkeypatch.setattr(Ladders, "of_stream", forever)
     return path
 

@@ -16,11 +16,11 @@ from fault_helpers import fork, wait_for, wait_until
 from sqlalchemy import make_url, text
 from stores import without_events
 
-from ledger import runs
 from ledger.errors import AlreadyRunning, StoreUnavailable
-from ledger.processes import is_there, this_process
-from ledger.runs import Run, all_runs, latest, running
-from ledger.store import Ledger, open_ledger
+from ledger.processes.identity import is_there, this_process
+from ledger.store import runs
+from ledger.store.opening import Ledger, open_ledger
+from ledger.store.runs import Run, all_runs, latest, running
 
 HOUR = 3_600 * 1_000_000
 

@@ -16,11 +16,11 @@ from fault_helpers import append_games, findings, fork, game, plain_connection, 
 from sqlalchemy import make_url
 
 from ledger import clock
-from ledger.appending import append
-from ledger.guards import POSTGRES_APPEND_LOCK
-from ledger.migrate import upgrade
-from ledger.store import open_ledger
-from projections.views import HISTORY_VIEWS
+from ledger.store.appending import append
+from ledger.store.guards import POSTGRES_APPEND_LOCK
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
+from projections.stored.views import HISTORY_VIEWS
 
 Ratings = Callable[..., Any]
 HOUR = 3_600 * 1_000_000

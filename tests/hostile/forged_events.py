@@ -4,12 +4,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.canonical import dump, format_instant, parse_instant
-from ledger.events import TYPES, default_id
-from ledger.lineage import superseded
-from ledger.records import chain_hash, leaf_hash
+from ledger.events.canonical import dump, format_instant, parse_instant
+from ledger.events.records import chain_hash, leaf_hash
+from ledger.events.revisions import superseded
+from ledger.events.types import TYPES, default_id
 from ledger.rejections import Refused
-from ledger.store import Log, head
+from ledger.store.log import Log, head
 
 
 def append(

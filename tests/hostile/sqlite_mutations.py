@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from catalogue_mutations import Mutation
 
-from ledger import catalogue
+from ledger.store import catalogue
 
 
 def sqlite_objects() -> list[tuple[str, str]]:

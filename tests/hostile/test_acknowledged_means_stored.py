@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from ledger.store import connect
+from ledger.store.opening import connect
 
 Ratings = Callable[..., Any]
 SQLITE = {

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from ledger import sources
-from ledger.newcomers import unseen
+from ledger.intake import files
+from ledger.validation.new_names import unseen
 
 Ratings = Callable[..., Any]
 
@@ -41,7 +41,7 @@ def test_given_a_flood_of_line_ends_when_imported_then_it_is_refused_soon(
 def test_given_a_file_that_expands_without_measure_when_imported_then_it_is_refused(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sources, "EXPANDED_BYTES", 10_000_000)
+    monkeypatch.setattr(files, "EXPANDED_BYTES", 10_000_000)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress((b'{"type": "' + b" " * 900_000 + b'"}\n') * 30))
     told = ratings("import", "--keep-going", path, db=db)

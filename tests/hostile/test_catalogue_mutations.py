@@ -20,10 +20,11 @@ from sqlalchemy.exc import ProgrammingError
 from sqlite_mutations import sqlite_mutations, sqlite_objects
 from stores import postgres_database, postgres_of, programs_of_older_servers, without_events
 
-from ledger import catalogue, integrity
-from ledger.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ledger.migrate import upgrade
-from ledger.store import Ledger, connect
+from ledger import verification
+from ledger.store import catalogue
+from ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, connect
 
 Ratings = Callable[..., Any]
 KINDS = {
@@ -68,7 +69,7 @@ def found_after(ledger: Ledger, statements: Iterable[str]) -> list[str]:
     with ledger.engine.connect() as connection, connection.begin() as transaction:
         do(connection, *statements)
         do(connection, f"SET LOCAL ROLE {READER}", "SET TRANSACTION READ ONLY")
-        findings = integrity._schema(connection)
+        findings = verification._schema(connection)
         try:
             while True:
                 told.append(next(findings).message)

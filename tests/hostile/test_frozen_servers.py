@@ -14,11 +14,13 @@ from fault_helpers import game, game_event
 from sqlalchemy import make_url, text
 from stores import OwnServer, own_server, postgres_database
 
-from ledger import answering, clock, postgres
-from ledger.appending import append
+from ledger import clock
 from ledger.errors import StoreUnavailable
-from ledger.store import connect, open_ledger, read_records
-from projections import generations
+from ledger.store import postgres, postgres_connection
+from ledger.store.appending import append
+from ledger.store.log import read_records
+from ledger.store.opening import connect, open_ledger
+from projections.stored import generations
 
 pytestmark = pytest.mark.timeout(120)
 Ratings = Callable[..., Any]
@@ -33,8 +35,8 @@ def server_of_its_own() -> Iterator[OwnServer]:
 @pytest.fixture
 def db(server_of_its_own: OwnServer, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A ledger with a game, on a server that is soon given up."""
-    monkeypatch.setattr(answering, "SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(answering, "PING_SECONDS", 2)  # the least that libpq waits
+    monkeypatch.setattr(postgres_connection, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_connection, "PING_SECONDS", 2)  # the least that libpq waits
     with postgres_database(server_of_its_own.url) as url:
         url += "&connect_timeout=2"
         assert ratings("init", "--for", "club-catan", db=url).exit_code == 0

@@ -12,10 +12,11 @@ from sqlalchemy.exc import DBAPIError
 from test_verify import made, verified
 
 from ledger import clock
-from ledger.canonical import INSTANT_MAX, INSTANT_MIN, dump, format_instant
 from ledger.errors import LedgerError
-from ledger.records import Row, chain_hash, leaf_hash
-from ledger.store import Ledger, connect, head
+from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, dump, format_instant
+from ledger.events.records import Row, chain_hash, leaf_hash
+from ledger.store.log import head
+from ledger.store.opening import Ledger, connect
 
 Ratings = Callable[..., Any]
 DAY = 86_400_000_000

@@ -13,11 +13,11 @@ from sqlalchemy import text
 
 from ledger import clock
 from ledger.errors import LedgerError, LockLost, StoreUnavailable
-from ledger.store import Ledger, open_ledger
-from projections import generations, rebuilding
-from projections.generations import live
-from projections.integrity import verify_standings
-from projections.rebuilding import rebuild
+from ledger.store.opening import Ledger, open_ledger
+from projections.stored import generations, rebuilding
+from projections.stored.generations import live
+from projections.stored.integrity import verify_standings
+from projections.stored.rebuilding import rebuild
 
 Ratings = Callable[..., Any]
 

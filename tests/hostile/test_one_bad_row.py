@@ -13,8 +13,8 @@ from lengths import at_length_but
 from sqlalchemy import text
 from test_verify import made, rename, verified
 
-from ledger.store import connect
-from projections import decoding
+from ledger.store.opening import connect
+from projections.facts import decoding
 
 Ratings = Callable[..., Any]
 Forge = Callable[[str], object]

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 from forged_events import append
 
-from ledger.canonical import format_instant
-from ledger.events import TYPES
+from ledger.events.canonical import format_instant
+from ledger.events.types import TYPES
 from ledger.rejections import CODES
-from ledger.store import Log, head, open_ledger
+from ledger.store.log import Log, head
+from ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 AT = "2024-02-01T20:00:00.000000Z"

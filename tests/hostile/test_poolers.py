@@ -15,11 +15,12 @@ from fault_helpers import game_event, wait_until
 from lengths import at_length_but
 from sqlalchemy import make_url, text
 
-from ledger import clock, postgres
-from ledger.canonical import dump
-from ledger.store import connect, open_ledger
-from projections import generations
-from projections.rebuilding import rebuild
+from ledger import clock
+from ledger.events.canonical import dump
+from ledger.store import postgres
+from ledger.store.opening import connect, open_ledger
+from projections.stored import generations
+from projections.stored.rebuilding import rebuild
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="PgBouncer is not installed"),

@@ -15,10 +15,10 @@ from lengths import at_length_but
 from psycopg.conninfo import timeout_from_conninfo
 from sqlalchemy import make_url, text
 
-from ledger.answering import AnsweringConnection
 from ledger.errors import StoreUnavailable
-from ledger.locations import hidden
-from ledger.store import connect, open_ledger
+from ledger.store.locations import hidden
+from ledger.store.opening import connect, open_ledger
+from ledger.store.postgres_connection import AnsweringConnection
 
 Ratings = Callable[..., Any]
 SETTINGS = [

@@ -18,7 +18,7 @@ from forged_events import append
 from terminals import on_terminal
 
 from ledger.rejections import escaped, shown
-from ledger.store import open_ledger
+from ledger.store.opening import open_ledger
 
 Ratings = Callable[..., Any]
 ROOT = Path(__file__).parents[2]

@@ -36,9 +36,9 @@ from fault_helpers import (
 from stores import OwnServer, own_server
 
 from ledger import clock
-from ledger.appending import append, same_content
 from ledger.errors import LedgerError
-from ledger.store import Ledger, open_ledger
+from ledger.store.appending import append, same_content
+from ledger.store.opening import Ledger, open_ledger
 
 Ratings = Callable[..., Any]
 # what a batch came to: how many were appended, and the position of the last

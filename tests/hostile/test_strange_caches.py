@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from projections import bulk, columns, compiling, decoding
+from projections import compiling
+from projections.facts import bulk, column_cache, decoding
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
@@ -167,17 +168,19 @@ def test_given_a_cache_of_a_program_with_fewer_columns_when_read_then_it_is_made
     """Given a game type that came with a column, then the format is another one, of itself."""
     before = standings(ratings, db)
     shutil.rmtree(caches)
-    fewer = {name: code for name, code in columns.FILES.items() if name != "kind.kills"}
+    fewer = {name: code for name, code in column_cache.FILES.items() if name != "kind.kills"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "FILES", fewer)
-        patch.setattr(columns, "OF_KIND", {name: code for name, code in columns.OF_KIND.items() if name != "kills"})
-        patch.setattr(columns, "FORMAT", columns.format_of(fewer))
+        patch.setattr(column_cache, "FILES", fewer)
+        patch.setattr(
+            column_cache, "OF_KIND", {name: code for name, code in column_cache.OF_KIND.items() if name != "kills"}
+        )
+        patch.setattr(column_cache, "FORMAT", column_cache.format_of(fewer))
         assert standings(ratings, db) == before
         (old, _) = written(own(caches))
-    assert old["format"] != columns.FORMAT
+    assert old["format"] != column_cache.FORMAT
     assert standings(ratings, db) == before
     (new, _) = written(own(caches))
-    assert (new["format"], "kind.kills" in new["lengths"]) == (columns.FORMAT, True)
+    assert (new["format"], "kind.kills" in new["lengths"]) == (column_cache.FORMAT, True)
 
 
 NUMBERS = {
@@ -197,7 +200,7 @@ def test_given_a_right_checksum_over_numbers_that_lead_nowhere_when_read_then_no
         monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     root = own(caches)
     meta, folder = written(root)
-    column = array(columns.FILES[name])
+    column = array(column_cache.FILES[name])
     column.frombytes((folder / name).read_bytes()[: meta["lengths"][name]])
     column[1] = value
     (folder / name).write_bytes(column.tobytes())
@@ -240,7 +243,7 @@ def test_given_few_file_handles_when_read_then_the_cache_is_not_made_anew_for_ev
         asked.append(path)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(columns, "open_own", none_left)
+    monkeypatch.setattr(column_cache, "open_own", none_left)
     kept = written(own(caches))
     told = ratings("standings", LADDER, "--format", "json", db=db)
     assert (told.exit_code, json.loads(told.stdout)["rows"]) == (0, before)

@@ -14,8 +14,8 @@ import pytest
 from forging import FORGED, GAME, forge
 from sqlalchemy import make_url, text
 
-from ledger import integrity
-from ledger.store import connect
+from ledger import verification
+from ledger.store.opening import connect
 
 Ratings = Callable[..., Any]
 
@@ -241,12 +241,12 @@ def test_given_a_long_log_when_walked_by_several_processes_then_the_findings_are
         for number in range(200)
     ]
     assert ratings("import", "-", db=db, input="\n".join(map(json.dumps, games))).exit_code == 0
-    monkeypatch.setattr(integrity, "PART_EVENTS", 7)
+    monkeypatch.setattr(verification, "PART_EVENTS", 7)
     assert ratings("verify", db=db) == (0, "", "")
     do(db, "DROP TRIGGER events_refuse_update",
        "UPDATE events SET recorded_by = 'eve' WHERE position IN (7, 8, 14, 15, 150, 201)")  # fmt: skip
     together = verified(ratings, db)
-    monkeypatch.setattr(integrity, "PART_EVENTS", 10**6)
+    monkeypatch.setattr(verification, "PART_EVENTS", 10**6)
     assert verified(ratings, db) == together
     assert sum(one.startswith("column: ") for one in together) == 6
 

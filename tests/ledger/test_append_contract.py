@@ -8,24 +8,23 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from ledger.appending import CLOCK_TOLERANCE, Appended, append
-from ledger.canonical import parse_instant
 from ledger.errors import ClockBehind
-from ledger.events import Draft, read_event
-from ledger.migrate import upgrade
-from ledger.records import ZERO, chain_hash, leaf_hash
-from ledger.store import (
-    Ledger,
+from ledger.events.canonical import parse_instant
+from ledger.events.records import ZERO, chain_hash, leaf_hash
+from ledger.events.types import Draft, read_event
+from ledger.store.appending import CLOCK_TOLERANCE, Appended, append
+from ledger.store.log import (
     chain_hash_at,
     count_by_type,
     head,
     ledger_id,
-    open_ledger,
     position_known_at,
     read_records,
     read_records_at,
     read_where,
 )
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
 
 NOON = parse_instant("2024-01-01T12:00:00Z")
 SECOND = 1_000_000

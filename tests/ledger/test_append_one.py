@@ -10,14 +10,14 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from ledger.appending import Appended, append
-from ledger.canonical import INSTANT_MAX, INSTANT_MIN
-from ledger.events import Draft, read_event
-from ledger.integrity import verify_log
-from ledger.migrate import upgrade
-from ledger.records import Row, build
+from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ledger.events.records import Row, build
+from ledger.events.types import Draft, read_event
 from ledger.rejections import Rejection
-from ledger.store import Ledger, open_ledger
+from ledger.store.appending import Appended, append
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from ledger.verification import verify_log
 
 PIECES = (
     "anna", "Jürgen", "Ελένη", "Дора", "花子", "علي", "נועה", "ไทย", "😀", "👩\u200d🚀", "e\u0301", "a b", "~", "\x7f",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ledger.events import meaning, read_event
-from ledger.kinds import places
+from ledger.events.game_types import places
+from ledger.events.types import meaning, read_event
 from ledger.rejections import Refused
 
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ledger.backups import Backup, read_policy, to_drop
-from ledger.canonical import EPOCH, MICROSECOND
-from ledger.exports import Place
-from ledger.records import ZERO
+from ledger.backups.backup_folder import Backup, read_policy, to_drop
+from ledger.events.canonical import EPOCH, MICROSECOND
+from ledger.events.records import ZERO
+from ledger.store.exports import Place
 
 
 def made(*times: str) -> list[Backup]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ledger.canonical import dump
-from ledger.events import meaning, read_event
-from ledger.kinds import KINDS, numbers, places
+from ledger.events.canonical import dump
+from ledger.events.game_types import KINDS, numbers, places
+from ledger.events.types import meaning, read_event
 from ledger.rejections import Refused
 
 

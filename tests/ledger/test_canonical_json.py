@@ -9,7 +9,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.canonical import INTEGER_MAX, dump, parse_object
+from ledger.events.canonical import INTEGER_MAX, dump, parse_object
 from ledger.rejections import Refused
 
 keys = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=8)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN, format_instant, parse_instant
+from ledger.events.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN, format_instant, parse_instant
+from ledger.events.zones import end_of, read_instant, start_of, zone
 from ledger.rejections import Refused
-from ledger.zones import end_of, read_instant, start_of, zone
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND

@@ -6,13 +6,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-import projections.schema  # noqa: F401  (declares its tables in the same metadata)
-from ledger.appending import append
+import projections.stored.schema  # noqa: F401  (declares its tables in the same metadata)
 from ledger.errors import NotALedger, StoreUnavailable
-from ledger.events import Draft
-from ledger.migrate import configuration, upgrade
-from ledger.schema import SCHEMA_REVISION, metadata
-from ledger.store import connect, head, open_ledger, schema_revision
+from ledger.events.types import Draft
+from ledger.store.appending import append
+from ledger.store.log import head
+from ledger.store.migrating import configuration, upgrade
+from ledger.store.opening import connect, open_ledger, schema_revision
+from ledger.store.schema import SCHEMA_REVISION, metadata
 
 
 def move(url: str, to: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ledger.newcomers import alike, close_names, folded, tied_parts
+from ledger.validation.new_names import alike, close_names, folded, tied_parts
 
 CLOSE = [
     ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),

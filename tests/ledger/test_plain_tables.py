@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from ledger import plain_tables, tables
-from ledger.cells import TableOptions
-from ledger.plain_tables import Rest, plain_games
+from ledger.intake import csv_games, csv_short_way
+from ledger.intake.csv_cells import TableOptions
+from ledger.intake.csv_games import table_events
+from ledger.intake.csv_short_way import Rest, plain_games
 from ledger.rejections import Refused
-from ledger.tables import table_events
 
 LINE_BYTES_MAX = 300
 HEADERS = (
@@ -80,11 +80,11 @@ def test_given_any_table_when_rows_are_read_at_once_then_they_say_what_they_say_
 
     for _ in range(6_000):
         table, options = drawn(chance), chance.choice(OPTIONS)
-        monkeypatch.setattr(plain_tables, "LINES", chance.choice((1, 2, 5, 1_000)))
+        monkeypatch.setattr(csv_short_way, "LINES", chance.choice((1, 2, 5, 1_000)))
         ends.clear()
-        monkeypatch.setattr(tables, "plain_games", noted)
+        monkeypatch.setattr(csv_games, "plain_games", noted)
         short = told(table, options)
-        monkeypatch.setattr(tables, "plain_games", one_by_one)
+        monkeypatch.setattr(csv_games, "plain_games", one_by_one)
         assert short == told(table, options), table
         codes.update(event[0] for _, event, _, _ in short if isinstance(event, tuple))
         if short and ends:

@@ -12,9 +12,9 @@ import pytest
 from stores import with_shipped_rulesets, without_events
 
 from ledger.rejections import CODES
-from ledger.scheduling import draw
-from projections import registry
+from ledger.validation.schedules import draw
 from projections.rules.pairwise_elo import RULE
+from projections.rulesets import registry
 
 PICKY = RULE._replace(name="picky", check=lambda n, columns, params: "it is Monday")
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from ledger.scheduling import SIZES, draw, schedule
+from ledger.validation.schedules import SIZES, draw, schedule
 
 PLAYERS = list("abcdefgh")
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}

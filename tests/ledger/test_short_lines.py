@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from ledger.canonical import (
+from ledger.events.canonical import (
     EPOCH,
     INSTANT_MAX,
     INSTANT_MIN,
@@ -14,8 +14,8 @@ from ledger.canonical import (
     parse_local,
     parse_object,
 )
-from ledger.events import read_event
-from ledger.lines import read_line
+from ledger.events.types import read_event
+from ledger.intake.json_lines import read_line
 from ledger.rejections import Refused
 
 LINES = (

@@ -10,17 +10,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ledger import clock, importing
-from ledger.appending import append
-from ledger.canonical import dump, dump_in_order
-from ledger.events import Draft, read_event
-from ledger.importing import import_items
-from ledger.kinds import KINDS
-from ledger.plain import _short_way, normalised
-from ledger.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
-from ledger.sources import Item
-from ledger.spool import Spool
-from ledger.store import open_ledger, read_records
+from ledger import clock
+from ledger.events.canonical import dump, dump_in_order
+from ledger.events.game_types import KINDS
+from ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
+from ledger.events.short_way import _short_way, normalised
+from ledger.events.types import Draft, read_event
+from ledger.intake import importing
+from ledger.intake.files import Item
+from ledger.intake.importing import import_items
+from ledger.intake.spool import Spool
+from ledger.store.appending import append
+from ledger.store.log import read_records
+from ledger.store.opening import open_ledger
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 GAMES: dict[str, dict[str, Any]] = {

@@ -5,13 +5,14 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from ledger.appending import insert_rows
-from ledger.canonical import dump
-from ledger.events import TYPES, Draft
-from ledger.records import ZERO, chain_hash, columns, leaf_hash
+from ledger.events.canonical import dump
+from ledger.events.records import ZERO, chain_hash, columns, leaf_hash
+from ledger.events.types import TYPES, Draft
+from ledger.events.upcasting import STEPS, Data, upcast
 from ledger.rejections import Refused
-from ledger.store import Head, connect
-from ledger.upcasting import STEPS, Data, upcast
+from ledger.store.appending import insert_rows
+from ledger.store.log import Head
+from ledger.store.opening import connect
 
 
 def named_twice(data: Data) -> Data:

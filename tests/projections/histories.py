@@ -4,14 +4,14 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ledger.appending import append
-from ledger.events import read_event
-from ledger.store import Ledger, open_ledger
-from projections.decoding import decode
-from projections.facts import Facts
-from projections.ladders import Stream
-from projections.rulesets import read_toml, shipped
-from projections.standings import Ladders, Standings
+from ledger.events.types import read_event
+from ledger.store.appending import append
+from ledger.store.opening import Ledger, open_ledger
+from projections.facts.columns import Facts
+from projections.facts.decoding import decode
+from projections.queries.standings import Ladders, Standings
+from projections.replay.ladders import Stream
+from projections.rulesets.versions import read_toml, shipped
 
 START = 1_500_000_000_000_000
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ledger.events import read_event
-from ledger.lineage import Known
+from ledger.events.revisions import Known
+from ledger.events.types import read_event
 from ledger.rejections import Refused
-from projections.decoding import apply
-from projections.facts import Facts
+from projections.facts.columns import Facts
+from projections.facts.decoding import apply
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
 # pairs of them are equal, or 15 percent or a factor of two apart, exactly and by one

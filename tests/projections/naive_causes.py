@@ -13,7 +13,7 @@ from naive_ledger import Question, View, ask, newest, versions_of
 from oracle import Event, Game, Log, games, identities, instant, live
 from oracle import named as named_in
 
-from projections.causes import Attribution, Cause
+from projections.queries.attribution import Attribution, Cause
 
 RECORDED_NOWHERE = ("played", "not played yet", "rules")
 RUNNING = ("galactic-points", "catan-elo")

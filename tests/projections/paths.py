@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from projections import bulk, compiling, decoding
-from projections.containment import RuleFailure
-from projections.facts import LABELS, Facts
-from projections.standings import Ladders
+from projections import compiling
+from projections.facts import bulk, decoding
+from projections.facts.columns import LABELS, Facts
+from projections.queries.standings import Ladders
+from projections.replay.containment import RuleFailure
 
 NEVER = 10**9
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import text
 
-from ledger.kinds import places
-from ledger.store import Ledger
-from projections.decoding import decode
-from projections.explaining import changes
-from projections.standings import Ladders
+from ledger.events.game_types import places
+from ledger.store.opening import Ledger
+from projections.facts.decoding import decode
+from projections.queries.explanation import changes
+from projections.queries.standings import Ladders
 
 COLUMNS = ("group", "city", "league", "season")
 Rows = list[dict[str, Any]]

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset
 
-from projections.explaining import explain, row_of_game
-from projections.rulesets import read_toml, shipped
-from projections.standings import Ladders, Standings
+from projections.queries.explanation import explain, row_of_game
+from projections.queries.standings import Ladders, Standings
+from projections.rulesets.versions import read_toml, shipped
 
 LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)
 CARRYING = LEAGUE.replace("carry_over = false", "carry_over = true")

@@ -13,11 +13,11 @@ from oracle import Log, identities, named
 from time_histories import LADDERS, World, base_log, history, question
 from time_ledgers import enter
 
-from ledger.canonical import microseconds
-from ledger.migrate import upgrade
-from ledger.store import Ledger, open_ledger
-from projections.causes import Attribution, attribute
-from projections.standings import Coordinates
+from ledger.events.canonical import microseconds
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from projections.queries.attribution import Attribution, attribute
+from projections.queries.standings import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

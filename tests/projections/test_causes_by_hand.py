@@ -12,10 +12,10 @@ import pytest
 from oracle import Event
 from time_ledgers import enter
 
-from ledger.migrate import upgrade
-from ledger.store import Ledger, open_ledger
-from projections.causes import Attribution, Cause, attribute
-from projections.standings import Coordinates, UnknownLadder
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from projections.queries.attribution import Attribution, Cause, attribute
+from projections.queries.standings import Coordinates, UnknownLadder
 
 POOL, ELO = "galactic-points", "catan-elo/basic"
 FIRST, SECOND, THIRD = (f"2010-03-0{day}T12:00:00Z" for day in (1, 2, 3))

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
 )
 from naive_clock import NaiveClock
 
-from ledger.clock_events import CLOCK_TYPES
+from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.rejections import Rejection
 from projections.game_clock import explain, replay, show, take
 

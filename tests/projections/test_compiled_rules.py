@@ -16,13 +16,13 @@ import pytest
 from test_rule_contract import PARAMS, boards
 
 from projections import compiling
-from projections import replay as replaying
-from projections.containment import RuleFailure
 from projections.contract import Rule
-from projections.ladders import Inserted, Stream
-from projections.registry import rule
-from projections.replay import replay
-from projections.rulesets import Version
+from projections.replay import replay as replaying
+from projections.replay.containment import RuleFailure
+from projections.replay.ladders import Inserted, Stream
+from projections.replay.replay import replay
+from projections.rulesets.registry import rule
+from projections.rulesets.versions import Version
 
 ROOT = Path(__file__).parents[2]
 GAMES = 400
@@ -155,7 +155,9 @@ RUN_RULES = """
 import sys
 from importlib import import_module
 import numpy as np
-from projections import compiling, loops, registry
+from projections import compiling
+from projections.replay import loops
+from projections.rulesets import registry
 
 def numbers(*values):
     return np.array(values, dtype=np.int64)

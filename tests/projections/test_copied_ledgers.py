@@ -13,10 +13,11 @@ from stores import postgres_database
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.migrate import upgrade
-from ledger.store import Ledger, connect, ledger_id, open_ledger
-from projections import columns
-from projections.decoding import decode
+from ledger.store.log import ledger_id
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, connect, open_ledger
+from projections.facts import column_cache
+from projections.facts.decoding import decode
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_given_a_ledger_that_is_reached_by_a_link_when_read_then_the_cache_is_th
 
 def folder(url: str) -> str:
     with connect(url).reading() as connection:
-        return columns.folder_of(connection)
+        return column_cache.folder_of(connection)
 
 
 def test_given_two_schemas_with_the_same_ledger_when_named_then_each_has_a_cache_of_its_own(postgres_url: str) -> None:

@@ -22,22 +22,23 @@ from oracle import Log, identities, instant
 from oracle_cases import cases
 from oracle_ladders import START, Ladder, Played, ladders
 
-from cli.rules import publish_missing
+from cli.commands.rules import publish_missing
 from ledger import clock
-from ledger.canonical import microseconds, parse_object
-from ledger.events import Draft
-from ledger.importing import Imported, import_items
-from ledger.migrate import upgrade
-from ledger.sources import Item
-from ledger.store import Ledger, open_ledger, read_records
-from projections.admission import Admission
-from projections.comparing import Effect
-from projections.decoding import decode
-from projections.effects import effects
-from projections.explaining import explain, history, row_of_game
-from projections.ladders import streams
-from projections.rulesets import shipped
-from projections.standings import Ladders, books
+from ledger.events.canonical import microseconds, parse_object
+from ledger.events.types import Draft
+from ledger.intake.files import Item
+from ledger.intake.importing import Imported, import_items
+from ledger.store.log import read_records
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from projections.admission.events import Admission
+from projections.facts.decoding import decode
+from projections.queries.comparison import Effect
+from projections.queries.explanation import explain, history, row_of_game
+from projections.queries.impact import effects
+from projections.queries.standings import Ladders, books
+from projections.replay.ladders import streams
+from projections.rulesets.versions import shipped
 
 Points = dict[tuple[str, str], Fraction]
 

@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 from time_histories import LADDERS, base_log, history
 from time_ledgers import enter
 
-from ledger.identities import identities
-from ledger.migrate import upgrade
-from ledger.store import Ledger, open_ledger
-from projections.causes import attribute
-from projections.decisions import DECIDED, decided
-from projections.decoding import decode
-from projections.standings import Coordinates, Ladders, UnknownLadder
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from ledger.validation.identities import identities
+from projections.facts.decoding import decode
+from projections.queries.attribution import attribute
+from projections.queries.decisions import DECIDED, decided
+from projections.queries.standings import Coordinates, Ladders, UnknownLadder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

@@ -5,12 +5,12 @@ from histories import facts_of, fill, game, random_games, ruleset, standings_of,
 from sqlalchemy import text
 
 from ledger.errors import AlreadyRunning
-from projections import generations
-from projections.generations import ladders_of, live
-from projections.integrity import verify_standings
-from projections.rebuild_lock import only_one
-from projections.rebuilding import rebuild
-from projections.registry import rule
+from projections.rulesets.registry import rule
+from projections.stored import generations
+from projections.stored.generations import ladders_of, live
+from projections.stored.integrity import verify_standings
+from projections.stored.rebuild_lock import only_one
+from projections.stored.rebuilding import rebuild
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 
@@ -103,7 +103,7 @@ def test_a_failing_rule_keeps_the_old_standings_of_its_ladder_only(ledger_url, l
         return found.score(n, points, columns, constants, table, change)
 
     monkeypatch.setitem(rule.__wrapped__.__globals__, "BUILT_IN", {})
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: found._replace(score=broken))
+    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: found._replace(score=broken))
     done = rebuild(ledger, ticking())
     assert {failure.ladder for failure in done.failures} == {"club-catan-elo/all", "club-catan-elo/5-6"}
     assert "five is too many" in done.failures[0].message
@@ -126,7 +126,7 @@ def test_a_rule_that_burns_less_than_nothing_is_stopped(ledger, monkeypatch):
             change[i] = 0
         return 0
 
-    monkeypatch.setattr("projections.rulesets.rule", lambda name: found._replace(score=generous))
+    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: found._replace(score=generous))
     assert "books do not balance" in rebuild(ledger, ticking()).failures[0].message
 
 

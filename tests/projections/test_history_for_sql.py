@@ -21,14 +21,16 @@ from test_corrections_oracle import enter
 from time_histories import history as time_history
 from time_ledgers import enter as enter_events
 
-from cli.rules import publish_missing
+from cli.commands.rules import publish_missing
 from ledger.errors import LockLost
-from ledger.migrate import upgrade
-from ledger.store import Ledger, open_ledger, read_records
-from projections import building, decoding, generations, history, history_changes, history_games
-from projections.integrity import verify_standings
-from projections.rebuilding import HistoryMissing, rebuild
-from projections.rulesets import shipped
+from ledger.store.log import read_records
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from projections.facts import decoding
+from projections.rulesets.versions import shipped
+from projections.stored import computing, generations, sql_changes, sql_games, sql_history
+from projections.stored.integrity import verify_standings
+from projections.stored.rebuilding import HistoryMissing, rebuild
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
@@ -39,8 +41,8 @@ TABLES = ("history_parts", "history_changes", "history_games", "history_particip
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and transactions so small that short histories have several."""
-    monkeypatch.setattr(history_changes, "BLOCK_CHANGES", 7)
-    monkeypatch.setattr(history_games, "BLOCK_GAMES", 3)
+    monkeypatch.setattr(sql_changes, "BLOCK_CHANGES", 7)
+    monkeypatch.setattr(sql_games, "BLOCK_GAMES", 3)
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
 
 
@@ -340,7 +342,7 @@ def test_given_one_process_and_several_when_rebuilt_then_they_keep_the_same(
     ledger_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = fill(ledger_url, [ruleset(), *random_games(2, 60, [*PLAYERS, *"fghijk"], most=8)])
-    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
     found = []
     for cores in (1, 3):
         rebuild(ledger, ticking(), cores=cores, check=True, keep_history=True)
@@ -400,7 +402,7 @@ def test_given_rows_that_vanished_while_they_were_written_when_promoting_then_it
     rebuild(ledger, ticking(), keep_history=True)
     more(ledger, game("late", "emil anna ben", day=1))
     before = changes_by_sql(ledger)
-    write_games = history.write_games
+    write_games = sql_history.write_games
 
     def and_lose_one(keeping: Any, *arguments: Any) -> None:
         write_games(keeping, *arguments)
@@ -408,7 +410,7 @@ def test_given_rows_that_vanished_while_they_were_written_when_promoting_then_it
             last = "(SELECT max(part) FROM history_changes)"
             connection.exec_driver_sql(f"DELETE FROM history_changes WHERE part = {last}")
 
-    monkeypatch.setattr(history, "write_games", and_lose_one)
+    monkeypatch.setattr(sql_history, "write_games", and_lose_one)
     with pytest.raises(LockLost, match="rows of changes and games; nothing was promoted"):
         rebuild(ledger, ticking())
     assert changes_by_sql(ledger) == before
@@ -420,14 +422,14 @@ def test_given_another_generation_promoted_meanwhile_when_verified_then_it_is_no
     """Given a rebuild that takes the history away while it is compared, then that of the new one is compared."""
     rebuild(ledger, ticking(), keep_history=True)
     more(ledger, game("late", "emil anna ben", day=1))
-    differing, rebuilt = history.differing, []
+    differing, rebuilt = sql_history.differing, []
 
     def and_rebuild(*arguments: Any) -> str | None:
         if not rebuilt:
             rebuilt.append(rebuild(ledger, ticking()))
         return differing(*arguments)
 
-    monkeypatch.setattr(history, "differing", and_rebuild)
+    monkeypatch.setattr(sql_history, "differing", and_rebuild)
     assert findings(ledger) == []
     assert rebuilt
 

@@ -15,12 +15,13 @@ from oracle import Event, Log, games
 from time_histories import LADDERS, PLAYERS, World, history, question
 from time_ledgers import enter, found_at
 
-from ledger.canonical import microseconds
-from ledger.migrate import upgrade
-from ledger.store import head, open_ledger
-from projections.decoding import decode
-from projections.replay import replay
-from projections.standings import Ladders
+from ledger.events.canonical import microseconds
+from ledger.store.log import head
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
+from projections.facts.decoding import decode
+from projections.queries.standings import Ladders
+from projections.replay.replay import replay
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

@@ -11,12 +11,12 @@ from catan_years import shipped_lists, year_of
 from histories import facts_of, fill, ticking
 from naive_lists import instant, month_lists, year_lists
 
-from ledger.importing import import_items
-from ledger.migrate import upgrade
-from ledger.sources import Item
-from ledger.store import open_ledger
-from projections.admission import Admission
-from projections.standings import Ladders
+from ledger.intake.files import Item
+from ledger.intake.importing import import_items
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
+from projections.admission.events import Admission
+from projections.queries.standings import Ladders
 
 # of twelve months each; in two halves, 168 of them have 2,016 months
 YEARS_LONG = 84

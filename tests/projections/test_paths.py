@@ -15,14 +15,15 @@ from paths import digests, set_paths, told
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.lineage import Known
-from ledger.migrate import upgrade
-from ledger.store import Ledger, head, open_ledger
-from projections import bulk, columns, decoding
-from projections.columns import folder_of
-from projections.decoding import decode
-from projections.reasons import explain_player
-from projections.standings import Ladders
+from ledger.events.revisions import Known
+from ledger.store.log import head
+from ledger.store.migrating import upgrade
+from ledger.store.opening import Ledger, open_ledger
+from projections.facts import bulk, column_cache, decoding
+from projections.facts.column_cache import folder_of
+from projections.facts.decoding import decode
+from projections.queries.reasons import explain_player
+from projections.queries.standings import Ladders
 
 pytestmark = pytest.mark.slow
 
@@ -216,7 +217,7 @@ def test_given_a_full_disk_when_the_cache_grows_then_the_log_alone_is_enough_and
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(columns.Cache, "_write", full)
+    monkeypatch.setattr(column_cache.Cache, "_write", full)
     with caplog.at_level(logging.WARNING):
         assert decoded(ledger) == decoded(ledger, cached=False)
     assert ["No space left" in record.message for record in caplog.records] == [True]

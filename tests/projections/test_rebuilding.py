@@ -9,16 +9,16 @@ from catan_years import year_of
 from histories import adjustment, facts_of, fill, game, random_games, ruleset, ticking
 from sqlalchemy import text
 
-from ledger import workers
 from ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
-from ledger.migrate import upgrade
-from ledger.store import open_ledger
-from projections import building, generations, rebuilding
-from projections.generations import kept, ladders_of, live, roll_back, stored_rows
-from projections.integrity import verify_standings
-from projections.rebuild_lock import only_one
-from projections.rebuilding import rebuild
-from projections.standings import Ladders, UnknownLadder
+from ledger.processes import workers
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
+from projections.queries.standings import Ladders, UnknownLadder
+from projections.stored import computing, generations, rebuilding
+from projections.stored.generations import kept, ladders_of, live, roll_back, stored_rows
+from projections.stored.integrity import verify_standings
+from projections.stored.rebuild_lock import only_one
+from projections.stored.rebuilding import rebuild
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))
@@ -294,7 +294,7 @@ def lists(ledger_url):
 
 
 def test_one_process_and_several_store_the_same(lists, monkeypatch):
-    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
     found = {}
     for cores in (1, 2, 5):
         done = rebuild(lists, ticking(), cores=cores, check=True)
@@ -310,7 +310,7 @@ def test_one_process_and_several_store_the_same(lists, monkeypatch):
 def test_a_worker_that_is_killed_is_told_and_nothing_is_promoted(ratings, db, ledger, monkeypatch):
     rebuild(ledger, ticking())
     before = stored(ledger)
-    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
     parent = os.getpid()
 
     def of_stream(self, stream):
@@ -329,7 +329,7 @@ def test_a_worker_that_is_killed_is_told_and_nothing_is_promoted(ratings, db, le
 
 
 def test_what_a_worker_stumbles_over_is_told(ledger, monkeypatch):
-    monkeypatch.setattr(building, "FORKING_COST", 0)
+    monkeypatch.setattr(computing, "FORKING_COST", 0)
     monkeypatch.setattr(Ladders, "of_stream", lambda self, stream: stream.nothing)
     with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
         rebuild(ledger, ticking(), cores=2)
@@ -338,8 +338,8 @@ def test_what_a_worker_stumbles_over_is_told(ledger, monkeypatch):
 def test_the_work_is_cut_into_parts_that_cost_about_the_same():
     sizes = [*range(40), 2_000, 300, *range(40)]
     streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
-    units = building._units(streams, cores=2)
+    units = computing._units(streams, cores=2)
     assert [[len(stream.row) for stream in unit] for unit in units[:2]] == [[2_000], [300]]
-    costs = [sum(len(stream.row) + building.LADDER_COST for stream in unit) for unit in units[2:]]
+    costs = [sum(len(stream.row) + computing.LADDER_COST for stream in unit) for unit in units[2:]]
     assert max(costs) < 2 * min(costs[:-1])
     assert sorted(len(stream.row) for unit in units for stream in unit) == sorted(sizes)

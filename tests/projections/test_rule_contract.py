@@ -15,10 +15,10 @@ import pytest
 from checked_integers import checked
 from kind_games import columns_of, players_of, random_battle, random_diplomacy
 
-from ledger.kinds import KINDS
+from ledger.events.game_types import KINDS
 from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
-from projections.registry import BUILT_IN, rule
 from projections.rules import pairwise_elo
+from projections.rulesets.registry import BUILT_IN, rule
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
 

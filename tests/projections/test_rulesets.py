@@ -5,11 +5,11 @@ import json
 import pytest
 from histories import facts_of, fill, game, ruleset, shipped_text, standings_of, stream_of
 
-from ledger.events import Ruleset
-from ledger.store import open_ledger
-from projections.generations import ladders_of
-from projections.registry import rule
-from projections.rulesets import bind, in_force, read_toml, shipped
+from ledger.events.types import Ruleset
+from ledger.store.opening import open_ledger
+from projections.rulesets.registry import rule
+from projections.rulesets.versions import bind, in_force, read_toml, shipped
+from projections.stored.generations import ladders_of
 
 GOOD = shipped_text("club-catan-elo")
 
@@ -144,7 +144,7 @@ def test_a_ruleset_whose_rule_is_not_installed_stops_its_own_ladders_only(rating
     other["data"] = other["data"] | {"id": "other", "rule": "outside/1"}
     found = rule("pairwise-elo/1")
     with monkeypatch.context() as patch:
-        patch.setattr("projections.rulesets.rule", lambda name: found)
+        patch.setattr("projections.rulesets.versions.rule", lambda name: found)
         fill(ledger_url, [ruleset(), other, game("g1", "a b")])
         assert ratings("rebuild", db=ledger_url).exit_code == 0
     assert ratings("standings", "club-catan-elo/all", db=ledger_url).exit_code == 0

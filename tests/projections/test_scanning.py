@@ -12,11 +12,12 @@ import pytest
 from paths import NEVER, told
 
 from ledger.errors import StoreDamaged
-from ledger.events import TYPES, Draft
-from ledger.records import build
-from projections import bulk, compiling, scanning
-from projections.decoding import take
-from projections.facts import Facts
+from ledger.events.records import build
+from ledger.events.types import TYPES, Draft
+from projections import compiling
+from projections.facts import bulk, scanning
+from projections.facts.columns import Facts
+from projections.facts.decoding import take
 
 NAMES = ["anna", "Émile", "ζωή", "美咲", "a" * 60, "o'neill", "x,y:{z}", "[]", "true", "player"]
 AT = 1_267_817_400_000_000

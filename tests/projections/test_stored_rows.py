@@ -6,12 +6,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.list_events import digest_of
-from projections.building import standing, stored_row
+from ledger.events.published_lists import digest_of
 from projections.contract import PeriodParams
 from projections.lists import period
 from projections.lists.contract import Results, Standing, ranked
-from projections.standings import Standings
+from projections.queries.standings import Standings
+from projections.stored.computing import standing, stored_row
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
     ['"', "\\", "a b", "é", "\u2028"]

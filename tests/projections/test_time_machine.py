@@ -22,8 +22,9 @@ from time_cases import cases
 from time_histories import LADDERS, WEIGHTS, World, already, base_log, over, period_of, proposed, question, taken
 from time_ledgers import PublishedList, agree_with_json, enter, found_at
 
-from ledger.migrate import upgrade
-from ledger.store import open_ledger, read_records
+from ledger.store.log import read_records
+from ledger.store.migrating import upgrade
+from ledger.store.opening import open_ledger
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

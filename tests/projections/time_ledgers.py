@@ -9,13 +9,13 @@ from oracle import Event
 from told import exact
 
 from ledger import clock
-from ledger.canonical import microseconds, parse_object
-from ledger.importing import Imported, import_items
-from ledger.sources import Item
-from ledger.store import Ledger
-from projections.admission import Admission
-from projections.decoding import decode
-from projections.standings import Ladders, UnknownLadder
+from ledger.events.canonical import microseconds, parse_object
+from ledger.intake.files import Item
+from ledger.intake.importing import Imported, import_items
+from ledger.store.opening import Ledger
+from projections.admission.events import Admission
+from projections.facts.decoding import decode
+from projections.queries.standings import Ladders, UnknownLadder
 
 
 class PublishedList(NamedTuple):

@@ -1,0 +1,32 @@
+"""Facts for a command, and the note of the events that do not count: somebody put them in behind the program's back."""
+
+from collections.abc import Mapping
+
+import click
+from sqlalchemy import Connection
+
+from cli.output import render
+from projections.facts.columns import Facts
+from projections.facts.decoding import decode
+
+SHOWN_EVENTS = 3
+
+
+def decoded(connection: Connection, known_at: int | None = None) -> Facts:
+    """The facts known at a position (default: the head); a note tells which events do not count."""
+    facts = decode(connection, known_at)
+    note_left_out(facts.left_out)
+    return facts
+
+
+def note_left_out(left_out: Mapping[int, str]) -> None:
+    """Tell which events do not count, and why: once in a command."""
+    told = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
+    new = {position: why for position, why in left_out.items() if position not in told}
+    told.update(new)
+    for position, why in list(new.items())[:SHOWN_EVENTS]:
+        render.note(f"ratings: the event at position {position:,} does not count: {render.plain(why)}")
+    if len(new) > SHOWN_EVENTS:
+        render.note(f"ratings: {len(new) - SHOWN_EVENTS:,} more events do not count")
+    if new:
+        render.note("ratings: no event can say that; see: ratings verify")

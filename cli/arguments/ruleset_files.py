@@ -1,0 +1,72 @@
+"""Ruleset files, TOML or JSON: read, with what is wrong by line and key."""
+
+import json
+from typing import Any
+
+from cli.output import render
+from ledger.events.canonical import members
+from ledger.events.types import Ruleset
+from ledger.rejections import Refused
+from projections.rulesets.versions import (
+    CHARACTERS_MAX,
+    NESTED,
+    Problem,
+    nested_too_deeply,
+    parse_toml,
+    read_ruleset,
+    read_toml,
+)
+
+# what so many characters may take in UTF-8
+BYTES_MAX = 4 * CHARACTERS_MAX
+
+
+def read_file(name: str) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
+    text, problems = _text(name)
+    if text is None or not name.endswith(".json"):
+        return (None, problems) if text is None else read_toml(text)
+    data, problems = _parsed(name, text)
+    return (None, problems) if data is None else read_ruleset(data)
+
+
+def read_tables(name: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """The tables of a ruleset file, whatever they say, or why it cannot be read."""
+    text, problems = _text(name)
+    return (None, problems) if text is None else _parsed(name, text)
+
+
+def _text(name: str) -> tuple[str | None, list[Problem]]:
+    try:
+        with open(name, "rb") as file:
+            content = file.read(BYTES_MAX + 1)
+        if len(content) > BYTES_MAX:
+            return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters; this file has more")]
+        return content.decode("utf-8-sig"), []
+    except UnicodeDecodeError as error:
+        return None, [Problem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
+
+
+def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+    if not name.endswith(".json"):
+        return parse_toml(text)
+    if len(text) > CHARACTERS_MAX:
+        return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")]
+    try:
+        data = json.loads(text, object_pairs_hook=members)
+    except Refused as problem:
+        return None, [Problem("", problem.message)]
+    except ValueError as error:
+        return None, [Problem("", f"not JSON: {error}")]
+    except RecursionError:
+        return None, [NESTED]
+    if not isinstance(data, dict):
+        return None, [Problem("", "not a JSON object")]
+    return (None, [NESTED]) if nested_too_deeply(data) else (data, [])
+
+
+def problem_line(name: str, problem: Problem) -> str:
+    """`FILE:LINE: key: message`, on one line."""
+    line = f"{problem.line}:" if problem.line else ""
+    key = f" {problem.key}:" if problem.key else ""
+    return render.plain(f"{name}:{line}{key} {problem.message}")

@@ -1,0 +1,215 @@
+"""`adjust`: points by decision, of one player or of many in a file, by so much or to a value."""
+
+import csv
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import click
+from sqlalchemy import Connection
+
+from cli.arguments.facts import decoded
+from cli.arguments.options import composed, instant_or_now, zone_option
+from cli.commands.correct import How, enter, reason_option, refuse_event, writing
+from cli.commands.standings import failures_told
+from ledger.events.canonical import format_instant
+from ledger.events.types import read_decimal
+from ledger.intake.csv_cells import DELIMITERS
+from ledger.intake.files import STDIN, Item, read_lines
+from ledger.rejections import Refused, did_you_mean, shown
+from ledger.store.log import head
+from ledger.store.opening import open_ledger
+from projections.admission.events import Admission
+from projections.contract import decimal
+from projections.facts.columns import Facts
+from projections.queries.standings import Ladders, UnknownLadder
+from projections.replay.replay import replay, start_of
+from projections.rulesets.versions import in_force, oldest
+
+TYPE = "points.adjusted"
+COLUMNS = ("player", "points", "to", "reason", "at")
+
+
+class Row(NamedTuple):
+    """What somebody is to get, or to have: `points` or `to`, the other is None."""
+
+    file: str
+    line: int
+    player: str
+    points: str | None
+    to: str | None
+    reason: str
+    instant: int
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("ladder", type=composed)
+@click.argument("player", type=composed, required=False)
+@click.argument("points", required=False)
+@click.option("--to", metavar="VALUE", help="The points that PLAYER is to have at that time.")
+@click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+              help="Many at once: CSV with player, and points or to; reason and at, if they differ.")  # fmt: skip
+@reason_option
+@click.option("--at", metavar="TIME", help="From when on it counts.  [default: now]")
+@zone_option
+@writing
+def adjust(
+    how: How, ladder: str, player: str | None, points: str | None, to: str | None, file: str | None, reason: str,
+    at: str | None, zone: str | None,
+) -> int:  # fmt: skip
+    """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or begins with there.
+
+    \b
+        ratings adjust elo-chess/all anna --to 1500 --reason "rated elsewhere"
+        ratings adjust elo-chess/all --file ratings.csv --reason "from the old list"
+
+    Of a file all rows are recorded, or none. Who has his points already is left alone.
+    """
+    if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
+        raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many by --file")
+    ledger = open_ledger(how.db)
+    try:
+        usual = Row(STDIN, 1, str(player), points, to, reason, instant_or_now(ledger, at, zone))
+        rows = [usual] if file is None else [*_rows(how.db, file, usual, zone)]
+        with ledger.reading() as connection:
+            seen = head(connection).position
+            added = [*_added(connection, ladder, rows, seen)]
+    except Refused as problem:
+        return refuse_event(how, TYPE, problem)
+    except UnknownLadder as problem:
+        raise click.UsageError(str(problem)) from None
+    items = [
+        Item(row.file, row.line, {"type": TYPE, "occurred_at": format_instant(row.instant), "data": {
+            "ladder": ladder, "player": row.player, "points": units, "reason": row.reason}}, None)
+        for row, units in added
+    ]  # fmt: skip
+    if not items:
+        who = shown(rows[0].player) if file is None else "everybody"
+        return refuse_event(
+            how, TYPE, Refused("nothing-to-correct", f"{who} has these points on {ladder} already")
+        )  # fmt: skip
+    to_values = any(row.to is not None for row in rows)
+    return enter(how, TYPE, items, ladders=partial(Unchanged, seen) if to_values else Admission)
+
+
+class Unchanged(Admission):
+    """The ladders, as they were when it was worked out what somebody lacks."""
+
+    def __init__(self, seen: int, connection: Connection, **rest: Any) -> None:
+        super().__init__(connection, **rest)
+        self._changed = head(connection).position != seen
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """As the ladders do; raises `Refused` (changed-meanwhile) if anything was recorded since."""
+        if self._changed:
+            raise Refused("changed-meanwhile", "others recorded something meanwhile; try again")
+        super().admit(type_name, occurred_at, data)
+
+
+def _rows(db: str, file: str, usual: Row, zone: str | None) -> Iterator[Row]:
+    """The rows of a file, with the usual reason and time where they have none. Raises `Refused`, with the line."""
+    ledger, header, delimiter = open_ledger(db), list[str](), ","
+    for number, line in read_lines(file):
+        try:
+            text = line.decode("utf-8")
+            if not header:
+                delimiter = max(DELIMITERS, key=text.count)
+            cells = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, strict=True))]
+        except UnicodeDecodeError:
+            raise Refused("bad-utf8", f"line {number} of {file} is not UTF-8") from None
+        except csv.Error as error:
+            raise Refused("bad-csv", f"line {number} of {file} cannot be split into cells: {error}") from None
+        if not header:
+            header = _checked(file, number, cells)
+            continue
+        if len(cells) > len(header):
+            raise Refused("row-length", f"line {number} of {file} has {len(cells)} cells, the header {len(header)}")
+        told = {name: cell for name, cell in zip(header, cells, strict=False) if cell}
+        if "player" not in told or ("points" in told) == ("to" in told):
+            raise Refused("missing-member", f"line {number} of {file} needs a player, and either points or to")
+        try:
+            instant = instant_or_now(ledger, told["at"], zone) if "at" in told else usual.instant
+            to = read_decimal(told["to"]) if "to" in told else None
+        except Refused as problem:
+            raise Refused(problem.code, f"line {number} of {file}: {problem.message}") from None
+        reason = told.get("reason", usual.reason)
+        yield Row(file, number, composed(told["player"]), told.get("points"), to, reason, instant)
+    if not header:
+        raise Refused("empty-file", f"{file} holds no row")
+
+
+def _checked(file: str, line: int, header: list[str]) -> list[str]:
+    """The names of the columns. Raises `Refused`."""
+    for name in header:
+        if name not in COLUMNS:
+            hint = did_you_mean(name, COLUMNS)
+            raise Refused(
+                "unknown-column", f"line {line} of {file}: {shown(name)} is none of {', '.join(COLUMNS)}{hint}"
+            )
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise Refused("unknown-column", f"line {line} of {file}: the column {twice[0]} stands there twice")
+    if "player" not in header or not {"points", "to"} & {*header}:
+        raise Refused("missing-column", f"line {line} of {file}: the columns player, and points or to, are needed")
+    return header
+
+
+def _added(connection: Connection, ladder: str, rows: list[Row], known_at: int) -> Iterator[tuple[Row, str]]:
+    """What is added for each row, as is known at a position; rows whose player has his points already are left out.
+
+    Raises `Refused`.
+    """
+    lines: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        if (first := lines.setdefault(row._replace(line=0), row.line)) != row.line:
+            raise Refused("player-twice", f"lines {first} and {row.line} of {row.file} say the same; leave one out")
+    if all(row.to is None for row in rows):
+        yield from ((row, str(row.points)) for row in rows)
+        return
+    facts = decoded(connection, known_at)
+    with failures_told(facts, connection):
+        yield from _to_values(facts, ladder, rows)
+
+
+def _to_values(facts: Facts, ladder: str, rows: list[Row]) -> Iterator[tuple[Row, str]]:
+    had = _Had(facts, ladder)
+    seen: dict[str, int] = {}
+    for row in rows:
+        player = facts.current(row.player)
+        if (first := seen.setdefault(player, row.line)) != row.line:
+            raise Refused("player-twice", f"{shown(row.player)} stands in lines {first} and {row.line} of {row.file}")
+        if row.to is None:
+            yield row, str(row.points)
+            continue
+        difference = Fraction(read_decimal(row.to)) - (before := had.points(player, row.instant))
+        text = decimal(difference.numerator, difference.denominator, 15)
+        if Fraction(text) != difference:
+            raise Refused(
+                "finer-than-scale",
+                f"{shown(row.player)} has {before} points on {ladder}; {difference} more is no decimal number",
+            )
+        if difference:
+            yield row, text
+
+
+class _Had:
+    """What players have on a ladder at some times. Raises `UnknownLadder`, `RulesetUnusable`."""
+
+    def __init__(self, facts: Facts, ladder: str) -> None:
+        self.ladders, self.ladder = Ladders(facts), ladder
+        self.versions = self.ladders.versions(ladder)
+        self._of: dict[int, Any] = {}
+
+    def points(self, player: str, instant: int) -> Fraction:
+        """The points of somebody, or those that he would begin with. Raises `RuleFailure`."""
+        if instant not in self._of:
+            ladders = self.ladders.at(instant)
+            stream = ladders.stream(self.ladder)
+            outcome, _ = replay(stream)
+            rows = {row.player: row.value(stream.rule.scale) for row in ladders.ranked(stream, outcome)[0].rows}
+            self._of[instant] = rows, outcome.carried
+        rows, carried = self._of[instant]
+        if player in rows:
+            return Fraction(rows[player])
+        version = in_force(self.versions, instant) or oldest(self.versions)
+        return Fraction(start_of(player, version, carried), version.rule.scale)

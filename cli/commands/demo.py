@@ -1,0 +1,106 @@
+"""`demo`: the main jobs on a small club's games, in a ledger that is thrown away, with the commands that do them."""
+
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from cli.output import render
+from ledger.store.log import head
+from ledger.store.opening import open_ledger
+
+_INSTALLED = Path(__file__).parents[1] / "_examples"
+_CHECKOUT = Path(__file__).parents[2] / "examples"
+
+SEASON = "winter-league.csv"
+
+STEPS = (
+    ("A new ledger for a club in Berlin that plays Catan. The rules of its ladders\n"
+     "# are events, too.", ("init --for catan --zone Europe/Berlin",)),
+    ("Results go in: a club's season from its spreadsheet. Standings come out.",
+     (f"import {SEASON} --set game=catan", "standings elo-catan/all")),
+    ("A game of December turns up in spring. It counts where it was played:\n"
+     "# the table of New Year's Eve as it is now, and as it was known before.",
+     ("import late-game.jsonl", "standings elo-catan/all --as-of 2024-12-31",
+      "standings elo-catan/all --as-of 2024-12-31 --known-at {before_late_game}")),
+    ("How one player's rating moved at the tables of three and four.",
+     ("history mira elo-catan/3-4 --as-of 2024-12-31",)),
+    ("And why: one game, pair by pair.", ("explain wl-44 elo-catan/all",)),
+    ("Another evening, another rule. In Galactic Magnate everybody contributes to\n"
+     "# who is placed better. The bonus is minted, what rounding leaves is burned.",
+     ("rules publish --shipped galactic-points", "import magnate-night.jsonl --by mira",
+      "explain gm-2 galactic-points")),
+    ("The Babylon 5 league: everybody antes a tenth, two are tied for 2nd and 3rd.\n"
+     "# Who has fewer than five games has no rank yet.",
+     ("rules publish --shipped b5-league", "import b5-season.jsonl --by mira", "explain b5-5 b5-league/2025-1",
+      "standings b5-league/2025-1")),
+    ("A mistake: Åke won gm-4, not Ada. What would a correction change? Then it is\n"
+     "# made, and every game behind gm-4 follows.",
+     ("correct gm-4 Åke Ada --reason swapped --by mira --dry-run",
+      "correct gm-4 Åke Ada --reason swapped --by mira")),
+    ("Nothing was overwritten: the whole story of that game. And the books: what\n"
+     "# the players have is what they began with, what was minted and what burned.",
+     ("log gm-4", "books galactic-points")),
+    ("A rule is fixed. What would the new version change, and which predicts results\n"
+     "# better? Less log loss is better; who guesses has 0.693.",
+     ("whatif elo-catan-2.toml --ladder elo-catan/all",)),
+    ("The new version scores all games again; the old one can still be asked.",
+     ("rules publish elo-catan-2.toml", "standings elo-catan/all",
+      "standings elo-catan/all --rules elo-catan@1 --limit 3")),
+    ("What cron does at night: standings stored for other programs, promoted in\n# one step.", ("rebuild",)),
+    ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify",)),
+)  # fmt: skip
+
+NEXT = """Next, in a folder of your own:
+  ratings init --for chess              a ledger with Elo for chess
+  ratings import games.csv --dry-run    what your own results would do
+  ratings correct GAME ... --dry-run    what a correction would change
+  ratings rules new house.toml          a ruleset of your own to begin with
+  ratings --help                        everything else
+"""
+
+
+@click.command()
+@click.option("--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there.")
+def demo(keep: str | None) -> int:
+    """Show the main jobs on a small club's games. The ledger is thrown away."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
+            return _play(Path(folder))
+    kept = Path(keep).resolve()
+    kept.mkdir(parents=True, exist_ok=True)
+    if (kept / "ratings.db").exists():
+        raise click.UsageError(f"{keep} holds a ledger already; name another folder")
+    return _play(kept)
+
+
+def _play(folder: Path) -> int:
+    from cli.main import invoke
+
+    database = str(folder / "ratings.db")
+    known: dict[str, int] = {}
+    before = os.getcwd()
+    try:
+        os.chdir(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT)
+        for text, commands in STEPS:
+            render.echo(f"# {text}")
+            for command in (template.format(**known) for template in commands):
+                render.echo(f"$ ratings {command}")
+                sys.stdout.flush()
+                if code := invoke(["--db", database, *shlex.split(command)]):
+                    return code
+                if SEASON in command:
+                    known["before_late_game"] = _head_position(database)
+                render.echo()
+    finally:
+        os.chdir(before)
+    render.echo(NEXT, nl=False)
+    return 0
+
+
+def _head_position(database: str) -> int:
+    with open_ledger(database).reading() as connection:
+        return head(connection).position

@@ -1,0 +1,185 @@
+"""`nightly`: one command for the night, of which each part is done whatever becomes of the others."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from cli.arguments.facts import note_left_out
+from cli.commands.backup import keep_option, note_lost, note_odd
+from cli.commands.rebuild import games_of, note_failures
+from cli.commands.rule_trials import rule_seconds_option
+from cli.commands.verify import line_of
+from cli.failures import failure_of
+from cli.interrupts import ending_soon
+from cli.output import render
+from ledger import clock
+from ledger.backups import backup_folder
+from ledger.errors import StoreUnavailable
+from ledger.events.canonical import format_instant
+from ledger.store.log import head
+from ledger.store.opening import Ledger, open_ledger
+from ledger.store.roles import lacking
+from ledger.store.runs import running
+from ledger.verification import Finding
+from projections.stored.rebuilding import rebuild
+from projections.stored.verification import verify_all
+
+SHOWN_FINDINGS = 20
+
+
+class Part(NamedTuple):
+    """What became of a part of the night: an exit code, and the reason where it did not end, in words and as a word."""
+
+    name: str
+    exit_code: int
+    message: str
+    seconds: float
+    reason: str | None = None
+
+
+Does = Callable[[], tuple[int, str]]
+
+
+@click.command()
+@click.option(
+    "--backup", "folder", metavar="DIR", type=click.Path(path_type=Path),
+    help="Also make a backup in DIR, as `backup make` does.",
+)  # fmt: skip
+@keep_option
+@rule_seconds_option
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+@click.pass_obj
+def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, form: str) -> int:
+    """Store the standings, verify the ledger, and make a backup: each of them, whatever became of the others.
+
+    Prints one line with the date, and on standard error what is wrong. The exit code is the least of those of the parts
+    that failed. Exit 4, with nothing done, while another night of the same ledger is going on.
+    """
+    if keep is not None and folder is None:
+        raise click.UsageError("--keep is for the backups that --backup DIR makes")
+    started, began = clock.now(), time.monotonic()
+    with ending_soon(lambda: "\nratings: interrupted"):
+        ledger = open_ledger(db)
+        with running(ledger, "nightly", clock.now, only_one=True) as run:
+            parts = list(_parts(ledger, folder, keep, rule_seconds))
+            failed = [part.exit_code for part in parts if part.exit_code]
+            run.details = {part.name: part.exit_code for part in parts}
+            if failed:
+                run.fail("; ".join(f"{part.name}: {part.message}" for part in parts if part.exit_code))
+    exit_code = min(failed, default=0)
+    _report(parts, exit_code, str(_head(ledger) or ""), started, time.monotonic() - began, form)
+    return exit_code
+
+
+def _parts(ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float) -> Iterator[Part]:
+    """Do the parts one after the other, when all that stands in their way beforehand was named."""
+    todo: list[tuple[str, Callable[[], None], Does]] = [
+        ("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds)),
+        ("verify", lambda: None, partial(_verify, ledger, rule_seconds)),
+    ]
+    if folder is not None:
+        todo.append(("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
+    prevented = {name: part for name, need, _ in todo if (part := _prevented(name, need)) is not None}
+    for name, _, does in todo:
+        if name not in prevented:
+            yield _tried(name, does)
+            continue
+        with running(ledger, name, clock.now) as run:
+            run.fail(prevented[name].message)
+        yield prevented[name]
+
+
+def _prevented(name: str, need: Callable[[], None]) -> Part | None:
+    """That a part cannot be begun, or None."""
+    try:
+        need()
+    except Exception as error:
+        return _stopped(name, error, 0.0)
+    return None
+
+
+def _tried(name: str, does: Does) -> Part:
+    """What comes of a part."""
+    began = time.monotonic()
+    try:
+        exit_code, message = does()
+    except Exception as error:
+        return _stopped(name, error, time.monotonic() - began)
+    return Part(name, exit_code, message, time.monotonic() - began)
+
+
+def _stopped(name: str, error: Exception, seconds: float) -> Part:
+    reason, message, exit_code = failure_of(error)
+    render.note(f"ratings: {name}: {message}")
+    return Part(name, exit_code, message, seconds, reason)
+
+
+def _refuse_lacking(ledger: Ledger) -> None:
+    with ledger.reading() as connection:
+        if told := lacking(connection, "rebuilder"):
+            raise StoreUnavailable(f"nothing can be stored: {told}", "no-right")
+
+
+def _refuse_unusable(folder: Path) -> None:
+    backup_folder.make_folder(folder)
+    backup_folder.read_list(folder)
+
+
+def _rebuild(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
+    done = rebuild(ledger, clock.now, rule_seconds=rule_seconds)
+    note_left_out(done.left_out)
+    note_failures(done, games_of(ledger, done))
+    told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"
+    failed = f"{len(done.failures):,} failed, of the others " * bool(done.failures)
+    return int(bool(done.failures)), failed + told
+
+
+def _verify(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
+    found: list[Finding] = []
+    checked = verify_all(ledger, None, rule_seconds, found.append)
+    for finding in found[:SHOWN_FINDINGS]:
+        render.note(f"ratings: verify: {line_of(finding)}")
+    if (more := len(found) - SHOWN_FINDINGS) > 0:
+        render.note(f"ratings: verify: ... and {more:,} more (ratings verify lists them)")
+    if found:
+        return 1, f"{render.count(len(found), 'finding')}; the first is {line_of(found[0])}"
+    return 0, f"{render.count(checked.events, 'event')}, {render.count(checked.ladders, 'stored ladder')}"
+
+
+def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> tuple[int, str]:
+    done = backup_folder.make(ledger, folder, clock.now, keep)
+    note_odd(folder, done)
+    note_lost(folder, done)
+    lost = "the ledger does not contain the history of an earlier one; " * bool(done.lost)
+    return int(bool(done.lost)), f"{lost}{folder / done.backup.file}"
+
+
+def _head(ledger: Ledger) -> str | None:
+    try:
+        with ledger.reading() as connection:
+            return str(head(connection))
+    except Exception:  # the parts have told what is wrong
+        return None
+
+
+def _report(parts: list[Part], exit_code: int, latest: str, started: int, seconds: float, form: str) -> None:
+    if form == "json":
+        told = [
+            {
+                "part": part.name, "exit_code": part.exit_code, "message": part.message,
+                "seconds": round(part.seconds, 3), **({"reason": part.reason} if part.reason else {}),
+            }
+            for part in parts
+        ]  # fmt: skip
+        found: dict[str, Any] = {"started": f"{format_instant(started)[:19]}Z", "seconds": round(seconds, 3)}
+        render.print_json({**found, "exit_code": exit_code, "head": latest or None, "parts": told})
+        return
+    lines = [f"{part.name} {'done' if part.exit_code == 0 else 'FAILED'}: {part.message}" for part in parts]
+    ended = f"head {latest or 'unknown'}, in {seconds:.1f} s"
+    render.echo(render.plain(f"{format_instant(started)[:19]}Z {'; '.join([*lines, ended])}"))

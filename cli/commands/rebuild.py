@@ -1,0 +1,183 @@
+"""`rebuild`: the standings of all ladders, or of some, stored for other programs."""
+
+import json
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from cli.arguments.facts import note_left_out
+from cli.arguments.options import composed
+from cli.commands.rule_trials import rule_seconds_option
+from cli.commands.verify import line_of
+from cli.interrupts import ending_soon
+from cli.output import render
+from cli.output.progress import Log, progress
+from cli.start import INTERRUPTED
+from ledger import clock
+from ledger.errors import LedgerError
+from ledger.store.log import read_records_at
+from ledger.store.opening import Ledger, open_ledger
+from projections.queries.standings import UnknownLadder
+from projections.stored.generations import before_live, roll_back
+from projections.stored.integrity import verify_standings
+from projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
+from projections.stored.rule_processes import try_to_load
+
+SHOWN_LADDERS = 20
+
+
+@click.command(name="rebuild")
+@click.argument("names", metavar="[LADDER|RULESET]...", nargs=-1)
+@click.option("--check", is_flag=True, help="Replay everything a second time, the plainest way, before it is promoted.")
+@click.option(
+    "--keep", metavar="N", type=click.IntRange(min=KEPT), default=KEPT, show_default=True,
+    help="Generations to keep, the live one among them.",
+)  # fmt: skip
+@rule_seconds_option
+@click.option(
+    "--history/--no-history", "keep_history", default=None,
+    help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
+)  # fmt: skip
+@click.option("--rollback", is_flag=True, help="Promote the generation before instead, and give up the live one.")
+@click.option("--log", type=click.Choice(["plain", "json"]), help="Tell every step on standard error, one a line.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+@click.pass_context
+def rebuild_(
+    context: click.Context,
+    names: tuple[str, ...],
+    check: bool,
+    keep: int,
+    rule_seconds: float,
+    keep_history: bool | None,
+    rollback: bool,
+    log: str | None,
+    form: str,
+) -> int:
+    """Replay every ladder, or those named, into stored standings. They are promoted in one step.
+
+    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay came to other standings;
+    then nothing is promoted.
+    """
+    keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
+    if rollback and (names or check or keeps):
+        raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
+    written = Log(log or "plain")
+    asked = list(dict.fromkeys(map(composed, names)))
+
+    def last_words() -> str:
+        return written.line("interrupted", {}) if log == "json" else "\nratings: interrupted"
+
+    try:
+        with ending_soon(last_words):
+            ledger = open_ledger(context.obj)
+            if rollback:
+                return _roll_back(ledger, written if log else None, form, rule_seconds)
+            with progress(written if log else None) as tell:
+                done = rebuild(
+                    ledger, clock.now, asked, keep=keep, check=check, rule_seconds=rule_seconds,
+                    keep_history=keep_history, tell=tell,
+                )  # fmt: skip
+    except (UnknownLadder, HistoryMissing) as problem:
+        raise click.UsageError(str(problem)) from None
+    except LedgerError as problem:
+        if log != "json":
+            raise
+        numbers = {"message": str(problem), "exit_code": problem.exit_code, "reason": problem.reason}
+        written.write("stopped", numbers)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        if log != "json":
+            raise
+        render.note(last_words())
+        return INTERRUPTED
+    note_left_out(done.left_out)
+    _report(done, games_of(ledger, done), written, log, form, check)
+    return int(bool(done.failures or done.differing))
+
+
+def _roll_back(ledger: Ledger, log: Log | None, form: str, rule_seconds: float) -> int:
+    try_to_load(ledger, rule_seconds)
+    with ledger.reading() as connection:
+        kept = before_live(connection)
+        wrong = list(verify_standings(connection, kept, rule_seconds)) if kept is not None else []
+    if wrong:
+        for finding in wrong[:SHOWN_LADDERS]:
+            render.note(f"ratings: {line_of(finding)}")
+        render.note("ratings: the generation before is not as it was built; nothing was rolled back")
+        return 1
+    before, given_up = roll_back(ledger)
+    numbers = {"generation": before.generation, "position": before.position, "given_up": given_up}
+    if log is not None:
+        log.write("rolled back", numbers)
+    if form == "json":
+        render.print_json({**numbers, "chain_hash": bytes(before.chain_hash).hex()})
+    else:
+        render.echo(f"generation {before.generation} of position {before.position:,} is live again; "
+                   f"generation {given_up} is given up")  # fmt: skip
+    return 0
+
+
+def games_of(ledger: Ledger, done: Rebuilt) -> dict[int, str]:
+    """The games at which rules failed, by position."""
+    with ledger.reading() as connection:
+        records = read_records_at(connection, [failure.position for failure in done.failures])
+    found = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
+    return {position: game_id for position, game_id in found.items() if game_id}
+
+
+def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, form: str, checked: bool) -> None:
+    """What a rebuild made to stdout, what went wrong to stderr."""
+    if form == "json":
+        failures = [failure._asdict() for failure in done.failures]
+        render.print_json({**_numbers(done), "chain_hash": done.chain_hash.hex(), "failures": failures})
+    elif done.promoted:
+        render.echo(_summary(done, log.seconds, checked))
+    if wanted == "json":
+        for failure in done.failures:
+            log.write("failed", failure._asdict())
+        for ladder in done.differing:
+            log.write("differs", {"ladder": ladder})
+    else:
+        note_failures(done, games)
+    if wanted is not None:
+        numbers = _numbers(done) | {"failures": len(done.failures), "differing": len(done.differing)}
+        log.write("done", {name: value for name, value in numbers.items() if name != "chain_hash"})
+
+
+def note_failures(done: Rebuilt, games: dict[int, str]) -> None:
+    """Say on standard error which ladders failed, at which games by position, or came out differently."""
+    at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
+    failed = [
+        f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
+        f"{at.get(failure.position, '')}: {failure.message}; "
+        "its standings of before keep serving"
+        for failure in done.failures
+    ]
+    differing = [f"ratings: {ladder}: a second replay comes to other standings" for ladder in done.differing]
+    for lines in (failed, differing):
+        for line in lines[:SHOWN_LADDERS]:
+            render.note(line)
+        if (more := len(lines) - SHOWN_LADDERS) > 0:
+            render.note(f"ratings: ... and {render.count(more, 'more ladder')} (--format json lists them)")
+    if done.differing:
+        render.note("ratings: nothing was promoted; the generation of before keeps serving")
+
+
+def _numbers(done: Rebuilt) -> dict[str, Any]:
+    """What a rebuild made, with the positions that it left out if there are any, and the changes that it kept."""
+    numbers = done._asdict()
+    left_out, kept, changes = list(numbers.pop("left_out")), numbers.pop("history"), numbers.pop("changes")
+    return {**numbers, **({"changes": changes} if kept else {}), **({"left_out": left_out} if left_out else {})}
+
+
+def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
+    return (
+        f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
+        f"from {render.count(done.games, 'game')} at position {done.position:,}, {'checked, ' * checked}"
+        f"in {seconds:.1f} s"
+        + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
+        + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.history else "")
+    )  # fmt: skip

@@ -1,0 +1,79 @@
+"""How a ruleset file is tried before it is published: in a process of its own, with a limit of time."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from cli.arguments.ruleset_files import read_file, read_tables
+from ledger.errors import WorkerLost
+from ledger.processes.forking import TooSlow, ahead
+from projections.admission.trials import SEED, told, try_rule
+from projections.rulesets.registry import BUILT_IN
+from projections.rulesets.versions import Problem, bind
+from projections.stored.rule_processes import RULE_SECONDS, why_lost
+
+seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
+rule_seconds_option = click.option(
+    "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
+    help="How long the rule of a package may take.",
+)  # fmt: skip
+
+
+class Tried(NamedTuple):
+    """What came of a file: the version's name if it can be published, what is wrong, and what is told besides."""
+
+    file: str
+    name: str | None
+    assumed: list[str]
+    problems: list[Problem]
+    told: list[str]
+
+
+def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]:
+    """Read some files and try their rules on drawn games, in another process, which may take so long for each."""
+    found: list[Tried] = []
+    while rest := files[len(found) :]:
+        made = (json.dumps(_try(name, seed)).encode() for name in rest)
+        try:
+            for message in ahead(made, seconds, apart=True):
+                file, name, assumed, problems, lines = json.loads(message)
+                found.append(Tried(file, name, assumed, [Problem(*problem) for problem in problems], lines))
+        except (TooSlow, WorkerLost) as error:
+            found.append(Tried(files[len(found)], None, [], [Problem("rule", why_lost(error, seconds))], []))
+    return found
+
+
+def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
+    """Do something in another process; why that gave no result, or None."""
+
+    def worked() -> Iterator[bytes]:
+        work()
+        yield from ()
+
+    try:
+        for _ in ahead(worked(), seconds, apart=True):
+            pass
+    except (TooSlow, WorkerLost) as error:
+        return why_lost(error, seconds)
+    return None
+
+
+def _try(file: str, seed: int) -> Tried:
+    ruleset, problems = read_file(file)
+    if ruleset is None:
+        return Tried(file, None, [], problems, [])
+    version, _ = bind(ruleset)
+    assert version is not None
+    trial = try_rule(version, seed)
+    problems = [Problem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
+    name = None if problems else ruleset.name
+    return Tried(file, name, sorted(ruleset.assumed), problems, [*told(trial)])
+
+
+def rule_of_package(file: str) -> bool:
+    """Whether a file names a rule that does not come with this program."""
+    data, _ = read_tables(file)
+    named = None if data is None else data.get("rule")
+    return isinstance(named, str) and named not in BUILT_IN

@@ -1,0 +1,436 @@
+"""`rules`: what rulesets there are, what they say, publishing and checking them."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import click
+from sqlalchemy import Connection
+
+from cli.arguments.options import (
+    by_option,
+    elo_games,
+    format_of,
+    format_option,
+    ignore_clock_option,
+    known_at_option,
+    known_position,
+)
+from cli.arguments.ruleset_files import problem_line, read_file
+from cli.commands.import_ import rejection_line, result_format
+from cli.commands.rule_trials import rule_of_package, rule_seconds_option, seed_option, tried, why_not_in_time
+from cli.output import render
+from cli.output.impact import Preview, note_failed, print_reach, told
+from cli.output.times import Times, times_of
+from ledger import clock
+from ledger.errors import LedgerError, NotALedger
+from ledger.events.canonical import format_instant
+from ledger.events.types import Ruleset, read_slug
+from ledger.intake.files import Item
+from ledger.intake.importing import Imported, import_items
+from ledger.rejections import Refused, did_you_mean, shown
+from ledger.store.log import Log, head, read_live, read_records_at
+from ledger.store.opening import Ledger, open_ledger
+from projections.admission.events import Admission
+from projections.queries.impact import Reach
+from projections.rulesets.registry import rule, rule_names
+from projections.rulesets.versions import (
+    ELO,
+    SHIPPED_AT,
+    Problem,
+    bind,
+    in_force,
+    newest,
+    read_toml,
+    shipped,
+    shipped_elo,
+)
+
+# what --shipped without an id means
+EVERY = "all"
+# what becomes of points and ranks where versions follow each other, by the kind of list
+BY_LAST_GAME = "A list is ranked by the version that scored its last counted game."
+RANKED = {
+    "points": "Running points carry over from one version to the next.",
+    "annual": "The list of a year is ranked by the version in force at its end.",
+}
+
+
+@click.group()
+def rules() -> None:
+    """List, show, check and publish rulesets."""
+
+
+def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    try:
+        return read_slug(value)
+    except Refused as problem:
+        raise click.BadParameter(problem.message) from None
+
+
+class Published(NamedTuple):
+    """A published version, with its place in the log and its event."""
+
+    position: int
+    ruleset: Ruleset
+    event: dict[str, Any]
+
+
+def _published(connection: Connection, until: int | None = None) -> list[Published]:
+    """The versions that are live at a position, by default the head."""
+    until = head(connection).position if until is None else until
+    found = read_live(connection, until=until, type_name="ruleset.published")
+    records = read_records_at(connection, [event.position or 0 for event in found])
+    return [
+        Published(position, Ruleset.model_validate(event.data), json.loads(records[position]))
+        for event, position in zip(found, sorted(records), strict=True)
+    ]
+
+
+@rules.command(name="list")
+@known_at_option
+@format_option
+@click.pass_obj
+def list_(db: str, known_at: str | None, form: str) -> None:
+    """The published versions; in force: scores games that end now."""
+    with open_ledger(db).reading() as connection:
+        until = known_position(connection, known_at)
+        versions = Admission(connection, until=until).versions
+        published = _published(connection, until)
+    now = clock.now()
+    rows = []
+    for position, ruleset, event in published:
+        current = in_force(versions.get(ruleset.id, ()), now)
+        rows.append((
+            ruleset.name, ruleset.rule, ruleset.effective_from or "only by --rules",
+            "yes" if current is not None and current.position == position else "no",
+            len(ruleset.assumed), position, event["by"],
+        ))  # fmt: skip
+    header = ("version", "rule", "effective_from", "in_force", "assumed", "position", "by")
+    if form == "json":
+        render.print_json([dict(zip(header, row, strict=True)) for row in rows])
+    elif form == "csv":
+        render.print_csv(header, rows)
+    else:
+        # who published it, and where, is told by: ratings log
+        render.print_table(header[:5], [row[:5] for row in rows], right=("assumed",))
+
+
+@rules.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False))
+@click.option("--rule", "rule_id", metavar="RULE", default="pairwise-elo/1", show_default=True,
+              help="The rule that it uses, with its number.")  # fmt: skip
+@click.option("--game", metavar="NAME", default="chess", show_default=True, callback=_slug, help="The game it scores.")
+@click.pass_obj
+def new(db: str, file: str | None, rule_id: str, game: str) -> None:
+    """Write a commented ruleset to begin with. To FILE, which must not exist yet, or to standard output."""
+    from projections.rulesets.templates import template
+
+    try:
+        found = rule(rule_id)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if found is None:
+        hint = did_you_mean(rule_id, rule_names())
+        raise click.UsageError(f"no rule is called {shown(rule_id)}; there are {', '.join(rule_names())}{hint}")
+    zone = "UTC"
+    with suppress(LedgerError), open_ledger(db).reading() as connection:
+        zone = times_of(connection).zone
+    text = template(found, game, zone)
+    if file is None:
+        render.echo(text, nl=False)
+        return
+    try:
+        with open(file, "x", encoding="utf-8") as written:
+            written.write(text)
+    except FileExistsError:
+        raise click.UsageError(f"{file} exists; nothing was written") from None
+    render.echo(f"{file} is written; next: ratings rules check {file}")
+
+
+@rules.command()
+@click.argument("name", metavar="ID[@VERSION]")
+@known_at_option
+@format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
+@click.pass_obj
+def show(db: str, name: str, known_at: str | None, form: str) -> None:
+    """What a version says, and from when until when each version of its ruleset scores.
+
+    Every assumed value is marked. Without VERSION: the newest in force.
+    """
+    ruleset_id, _, version = name.partition("@")
+    with open_ledger(db).reading() as connection:
+        times, until = times_of(connection), known_position(connection, known_at)
+        published = _published(connection, until)
+        known = [entry for entry in published if entry.ruleset.id == ruleset_id]
+        usable = Admission(connection, until=until).versions.get(ruleset_id)
+    chosen = [entry for entry in known if not version or entry.ruleset.version == version]
+    if not chosen:
+        there = [entry.ruleset for entry in published]
+        hint = did_you_mean(name, [ruleset.name if version else ruleset.id for ruleset in there])
+        raise click.UsageError(f"no ruleset {name} is published at position {until}; see: ratings rules list{hint}")
+    if not version:
+        current = newest(usable).position if usable else known[-1].position
+        chosen = [entry for entry in chosen if entry.position == current]
+    position, ruleset, event = chosen[0]
+    if form == "toml":
+        from projections.rulesets.templates import as_toml
+
+        render.echo(as_toml(event["data"]), nl=False)
+        return
+    stretches, never = _timeline(known), _never(known)
+    if form == "json":
+        told = {"versions": [entry.ruleset.version for entry in known], "known_at": until, "timeline": stretches}
+        render.print_json(event["data"] | told | {"never_in_force": never})
+        return
+    rows = [(key, value, _assumption(ruleset, key)) for key, value in _flat(event["data"])]
+    header = ("key", "value", "assumed because")
+    if form == "csv":
+        render.print_csv(header, rows)
+        return
+    render.echo(f"{ruleset.name}, published at position {position} by {render.plain(event['by'])}\n")
+    render.print_table(
+        header if ruleset.assumed else header[:2], rows if ruleset.assumed else [row[:2] for row in rows]
+    )
+    _print_timeline(ruleset, stretches, never, times)
+
+
+def _timeline(known: Sequence[Published]) -> list[dict[str, Any]]:
+    """From which day until before which other each version scores, in the zone of its ruleset."""
+    # of versions with the same day the last one stays
+    latest = {entry.ruleset.effective_from: entry for entry in known if entry.ruleset.effective_from is not None}
+    days = sorted(latest)
+    return [
+        {"version": latest[day].ruleset.version, "from": day, "until": following, **_recorded(latest[day])}
+        for day, following in zip(days, [*days[1:], None], strict=True)
+    ]  # fmt: skip
+
+
+def _never(known: Sequence[Published]) -> list[dict[str, Any]]:
+    """The versions that score no game by themselves, with the reason."""
+    found = []
+    for index, entry in enumerate(known):
+        day = entry.ruleset.effective_from
+        later = [other.ruleset.version for other in known[index + 1 :] if other.ruleset.effective_from == day]
+        if day is None:
+            why = "it has no day, and is used only by --rules"
+        elif later:
+            why = f"replaced on the same day by {later[-1]}, recorded later"
+        else:
+            continue
+        found.append({"version": entry.ruleset.version, **_recorded(entry), "why": why})
+    return found
+
+
+def _recorded(entry: Published) -> dict[str, Any]:
+    """Where a version stands in the log, when it was recorded, and by whom."""
+    return {"position": entry.position, "recorded_at": entry.event["recorded_at"], "by": entry.event["by"]}
+
+
+def _print_timeline(
+    ruleset: Ruleset, stretches: list[dict[str, Any]], never: list[dict[str, Any]], times: Times
+) -> None:  # fmt: skip
+    what = (
+        "leagues by the day on which they begin"
+        if ruleset.freeze == "league-start"
+        else "games by the day of their end"
+    )
+    render.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
+    rows = [
+        (line.get("from", "never"), line.get("until") or "", line["version"], line["position"],
+         times.minute(line["recorded_at"]), line["by"])
+        for line in [*stretches, *never]
+    ]  # fmt: skip
+    header = ("from", "until before", "version", "position", times.column("recorded"), "by")
+    render.print_table(header, rows, right=("position",))
+    for line in never:
+        render.hanging(f"Version {line['version']} is never in force: {line['why']}.", 2)
+    version, _ = bind(ruleset)
+    render.hanging(RANKED.get(version.rule.ranking, BY_LAST_GAME) if version else "It does not run here.", 2)
+
+
+def _assumption(ruleset: Ruleset, key: str) -> str:
+    """Why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
+    parts = key.split(".")
+    return next((ruleset.assumed[part] for part in reversed(parts) if part in ruleset.assumed), "")
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in data.items():
+        if key == "assumed":
+            continue
+        if isinstance(value, dict):
+            found += _flat(value, f"{prefix}{key}.")
+        else:
+            found.append((prefix + key, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return sorted(found, key=lambda row: ("." in row[0], row[0]))
+
+
+@rules.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@seed_option
+@rule_seconds_option
+def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
+    """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is.
+
+    The rule of each is tried on drawn games of the kinds that it scores.
+    """
+    found = tried(files, rule_seconds, seed)
+    for one in found:
+        for problem in one.problems:
+            render.echo(problem_line(one.file, problem))
+        if one.name is not None:
+            assumed = f"; assumed: {', '.join(one.assumed)}" if one.assumed else ""
+            render.echo(f"{one.file}: {one.name} can be published{assumed}")
+        for line in one.told:
+            render.hanging(f"  {render.plain(line)}", 4)
+    return int(any(one.problems for one in found))
+
+
+@rules.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--shipped", "from_shipped", is_flag=False, flag_value=EVERY, metavar="[ID]",
+    help="Publish the shipped versions that the ledger lacks, all or those of ID.",
+)  # fmt: skip
+@click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
+              help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
+@rule_seconds_option
+@ignore_clock_option
+@by_option
+@result_format
+@click.pass_obj
+def publish(
+    db: str, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], dry_run: bool,
+    rule_seconds: float, ignore_clock: bool, by: str, form: str,
+) -> int:  # fmt: skip
+    """Publish ruleset FILES (TOML), and show what that changes. What is published with the same content is left alone.
+
+    A version scores games from its effective_from on: a day in the past corrects history, one to come leaves it alone.
+    With --shipped elo --game chess textbook Elo is published for a game, as elo-chess. A rule of a package is first
+    tried as by rules check.
+    """
+    if bool(files) == (from_shipped is not None):
+        raise click.UsageError("name files, or --shipped")
+    if games and from_shipped != ELO:
+        raise click.UsageError(f"--game goes with --shipped {ELO}")
+    ledger = open_ledger(db)
+    if from_shipped is not None:
+        if dry_run or form == "json":
+            raise click.UsageError("--shipped takes neither --dry-run nor --format")
+        published = publish_missing(ledger, by, _shipped_as(ledger, from_shipped, games))
+        render.echo(f"published: {', '.join(published) or 'nothing new'}")
+        return 0
+    if wrong := _tried_first(db, files, rule_seconds):
+        for name, problem in wrong:
+            render.echo(problem_line(name, problem), err=True)
+        return 1
+    read = [(name, *read_file(name)) for name in files]
+    for name, _, problems in read:
+        for problem in problems:
+            render.echo(problem_line(name, problem), err=True)
+    rulesets = [(name, ruleset) for name, ruleset, _ in read if ruleset is not None]
+    if len(rulesets) < len(files):
+        return 1
+    preview = Preview(ledger)
+    result = _publish(ledger, rulesets, by, format_instant(clock.now()), ignore_clock, dry_run, preview)
+    names = [ruleset.name for _, ruleset in rulesets]
+    if form == "json":
+        refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
+        counts = {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
+        render.print_json({"rulesets": names, **counts, "head": _position(result), **told(preview.found or Reach())})
+        return int(bool(result.rejected))
+    for rejection in result.rejected:
+        render.note(rejection_line(rejection._replace(line=None)))
+    if result.rejected:
+        return 1
+    render.echo(_told(", ".join(names), len(names), result, dry_run))
+    found = preview.found or Reach()
+    note_failed(found)
+    if result.would_append:
+        print_reach(found, ledger)
+    return 0
+
+
+def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, Problem]]:
+    """What is wrong with the files that name rules of packages, tried on drawn games and on those of the ledger."""
+    foreign = [name for name in files if rule_of_package(name)]
+    wrong = [(one.file, problem) for one in tried(foreign, seconds) for problem in one.problems]
+    if wrong or not foreign:
+        return wrong
+
+    def preview() -> None:
+        read = [(name, read_file(name)[0]) for name in files]
+        ledger = open_ledger(db)
+        given = [(name, ruleset) for name, ruleset in read if ruleset is not None]
+        _publish(ledger, given, "preview", format_instant(clock.now()), True, True, Preview(ledger))
+
+    reason = why_not_in_time(preview, seconds)
+    return [(foreign[0], Problem("rule", f"on the games of the ledger {reason}"))] if reason else []
+
+
+def _told(names: str, count: int, result: Imported, dry_run: bool) -> str:
+    if dry_run and result.would_append:
+        return f"Nothing was recorded; this is what publishing {names} would do."
+    if result.appended == 1 == count:
+        return f"{names} published at position {_position(result)}"
+    return f"{names}: {result.appended} published, {result.existing} published already; the head is {_position(result)}"
+
+
+def _position(result: Imported) -> int:
+    return result.head.position if result.head else 0
+
+
+def _shipped_as(ledger: Ledger, wanted: str, games: Sequence[str]) -> list[str]:
+    """The texts of all shipped rulesets, of those with an id, or of Elo for some games."""
+    if wanted == ELO:
+        if not games:
+            raise click.UsageError(f"--shipped {ELO} rates one game: name it, as in --shipped {ELO} --game chess")
+        with ledger.reading() as connection:
+            return [shipped_elo(game, times_of(connection).zone) for game in games]
+    ids = [f'id = "{wanted}"' in text.splitlines() for text in shipped()]
+    if wanted != EVERY and not any(ids):
+        raise click.UsageError(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md")
+    return [text for text, fits in zip(shipped(), ids, strict=True) if fits or wanted == EVERY]
+
+
+def publish_missing(ledger: Ledger, by: str, texts: Sequence[str], *, only_new_ids: bool = False) -> list[str]:
+    """Publish those of some rulesets whose version the ledger lacks, or only those whose id it does not have."""
+    with ledger.reading() as connection:
+        published = [entry.ruleset for entry in _published(connection)]
+    known = {(other.id, "" if only_new_ids else other.version) for other in published}
+    missing = []
+    for text in texts:
+        ruleset, problems = read_toml(text)
+        assert ruleset is not None, problems
+        if (ruleset.id, "" if only_new_ids else ruleset.version) not in known:
+            missing.append((ruleset.name, ruleset))
+    result = _publish(ledger, missing, by, SHIPPED_AT, False, False, Preview(ledger, wanted=False))
+    for problem in result.rejected:
+        raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
+    return [name for name, _ in missing]
+
+
+def _publish(
+    ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool,
+    dry_run: bool, preview: Preview,
+) -> Imported:  # fmt: skip
+    """Publish rulesets, each with the name of the file that it comes from, all or none."""
+    items = []
+    with ledger.reading() as connection:
+        live = {entry.event["id"] for entry in _published(connection)}
+        for name, ruleset in rulesets:
+            event = {"type": "ruleset.published", "occurred_at": occurred_at,
+                     "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip
+            event_id = f"ruleset:{ruleset.name}"
+            # the id of a version that was taken back stays taken
+            if event_id in live or Log(connection).event(event_id) is None:
+                event["id"] = event_id
+            items.append(Item(name, 1, event, None))
+    return import_items(
+        ledger, items, by=by, clock=clock.now, ladders=Admission, ignore_clock=ignore_clock, dry_run=dry_run,
+        checked=preview,
+    )  # fmt: skip

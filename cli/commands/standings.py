@@ -1,0 +1,410 @@
+"""`standings`, `history`, `books`: what the facts mean on one ladder."""
+
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import click
+from sqlalchemy import Connection
+
+from cli.arguments.facts import decoded
+from cli.arguments.options import axes, composed, format_option, known_position, note_future, played_instant
+from cli.output import render
+from cli.output.axes import heading, print_csv
+from cli.output.times import Times, times_of
+from ledger import clock
+from ledger.rejections import did_you_mean, shown
+from ledger.store.opening import Ledger, open_ledger
+from ledger.validation.identities import identities
+from ledger.validation.published_lists import published_lists
+from projections.admission.new_ladders import labelled, slip
+from projections.contract import exact
+from projections.facts.columns import Facts
+from projections.facts.players import known_players
+from projections.lists.contract import Standing
+from projections.queries.explanation import UnknownGame, history
+from projections.queries.publication import as_published as as_published_
+from projections.queries.standings import (
+    Coordinates,
+    Ladders,
+    Standings,
+    UnknownLadder,
+    books,
+    date_zone,
+    ruleset_ids,
+    versions_of,
+)
+from projections.replay.containment import RuleFailure, told_with_game
+from projections.replay.ladders import parse_name
+from projections.rulesets.periods import period_of, running
+
+
+class Reading(NamedTuple):
+    """An opened ledger with its ladders at the asked coordinates."""
+
+    connection: Connection
+    ladders: Ladders
+    coordinates: Coordinates
+    times: Times
+
+
+@contextmanager
+def failures_told(facts: Facts, connection: Connection) -> Iterator[None]:
+    """A ladder that cannot be replayed becomes a refusal."""
+    try:
+        yield
+    except RuleFailure as problem:
+        raise click.ClickException(told_with_game(problem, facts, connection)) from None
+
+
+@contextmanager
+def failures_noted(facts: Facts, connection: Connection) -> Iterator[None]:
+    """A ladder that cannot be replayed is noted, and the others go on."""
+    try:
+        yield
+    except RuleFailure as problem:
+        render.note(f"ratings: {told_with_game(problem, facts, connection)}")
+
+
+def note_unusable(facts: Facts) -> None:
+    """Tell which rulesets do not run here."""
+    for unusable in facts.unusable.values():
+        render.note(f"ratings: {unusable.reason}")
+
+
+@contextmanager
+def reading_of(
+    ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None, rules: str | None
+) -> Iterator[Reading]:
+    """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
+    with ledger.reading() as connection:
+        try:
+            times, zone = times_of(connection), date_zone(connection, ladder)
+            facts = decoded(connection, known_position(connection, known_at, zone))
+            versions_of(facts, ladder, rules)
+            coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules).of(facts)
+            found = Ladders(facts, coordinates.as_of, rules)
+            note_future(as_of, zone)
+            with failures_told(facts, connection):
+                _note_idle(found, ladder, times)
+                yield Reading(connection, found, coordinates, times)
+        except UnknownLadder as problem:
+            raise click.UsageError(str(problem)) from None
+        except UnknownGame as problem:
+            raise click.ClickException(str(problem)) from None
+
+
+def refuse_unknown(facts: Facts, player: str) -> None:
+    """Raises `click.ClickException` (player-unknown) for somebody of whom the facts know nothing."""
+    if not facts.knows(player):
+        hint = did_you_mean(player, known_players(facts))
+        raise click.ClickException(f"player-unknown: nothing is recorded about {shown(player)}{hint}")
+
+
+def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
+    """A player or game and a ladder, in whichever order they were given."""
+    with ledger.reading() as connection:
+        known = ruleset_ids(connection)
+    if parse_name(other).ruleset_id in known:
+        return one, other
+    swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
+    return (other, one) if swapped else (one, other)
+
+
+def note_other_ladder(facts: Facts, ladder: str) -> None:
+    """Tell which ladder was probably meant instead of one without a game: one with a label close to its own."""
+    name = parse_name(ladder)
+    known = facts.rulesets.get(name.ruleset_id, [])
+    if known and (found := slip(name, known, labelled(facts, known))) is not None:
+        part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
+        render.note(f"note: {ladder} never had a game; {part} {label}; did you mean {found[1]}?")
+
+
+def _note_idle(ladders: Ladders, ladder: str, times: Times) -> None:
+    """Of a ladder on which nothing had been played by then, tell when it began, or which other was probably meant."""
+    if ladders.first(ladder) is not None:
+        return
+    if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):
+        instant, what = first
+        render.note(f"note: the first {what} on {ladder} was at {times.second(instant)}")
+    else:
+        note_other_ladder(ladders.facts, ladder)
+
+
+@click.command(name="standings")
+@click.argument("ladder", type=composed)
+@click.option("--as-published", is_flag=True, help="The last published list, of --as-of if that is given.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first so many rows.")
+@click.option("--player", "players", metavar="ID", multiple=True, type=composed, help="Only this player; repeatable.")
+@axes
+@format_option
+@click.pass_obj
+def standings_(
+    db: str, ladder: str, as_published: bool, limit: int | None, players: tuple[str, ...], as_of: str | None,
+    known_at: str | None, rules: str | None, form: str,
+) -> None:  # fmt: skip
+    """Who stands where on LADDER, such as elo-chess/all.
+
+    The digest is that of all rows, however many are shown.
+    """
+    if as_published:
+        if rules is not None:
+            raise click.UsageError("a published list has its own version: --as-published takes no --rules")
+        _print_published(db, ladder, as_of, known_at, form, limit, players)
+        return
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        facts = reading.ladders.facts
+        for player in players:
+            refuse_unknown(facts, player)
+        found = reading.ladders.standings(ladder)
+        unfinished = why_unfinished(reading.ladders, ladder)
+    rows = _shown(found, limit, {facts.current(player) for player in players})
+    if form == "json":
+        render.print_json(render.with_decimals(as_json(found, reading.coordinates, unfinished, rows)))
+    elif form == "csv":
+        _print_csv(found._replace(rows=rows), reading.coordinates)
+    else:
+        _print_standings(found._replace(rows=rows), reading.coordinates, reading.times, unfinished)
+
+
+def _shown(found: Standings, limit: int | None, players: Collection[str]) -> list[Standing]:
+    """The first so many rows, of those players if there are any."""
+    return [row for row in found.rows if not players or row.player in players][:limit]
+
+
+def _print_published(
+    db: str, ladder: str, as_of: str | None, known_at: str | None, form: str, limit: int | None,
+    players: tuple[str, ...],
+) -> None:  # fmt: skip
+    """What was published last, from its events."""
+    with open_ledger(db).reading() as connection:
+        try:
+            times, zone = times_of(connection), date_zone(connection, ladder)
+        except UnknownLadder as problem:
+            raise click.UsageError(str(problem)) from None
+        instant, position = played_instant(as_of, zone), known_position(connection, known_at, zone)
+        lists = published_lists(connection, position, ladder)
+        lists = [one for one in lists if as_of is None or one.as_of == instant]
+        if not lists:
+            _refuse_unknown(connection, ladder, position)
+            played = "" if instant is None else f" as of {times.second(instant)}"
+            raise click.ClickException(f"no list of {ladder}{played} is published; see: ratings publish --help")
+        one = lists[-1]
+        found = as_published_(connection, one)
+        ids = identities(connection)
+        rows = _shown(found, limit, {name for player in players for name in ids.ids(player)})
+    at = Coordinates(one.as_of, one.known_at, None)
+    if form == "json":
+        told = as_json(found, at, None, rows)
+        told_rows = told.pop("rows")
+        source = {"position": one.position, "event_id": one.event_id, "recorded_at": one.recorded_at, "by": one.by}
+        render.print_json(render.with_decimals({**told, "published": source, "rows": told_rows}))
+    elif form == "csv":
+        _print_csv(found._replace(rows=rows), at)
+    else:
+        published = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
+        _print_standings(found._replace(rows=rows), at, times, render.plain(published))
+
+
+def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
+    """Raises `click.UsageError` if there is no such ladder."""
+    try:
+        versions_of(decoded(connection, position), ladder, None)
+    except UnknownLadder as problem:
+        raise click.UsageError(str(problem)) from None
+
+
+def as_json(
+    found: Standings, at: Coordinates, unfinished: str | None, rows: list[Standing] | None = None
+) -> dict[str, Any]:
+    """Standings as the contract writes them, with all rows or with some."""
+    shown = found if rows is None else found._replace(rows=rows)
+    return {
+        "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
+        **({"open": True} if unfinished else {}), "rows": shown.json_rows(),
+    }  # fmt: skip
+
+
+def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
+    """That the period of a list still runs or has not begun, or None."""
+    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    if period is None:
+        return None
+    now = clock.now()
+    if now < period.start:
+        return "The period of this list has not begun."
+    if now <= period.end:
+        return "The period of this list still runs."
+    return "The period of this list still ran then." if running(period, now, ladders.as_of) else None
+
+
+def _print_csv(found: Standings, at: Coordinates) -> None:
+    header = ["rank", "player", "points", "games", "qualified"]
+    rows = [
+        [row.rank, row.player, render.spreadsheet(str(row.value(found.scale))), row.games, row.qualified]
+        for row in found.rows
+    ]  # fmt: skip
+    if any("/" in str(row[2]) for row in rows):
+        # a spreadsheet takes 7/4 for a date
+        header.append("points_exact")
+        rows = [[*cells[:2], render.human(str(cells[2]), 6), *cells[3:], str(row.value(found.scale))]
+                for cells, row in zip(rows, found.rows, strict=True)]  # fmt: skip
+    if any(row.gold is not None for row in found.rows):
+        header.append("gold")
+        rows = [[*cells, row.gold] for cells, row in zip(rows, found.rows, strict=True)]
+    if any(row.places is not None for row in found.rows):
+        header.append("places")
+        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    print_csv(header, rows, at)
+
+
+def places_told(row: Standing) -> str:
+    """The places that an annual list summed."""
+    return " ".join(map(str, row.places or ()))
+
+
+def _print_standings(found: Standings, at: Coordinates, times: Times, remark: str | None) -> None:
+    heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at, times)
+    if remark:
+        render.echo(remark)
+    render.echo()
+    if not found.rows:
+        render.note("Nobody is on this ladder.")
+        return
+    print_rows(found)
+    if any(row.rank is None for row in found.rows):
+        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {found.ladder}", 2)
+
+
+def print_rows(found: Standings) -> None:
+    """The rows of standings as a table."""
+    points = render.column([str(row.value(found.scale)) for row in found.rows])
+    header = ["rank", "player", "points", "games"]
+    rows: list[list[render.Cell]] = [
+        [r.rank or "-", r.player, p, r.games] for r, p in zip(found.rows, points, strict=True)
+    ]
+    if any(row.gold is not None for row in found.rows):
+        header.append("gold")
+        rows = [[*cells, row.gold or ""] for cells, row in zip(rows, found.rows, strict=True)]
+    if any(row.places is not None for row in found.rows):
+        header.append("places")
+        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
+    render.print_table(header, rows, right=("rank", "points", "games", "gold"))
+
+
+@click.command(name="history")
+@click.argument("player", type=composed)
+@click.argument("ladder", type=composed)
+@axes
+@format_option
+@click.pass_obj
+def history_(
+    db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
+) -> None:
+    """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
+    ledger = open_ledger(db)
+    player, ladder = ladder_second(ledger, player, ladder)
+    with reading_of(ledger, ladder, as_of, known_at, rules) as reading:
+        refuse_unknown(reading.ladders.facts, player)
+        player = reading.ladders.facts.current(player)
+        rows = history(reading.connection, reading.ladders, ladder, player)
+        ranking = reading.ladders.versions(ladder)[0].rule.ranking
+    if form == "json":
+        render.print_json(
+            render.with_decimals({"player": player, "ladder": ladder, **reading.coordinates.stated(), "rows": rows})
+        )
+        return
+    if form == "csv":
+        header = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
+        exact_points = {"before", "change", "after"}
+        cells = [[render.spreadsheet(row[n]) if n in exact_points else row[n] for n in header] for row in rows]
+        cells = [[*line, _published(row)] for line, row in zip(cells, rows, strict=True)]
+        print_csv((*header, "published"), cells, reading.coordinates)
+        return
+    if not rows:
+        if ranking == "annual":
+            render.note(f"{ladder} sums places of months; see: ratings explain {render.plain(player)} {ladder}")
+        else:
+            render.note(f"{render.plain(player)} has no game or adjustment on {ladder}.")
+        return
+    subject = f"{render.plain(player)} on {ladder}: {render.count(len(rows), 'change')}"
+    heading(subject, "", reading.coordinates, reading.times)
+    if sys.stdout.isatty() and len(rows) > 1:
+        render.echo(render.sparkline([Fraction(rows[0]["before"]), *(Fraction(row["after"]) for row in rows)]))
+    render.echo()
+    points = zip(
+        render.column([row["before"] for row in rows]),
+        render.column([row["change"] for row in rows], signed=True),
+        render.column([row["after"] for row in rows]),
+        strict=True,
+    )
+    columns = [reading.times.column("played"), "game", "place", "before", "change", "after"]
+    table: list[list[render.Cell]] = [
+        [
+            reading.times.minute(row["occurred_at"]),
+            row["game_id"] or f"adjusted: {row['reason']}",
+            row["place"],
+            *numbers,
+        ]
+        for row, numbers in zip(rows, points, strict=True)
+    ]
+    if marked := any("published" in row for row in rows):
+        columns.append("published")
+        table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
+    render.print_table(columns, table, right=("place", "before", "change", "after"))
+    if marked:
+        render.echo("\npublished: what lists showed then, with their positions in the log")
+    if ranking != "points":
+        render.echo(f"\nWhat the list makes of it: ratings explain {render.plain(player)} {ladder}")
+
+
+def _published(row: dict[str, Any]) -> str:
+    """What published lists showed instead, each with its position in the log: `869.75 (268, 270)`."""
+    shown: dict[str, list[str]] = {}
+    for one in row.get("published", ()):
+        points = "not on it" if one["points"] is None else render.human(one["points"])
+        shown.setdefault(points, []).append(str(one["position"]))
+    return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in shown.items())
+
+
+ACCOUNTS = {
+    "players": "what the players have together",
+    "start": "less what they began with",
+    "minted": "less what rules created",
+    "burned": "plus what vanished under rules, as in rounding",
+    "adjusted": "less what people added",
+}
+
+
+@click.command(name="books")
+@click.argument("ladder", type=composed)
+@axes
+@format_option
+@click.pass_obj
+def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
+    """The trial balance of LADDER. What the players have against where it came from; it sums to zero."""
+    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
+        found = reading.ladders.standings(ladder)
+    accounts = [(name, exact(amount, found.scale)) for name, amount in books(found)]
+    total = sum(Fraction(amount) for _, amount in accounts)
+    if form == "json":
+        told = {
+            "ladder": ladder, "ruleset": found.ruleset, **reading.coordinates.stated(), "games": found.games,
+            "players": len(found.rows),
+            "accounts": [{"account": name, "amount": amount} for name, amount in accounts], "sum": str(total),
+        }  # fmt: skip
+        render.print_json(render.with_decimals(told))
+    elif form == "csv":
+        cells = [(name, render.spreadsheet(amount)) for name, amount in accounts]
+        print_csv(("account", "amount"), cells, reading.coordinates)
+    else:
+        players = render.count(len(found.rows), "player")
+        subject = f"{ladder}: {render.count(found.games, 'game')} of {players}"
+        heading(subject, f" under {found.ruleset}", reading.coordinates, reading.times)
+        render.echo()
+        amounts = render.column([*(amount for _, amount in accounts), str(total)], 6)
+        rows = [(name, amount, ACCOUNTS[name]) for (name, _), amount in zip(accounts, amounts, strict=False)]
+        render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))
+    return int(total != 0)

@@ -1,0 +1,61 @@
+"""`verify`: what an auditor runs, and cron."""
+
+import os
+import sys
+
+import click
+
+from cli.arguments.options import head_value
+from cli.commands.rule_trials import rule_seconds_option
+from cli.output import render
+from ledger.store.opening import open_ledger
+from ledger.verification import Finding
+from projections.stored.verification import verify_all
+
+
+@click.command()
+@click.option(
+    "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
+)
+@rule_seconds_option
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+@click.pass_obj
+def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, form: str) -> int:
+    """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
+
+    On a terminal it says how much it looked at. Exit 3 where something kept it from looking, such as a lock.
+    """
+    findings: list[Finding] = []
+
+    def found(finding: Finding) -> None:
+        findings.append(finding)
+        if form == "table":
+            _tell(line_of(finding))
+
+    checked = verify_all(open_ledger(db), expected, rule_seconds, found)
+    if form == "json":
+        render.print_json({"findings": [finding._asdict() for finding in findings], "checked": checked._asdict()})
+    elif not findings and sys.stdout.isatty():
+        render.hanging(
+            f"All is well: {render.count(checked.events, 'event')}, {checked.hashes:,} hashes, "
+            f"{checked.guards} guards, {checked.objects} tables and other objects, "
+            f"{render.count(checked.lists, 'published list')}, {render.count(checked.ladders, 'stored ladder')}.",
+            2,
+        )
+    return int(bool(findings))
+
+
+def line_of(finding: Finding) -> str:
+    """A finding as a line."""
+    return render.plain(str(finding))
+
+
+def _tell(line: str) -> None:
+    """Print a finding; with nobody reading any more the exit code tells all the same."""
+    try:
+        render.echo(line)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

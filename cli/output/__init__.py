@@ -1,0 +1,1 @@
+"""What people see: tables, JSON, CSV, pages, progress."""

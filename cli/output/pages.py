@@ -1,0 +1,122 @@
+"""Pages for people who have no terminal: paragraphs and tables, as one file of HTML or of Markdown.
+
+The HTML needs nothing else: no script, no font, no picture. Whatever a cell holds is text there.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from cli.output.render import plain
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 1rem/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 62rem; padding: 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid #8886; padding: .3rem .6rem .3rem 0; text-align: start; vertical-align: top; }
+td { overflow-wrap: anywhere; }
+.number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
+footer { font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }
+@media screen and (max-width: 40rem) {
+  thead { position: absolute; left: -99rem; }
+  tr { border-bottom: 1px solid #8886; display: block; padding: .5rem 0; }
+  td, td.number { border: 0; display: block; padding: .1rem 0; text-align: start; white-space: normal; }
+  td::before { color: #777; content: attr(data-label) " "; }
+  td:empty { display: none; }
+}
+@media print {
+  body { font-size: 10pt; max-width: none; padding: 0; }
+  thead { display: table-header-group; } tr { break-inside: avoid; } h2 { break-after: avoid; }
+}
+"""
+
+
+class Part(NamedTuple):
+    """A part of a page: paragraphs, then a table if it has a header; the columns in `right` are numbers."""
+
+    heading: str
+    paragraphs: Sequence[str] = ()
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    right: Sequence[str] = ()
+
+
+class Page(NamedTuple):
+    """A page with its title, what it is about, its parts, and how its content can be checked."""
+
+    title: str
+    paragraphs: Sequence[str]
+    parts: Sequence[Part]
+    footer: str
+
+
+def as_html(page: Page) -> str:
+    """The page as one file."""
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            f"<title>{_text(page.title)}</title>",
+            f"<style>{STYLE}</style>",
+            "</head>",
+            "<body>",
+            f"<h1>{_text(page.title)}</h1>",
+            *(f"<p>{_text(text)}</p>" for text in page.paragraphs),
+            *(line for part in page.parts for line in _part_of_html(part)),
+            f"<footer>{_text(page.footer)}</footer>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _part_of_html(part: Part) -> Iterator[str]:
+    yield f"<h2>{_text(part.heading)}</h2>"
+    yield from (f"<p>{_text(text)}</p>" for text in part.paragraphs)
+    if not part.header:
+        return
+    kinds = [' class="number"' if name in part.right else "" for name in part.header]
+    heads = (f"<th{kind}>{_text(name)}</th>" for name, kind in zip(part.header, kinds, strict=True))
+    yield f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>"
+    for row in part.rows:
+        # a name in another script does not turn the rest of its line round
+        cells = (
+            f'<td{kind} dir="auto" data-label="{_text(name)}">{_text(cell)}</td>'
+            for name, kind, cell in zip(part.header, kinds, row, strict=True)
+        )
+        yield f"<tr>{''.join(cells)}</tr>"
+    yield "</tbody></table>"
+
+
+def _text(text: str) -> str:
+    return escape(plain(text), quote=True)
+
+
+def as_markdown(page: Page) -> str:
+    """The page as Markdown with tables."""
+    lines = [f"# {_literal(page.title)}", *map(_literal, page.paragraphs)]
+    for part in page.parts:
+        lines += [f"## {_literal(part.heading)}", *map(_literal, part.paragraphs)]
+        if part.header:
+            lines.append("\n".join(_table_of_markdown(part)))
+    return "\n\n".join([*lines, _literal(page.footer)]) + "\n"
+
+
+def _table_of_markdown(part: Part) -> Iterator[str]:
+    yield f"| {' | '.join(map(_literal, part.header))} |"
+    yield f"|{'|'.join('---:' if name in part.right else '---' for name in part.header)}|"
+    for row in part.rows:
+        yield f"| {' | '.join(map(_literal, row))} |"
+
+
+def _literal(text: str) -> str:
+    """Text in which Markdown and HTML see nothing of theirs, not even an address to make a link of."""
+    text = re.sub(r"([\\`*_\[\]<>&|~#!$@])", r"\\\1", plain(text))
+    return re.sub(r"(?i)\b(?:(https?|ftp):(?=//)|(www)\.)", lambda found: f"{found[0][:-1]}\\{found[0][-1]}", text)

@@ -1,0 +1,101 @@
+"""How a long command tells what it is doing: a bar on a terminal, lines, or JSON. All on stderr; results go to stdout.
+
+tell("building", {"ladders_done": 400, "ladders": 10_000})
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cli.output import render
+from ledger import clock
+from ledger.events.canonical import format_instant
+
+# between two lines about the same step, and between two pictures of a bar
+LINE_SECONDS, PICTURE_SECONDS = 10.0, 0.1
+
+Tell = Callable[[str, dict[str, Any]], None]
+
+
+class Log:
+    """A log on stderr, `plain` or `json`: what happened, how many seconds after the start, and numbers."""
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long ago the start was."""
+        return time.monotonic() - self.started
+
+    def write(self, what: str, numbers: dict[str, Any]) -> None:
+        """Write a line."""
+        render.note(self.line(what, numbers))
+
+    def line(self, what: str, numbers: dict[str, Any]) -> str:
+        """What happened as a JSON object, or in words."""
+        if self.form == "json":
+            moment = format_instant(clock.now())
+            found = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
+            return render.json_text(found)
+        told = (f"{name.replace('_', ' ')} {value:,}" for name, value in numbers.items() if type(value) is int)
+        return f"{self.seconds:8.1f} s  {', '.join([what, *told])}"
+
+
+@contextmanager
+def progress(log: Log | None) -> Iterator[Tell]:
+    """A function that tells a step and its numbers: as a line of the log, else on a bar if there is
+    a terminal. Of `ladders` there are so many, of which `ladders_done` are done.
+    """
+    if log is not None:
+        yield _seldom(log.write)
+    elif sys.stderr.isatty():
+        with _bar() as tell:
+            yield tell
+    else:
+        yield lambda what, numbers: None
+
+
+def _seldom(write: Tell) -> Tell:
+    """Tell the beginning and the end of each step, and between them only now and then."""
+    last, when = "", 0.0
+
+    def tell(what: str, numbers: dict[str, Any]) -> None:
+        nonlocal last, when
+        now = time.monotonic()
+        ended = "ladders" in numbers and numbers["ladders"] == numbers.get("ladders_done")
+        if what != last or ended or now - when >= LINE_SECONDS:
+            last, when = what, now
+            write(what, numbers)
+
+    return tell
+
+
+@contextmanager
+def _bar() -> Iterator[Tell]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    # painted here, not by a thread of its own: processes are forked meanwhile
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("", total=None)
+        last, when = "", 0.0
+
+        def tell(what: str, numbers: dict[str, Any]) -> None:
+            nonlocal last, when
+            now = time.monotonic()
+            bar.update(task, description=what, total=numbers.get("ladders"), completed=numbers.get("ladders_done", 0))
+            if what != last or now - when >= PICTURE_SECONDS:
+                last, when = what, now
+                bar.refresh()
+
+        yield tell

@@ -1,0 +1,92 @@
+"""`status --format prometheus`: the text format that Prometheus and its collectors read, version 0.0.4.
+
+    # HELP ratings_standings_behind_events Events that the oldest stored standings do not know.
+    # TYPE ratings_standings_behind_events gauge
+    ratings_standings_behind_events{ledger="ratings.db"} 3
+
+What is not known, such as the age of standings that are not stored, is left out.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ledger.events.canonical import parse_instant
+from ledger.store.locations import without_user
+
+# results of a run, each a series of its own: 1 for the one that it was
+RESULTS = ("done", "failed", "lost", "running")
+Samples = list[tuple[dict[str, str], int | None]]
+
+
+class Family(NamedTuple):
+    """The samples of one metric, each with its labels."""
+
+    name: str
+    kind: str
+    help: str
+    samples: Samples
+
+
+def exposition(found: dict[str, Any]) -> str:
+    """What `status --format json` says as metrics, each with the label `ledger`: its location without the
+    role that asked, so that every role writes the same series."""
+    lines: list[str] = []
+    for family in _families(found):
+        samples = [(labels, value) for labels, value in family.samples if value is not None]
+        if samples:
+            lines += [f"# HELP {family.name} {_escaped(family.help)}", f"# TYPE {family.name} {family.kind}"]
+        for labels, value in samples:
+            named = {"ledger": without_user(found["ledger"]), **labels}
+            told = ",".join(f'{name}="{_escaped(text, quoted=True)}"' for name, text in named.items())
+            lines.append(f"{family.name}{{{told}}} {value}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _families(found: dict[str, Any]) -> Iterator[Family]:
+    def gauge(name: str, told: str, samples: Samples) -> Family:
+        return Family(f"ratings_{name}", "gauge", told, samples)
+
+    generation, runs = found["generation"] or {}, found["runs"]
+    yield gauge("ledger_info", "The ledger by its id; always 1.", [({"ledger_id": found["ledger_id"]}, 1)])
+    yield gauge("head_position", "The position of the last event.", [({}, found["position"])])
+    yield gauge("head_recorded_timestamp_seconds", "When the last event was recorded.",
+                [({}, _timestamp(found["recorded"]))])  # fmt: skip
+    yield Family("ratings_events_total", "counter", "Events in the log, by type.",
+                 [({"type": name}, number) for name, number in sorted(found["events"].items())])  # fmt: skip
+    yield gauge("standings_generation", "The number of the live generation.", [({}, generation.get("generation"))])
+    yield gauge("standings_position", "The position that the live generation was built at.",
+                [({}, generation.get("position"))])  # fmt: skip
+    yield gauge("standings_behind_events", "Events that the oldest stored standings do not know.",
+                [({}, found["behind"])])  # fmt: skip
+    yield gauge("standings_age_seconds", "How long ago the oldest stored standings were built.",
+                [({}, found["age_seconds"])])  # fmt: skip
+    built = [text for text in (generation.get("finished"), *(one["built"] for one in found["stale"])) if text]
+    yield gauge("standings_built_timestamp_seconds", "When the oldest stored standings were built.",
+                [({}, _timestamp(min(built, default=None)))])  # fmt: skip
+    whys = [one["why"] for one in found["stale"]]
+    yield gauge("stale_ladders", "Ladders that are older than the live generation, by the reason.",
+                [({"why": why}, whys.count(why)) for why in ("failed", "not-asked")])  # fmt: skip
+    yield gauge("missing_rules", "Published rulesets whose rule is not installed.",
+                [({}, len(found["rules_missing"]))])  # fmt: skip
+    yield gauge("run_result", "The result of the last run of a kind, 1 for the one that it was.",
+                [({"kind": kind, "result": result}, int(one["last"]["result"] == result))
+                 for kind, one in runs.items() for result in RESULTS])  # fmt: skip
+    yield gauge("run_position", "The position that the last run of a kind got to.",
+                [({"kind": kind}, one["last"]["position"]) for kind, one in runs.items()])  # fmt: skip
+    for name, told, which in (("run", "The last run", "last"), ("run_last_success", "The last success", "last_success"),
+                              ("run_last_failure", "The last failure", "last_failure")):  # fmt: skip
+        there = {kind: one[which] for kind, one in runs.items() if one[which] is not None}
+        yield gauge(f"{name}_started_timestamp_seconds", f"{told} of a kind: when it began.",
+                    [({"kind": kind}, _timestamp(one["started"])) for kind, one in there.items()])  # fmt: skip
+        yield gauge(f"{name}_age_seconds", f"{told} of a kind: how long ago it ended, or began where that is unknown.",
+                    [({"kind": kind}, one["age_seconds"]) for kind, one in there.items()])  # fmt: skip
+
+
+def _timestamp(text: str | None) -> int | None:
+    """An instant as seconds since 1970."""
+    return None if text is None else parse_instant(text) // 1_000_000
+
+
+def _escaped(text: str, quoted: bool = False) -> str:
+    text = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return text.replace('"', '\\"') if quoted else text

@@ -1,0 +1,1 @@
+"""Copies of the log: a folder of them, and the way back from one into an empty ledger."""

@@ -1,0 +1,271 @@
+"""A folder of backups: full exports with their heads beside them, and the list of those that this program made there.
+
+    ratings-backups.json                              the list
+    ratings-2026-11-22T031700Z-50577.jsonl.gz         an export, made then, up to that position
+    ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
+
+Old ones are dropped by a policy, such as 14d,8w,12m: the last of each of the latest 14 days, 8 weeks and 12 months (of
+UTC) that have any. Only what the list names is ever dropped, and only as it was made.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import date, timedelta
+from itertools import count
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.clock import Clock
+from ledger.errors import AlreadyRunning, BadBackupList
+from ledger.events.canonical import EPOCH, format_instant, parse_instant
+from ledger.new_files import new_file, open_own, replace_file
+from ledger.rejections import Refused, shown
+from ledger.store.exports import Place, compressed, export_lines, place_at, read_place
+from ledger.store.log import chain_hash_at, head, ledger_id
+from ledger.store.opening import Ledger
+from ledger.store.runs import running
+
+LIST, LOCK, HEAD = "ratings-backups.json", ".ratings-backups.lock", ".head"
+LIST_BYTES_MAX = 1 << 24
+_FILE = re.compile(r"ratings-\d{4}-\d\d-\d\dT\d{6}Z-\d{1,16}(-\d{1,6})?\.jsonl\.gz", re.ASCII)
+_KEEP = re.compile(r"([1-9]\d{0,3})([dwm])", re.ASCII)
+
+
+class Backup(NamedTuple):
+    """A backup as the list names it; `made_at` in microseconds since 1970 UTC, `size` in bytes."""
+
+    file: str
+    ledger_id: str
+    head: Place
+    made_at: int
+    size: int
+
+
+class Made(NamedTuple):
+    """What `make` did: the new backup, the names of those that it dropped, how many of the ledger are kept.
+
+    `lost` are earlier ones whose history the ledger does not contain any more; then nothing is dropped. `odd` are
+    those that are not there as they were made, with what is wrong.
+    """
+
+    backup: Backup
+    dropped: list[str]
+    kept: int
+    lost: list[Backup]
+    odd: list[tuple[str, str]]
+
+
+def read_policy(text: str) -> dict[str, int]:
+    """How many days (d), weeks (w) and months (m) to keep, of a text such as 14d,8w,12m. Raises `ValueError`."""
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        match = _KEEP.fullmatch(part.strip())
+        if match is None or match.group(2) in found:
+            raise ValueError("write how many days, weeks and months to keep, each once, such as 14d,8w,12m")
+        found[match.group(2)] = int(match.group(1))
+    return found
+
+
+_PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
+    "d": lambda day: (day.year, day.month, day.day),
+    "w": lambda day: day.isocalendar()[:2],
+    "m": lambda day: (day.year, day.month),
+}
+
+
+def to_drop(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
+    """Those of a ledger's backups, in the order in which they were made, that a policy does not keep.
+
+    Of a day, week or month the one that reaches furthest is kept. Neither the last that was made nor the one that
+    reaches furthest of all is ever dropped, whatever their dates say.
+    """
+
+    def reach(number: int) -> tuple[int, int]:
+        return backups[number].head.position, number
+
+    kept = {len(backups) - 1, max(range(len(backups)), key=reach)} if backups else set()
+    for unit, wanted in policy.items():
+        best: dict[tuple[int, ...], int] = {}
+        for number in sorted(range(len(backups)), key=reach):
+            best[_PERIODS[unit](_day(backups[number]))] = number
+        kept.update(best[period] for period in sorted(best)[-wanted:])
+    return [backup for number, backup in enumerate(backups) if number not in kept]
+
+
+def _day(backup: Backup) -> date:
+    return (EPOCH + timedelta(microseconds=backup.made_at)).date()
+
+
+def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> Made:
+    """Make a full backup in a folder, which is made if need be, and then drop those that a policy does not keep.
+
+    It leaves a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, `StoreDamaged` if what would be written is no
+    backup.
+    """
+    with running(ledger, "backup", clock) as run:
+        make_folder(folder)
+        done = _make(ledger, folder, clock, policy)
+        run.position, run.details = done.backup.head.position, {"file": done.backup.file, "dropped": len(done.dropped)}
+        if done.lost:
+            run.fail(f"the ledger does not contain the history of {done.lost[0].file}")
+    return done
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for backups unless it is there. Raises `OSError` where none can be written."""
+    if not os.path.lexists(folder):
+        folder.mkdir(mode=0o700)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> Made:
+    with _only_one(folder), ledger.reading() as connection:
+        listed = read_list(folder)
+        own = ledger_id(connection)
+        lost = [one for one in listed if one.ledger_id == own and _is_lost(connection, one.head)]
+        backup = _written(connection, folder, own, clock())
+        listed.append(backup)
+        _write_list(folder, listed)
+        odd = [(one.file, what) for one in listed if (what := _oddity(folder, one)) is not None]
+        gone = {name for name, _ in odd}
+        there = [one for one in listed if one.ledger_id == own and one.file not in gone]
+        dropped = [] if lost or policy is None else to_drop(there, policy)
+        for one in dropped:
+            _unlink(folder, one)
+        if odd or dropped:
+            _write_list(folder, [one for one in listed if os.path.lexists(folder / one.file)])
+    return Made(backup, [one.file for one in dropped], len(there) - len(dropped), lost, odd)
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which dies with the process. Raises `AlreadyRunning`."""
+    with _open_own(folder / LOCK, "ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AlreadyRunning(f"another backup into {folder} is running; this one did nothing") from None
+        yield
+
+
+def _is_lost(connection: Connection, place: Place) -> bool:
+    return chain_hash_at(connection, place.position) != place.chain_hash
+
+
+def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup:
+    """A new backup of all events, on the disk. The small file comes first, so that no backup is without it."""
+    place = place_at(connection, head(connection).position)
+    stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{place.position}"
+    names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
+    name = next(name for name in names if not any(os.path.lexists(folder / f"{name}{end}") for end in ("", HEAD)))
+    path = folder / name
+    with new_file(f"{path}{HEAD}", 0o600) as file:
+        file.write(_head_text(place))
+    try:
+        with new_file(str(path), 0o600) as file:
+            with compressed(file) as lines:
+                lines.writelines(export_lines(connection, 0, place.position))
+            file.flush()
+            size = os.fstat(file.fileno()).st_size
+    except BaseException:
+        if not os.path.lexists(path):  # else it was named just before an interrupt came
+            with suppress(OSError):
+                os.unlink(f"{path}{HEAD}")
+        raise
+    return Backup(name, own, place, now, size)
+
+
+def _head_text(place: Place) -> bytes:
+    return f"{place}\n".encode()
+
+
+def head_beside(file: str) -> Place | None:
+    """The head in the small file beside a backup, or None without one. Raises `Refused` if it holds something else."""
+    if not os.path.isfile(f"{file}{HEAD}"):
+        return None
+    with open(f"{file}{HEAD}", "rb") as small:
+        place = read_place(small.read(200).decode("ascii", "replace").strip())
+    if place is None:
+        raise Refused("end-mismatch", f"{file}{HEAD} holds no head, which is written POSITION:CHAINHASH")
+    return place
+
+
+def _oddity(folder: Path, backup: Backup) -> str | None:
+    """What keeps a file from being the one that was made, or None."""
+    try:
+        found = os.lstat(folder / backup.file)
+    except OSError as error:
+        return "is gone" if isinstance(error, FileNotFoundError) else str(error.strerror)
+    if not _is_own_file(found):
+        return "is not a file of this account any more"
+    return None if found.st_size == backup.size else f"has {found.st_size:,} bytes, was made with {backup.size:,}"
+
+
+def _is_own_file(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _unlink(folder: Path, backup: Backup) -> None:
+    """Drop a backup, then the small file beside it unless that says something else."""
+    (folder / backup.file).unlink()
+    small = folder / f"{backup.file}{HEAD}"
+    with suppress(OSError):
+        with _open_own(small, "rb") as file:
+            is_ours = file.read(200) == _head_text(backup.head)
+        if is_ours:
+            small.unlink()
+
+
+def read_list(folder: Path) -> list[Backup]:
+    """The backups that were made in a folder, in their order. Raises `BadBackupList`, `OSError`."""
+    path = folder / LIST
+    try:
+        with _open_own(path, "rb") as file:
+            text = file.read(LIST_BYTES_MAX)
+    except FileNotFoundError:
+        return []
+    try:
+        return [_listed(**member) for member in json.loads(text)["backups"]]
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise BadBackupList(
+            f"{path} is no list of backups: {shown(str(error))}; move it away, and what it names is never dropped"
+        ) from None
+
+
+def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> Backup:  # noqa: A002
+    place = read_place(head)
+    if not _FILE.fullmatch(file) or place is None or not isinstance(ledger_id, str) or type(bytes) is not int:
+        raise ValueError(f"{shown(file)} is no backup that this program made")
+    return Backup(file, ledger_id, place, parse_instant(made_at), bytes)
+
+
+def as_json(backup: Backup) -> dict[str, Any]:
+    """A backup as the list has it."""
+    return {
+        "file": backup.file, "ledger_id": backup.ledger_id, "head": str(backup.head),
+        "made_at": format_instant(backup.made_at), "bytes": backup.size,
+    }  # fmt: skip
+
+
+def _write_list(folder: Path, backups: Sequence[Backup]) -> None:
+    text = json.dumps({"backups": [as_json(backup) for backup in backups]}, indent=1)
+    replace_file(str(folder / LIST), f"{text}\n".encode())
+
+
+def _open_own(path: Path, mode: str) -> IO[bytes]:
+    try:
+        return open_own(path, mode)
+    except OSError as error:
+        error.filename = str(path)
+        raise

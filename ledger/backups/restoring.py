@@ -1,0 +1,301 @@
+"""Restore: the lines of an export into an empty ledger, byte for byte, so that every hash is what it was.
+
+The files are read twice: once to check all of them, once to store them, in one transaction: all of it, or nothing.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.events.canonical import parse_object
+from ledger.events.records import ZERO, Row, restored
+from ledger.events.revisions import SUPERSEDING, superseded
+from ledger.intake.files import read_lines
+from ledger.intake.importing import CHUNK_EVENTS, Imported
+from ledger.intake.spool import Lines
+from ledger.rejections import Refused, Rejection, shown
+from ledger.store.appending import append_restored, require_empty
+from ledger.store.exports import BEGINNING, End, Place, read_end
+from ledger.store.log import Head
+from ledger.store.opening import Ledger
+from ledger.validation.identities import Identities
+from ledger.validation.validator import Ladders, NoLadders
+from ledger.validation.whole_logs import misfits
+
+# what a line is that was cut off
+CUT_OFF = ("bad-json", "bad-utf8")
+
+
+class Backup(NamedTuple):
+    """The files of a backup: one of all events, then increments in their order; and what is asked of them.
+
+    `head`: what they end at; then they need no last lines. `incomplete`: files that were cut off will do.
+    """
+
+    files: Sequence[str]
+    head: Place | None = None
+    incomplete: bool = False
+
+
+class Whole(NamedTuple):
+    """What a backup holds: the head behind each of its files, and what `incomplete` let pass."""
+
+    heads: list[Place]
+    passed: list[str]
+
+    @property
+    def head(self) -> Place:
+        """The head behind the last file that was read."""
+        return self.heads[-1] if self.heads else BEGINNING
+
+
+class RefusedFile(Exception):
+    """A file of a backup is refused."""
+
+    def __init__(self, file: str, problem: Refused) -> None:
+        super().__init__(problem.message)
+        self.rejection: Rejection = problem.rejection(file)
+
+
+def restore(
+    ledger: Ledger, backup: Backup, ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders()
+) -> Imported:
+    """Store the lines of a backup verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
+    require_empty(ledger)
+
+    try:
+        whole = check(backup)
+        latest = store(ledger, backup, whole, ladders)
+    except RefusedFile as refused:
+        return Imported(rejected=[refused.rejection], rejected_count=1)
+    return Imported(appended=latest.position, head=latest, passed=whole.passed)
+
+
+def store(
+    ledger: Ledger,
+    backup: Backup,
+    whole: Whole,
+    ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
+) -> Head:
+    """Store the lines of a backup that was checked, or none of them. Raises `NotEmpty`, `StoreUnavailable`;
+    `RefusedFile` if events do not fit those before them, or somebody wrote to the files meanwhile."""
+
+    def refuse_misfits(connection: Connection, latest: Head) -> None:
+        for position, problem in misfits(connection, latest.position, ladders):
+            told = f"position {position} does not follow from the lines before it: {problem.message}"
+            name, line = _line_of(backup, whole, position)
+            raise RefusedFile(name, Refused("restore-mismatch", told, line))
+
+    rows = _rows(backup._replace(head=whole.head), lambda row: None)
+    return append_restored(ledger, _batches(rows), refuse_misfits)
+
+
+def _line_of(backup: Backup, whole: Whole, position: int) -> tuple[str, int]:
+    """The file of a backup that holds a position, and the line there."""
+    ends = [place.position for place in whole.heads]
+    index = bisect_left(ends, position)
+    return backup.files[index], position - (ends[index - 1] if index else 0)
+
+
+def check(backup: Backup) -> Whole:
+    """Read a backup, and check all that needs no ledger: last lines, hashes, order, what each event says.
+
+    Raises `RefusedFile`, `StoreUnavailable` when the temporary folder is full.
+    """
+    with _fitting() as refuse:
+        rows = _rows(backup, refuse)
+        while True:
+            try:
+                next(rows)
+            except StopIteration as end:
+                whole: Whole = end.value
+                return whole
+
+
+def _rows(backup: Backup, refuse: Callable[[Row], None]) -> Generator[Row, None, Whole]:
+    """The rows of all files, each continuing the one before. Raises `RefusedFile`."""
+    latest, whole = Head(0, ZERO, -(2**63)), Whole([], [])
+    for name in backup.files:
+        try:
+            latest = yield from _rows_of_file(name, latest, backup, whole, refuse)
+        except Refused as problem:
+            raise RefusedFile(name, problem) from None
+        whole.heads.append(_place(latest))
+    if backup.head not in (None, whole.head):
+        told = f"the backup ends at {whole.head}, not at {backup.head}: it is cut off, changed, or another one"
+        raise RefusedFile(backup.files[-1], Refused("end-mismatch", told))
+    return whole
+
+
+def _rows_of_file(
+    name: str, before: Head, backup: Backup, whole: Whole, refuse: Callable[[Row], None]
+) -> Generator[Row, None, Head]:
+    latest, end, number = before, None, 0
+    if before.position:
+        _refuse_another_ledger(name, before, backup.incomplete)
+    lines = _lines(name, backup.incomplete, whole.passed)
+    for number, line in lines:
+        try:
+            if end is not None:
+                raise Refused("end-mismatch", "it stands behind the last line of the export; more files are named one "
+                              "by one: import --restore FULL INCREMENT...")  # fmt: skip
+            end = read_end(line)
+            if end is not None:
+                continue
+            if latest is before:
+                _refuse_another_place(line, before, whole)
+            row = restored(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
+            refuse(row)
+        except Refused as problem:
+            if backup.incomplete and problem.code in CUT_OFF and next(lines, None) is None:
+                whole.passed.append(f"{name}: line {number} is cut off; it is left out")
+                break
+            raise Refused(problem.code, problem.message, number) from None
+        latest = Head(row.position, row.chain_hash, row.recorded_at)
+        yield row
+    _refuse_end(name, end, number, before, latest, backup, whole)
+    return latest
+
+
+def _lines(name: str, incomplete: bool, passed: list[str]) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file; if it may be `incomplete`, those that can be read of a compressed one that was cut off."""
+    try:
+        yield from read_lines(name)
+    except Refused as problem:
+        if not incomplete or not isinstance(problem.__cause__, EOFError):
+            raise
+        passed.append(f"{name} is cut off")
+
+
+def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
+    """Raises `Refused` for an increment whose last line says that it continues another history of this length."""
+    for number, line in _lines(name, incomplete, []):
+        end = read_end(line)
+        if end is not None and end.since.position == before.position and end.since != _place(before):
+            message = (
+                f"it continues {end.since}, but the files before it end at {_place(before)}: it is an increment of "
+                "another ledger"
+            )
+            raise Refused("restore-mismatch", message, number)
+
+
+def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
+    """Raises `Refused` if the first line of a file is not the one behind the files before it."""
+    first = parse_object(line).get("position")
+    if not isinstance(first, int) or first == before.position + 1:
+        return
+    if not whole.heads:
+        told = f"the file begins at position {first}: it is an increment; name the backup that it continues before it"
+    elif first > before.position:
+        told = (
+            f"the file begins at position {first}, but the files before it end at {before.position}: what is between "
+            f"is missing; export events --since {before.position} writes it"
+        )
+    else:
+        told = (
+            f"the file begins at position {first}, but the files before it end at {before.position} already: they "
+            "overlap, or stand in another order than they were made"
+        )
+    raise Refused("restore-mismatch", told)
+
+
+def _refuse_end(
+    name: str, end: End | None, line: int, before: Head, latest: Head, backup: Backup, whole: Whole
+) -> None:
+    """Raises `Refused` unless the last line of a file names what was read, or may be missing or wrong."""
+    head = _place(latest)
+    if end is None:
+        told = f"the file ends at {head} without the last line of an export, so it may be cut off"
+        if not backup.incomplete and backup.head is None:
+            more = (
+                "; if it came by standard output or of an older version, say where it ends by --head POSITION:CHAINHASH"
+            )
+            raise Refused("end-missing", told + more + ", or take what there is by --incomplete")
+    elif end.since != _place(before):
+        told = f"it continues {end.since}, but the files before it end at {_place(before)}"
+        raise Refused("restore-mismatch", told, line)
+    else:
+        told = f"the last line names {end.head}, but the file ends at {head}: lines are missing or changed"
+        if end.head != head and not backup.incomplete:
+            raise Refused("end-mismatch", told, line)
+    if backup.incomplete and (end is None or end.head != head):
+        whole.passed.append(f"{name}: {told}")
+
+
+def _place(head: Head) -> Place:
+    return Place(head.position, head.chain_hash)
+
+
+@contextmanager
+def _fitting() -> Iterator[Callable[[Row], None]]:
+    """What refuses rows unless ids and games occur once and what supersedes stands in line; it raises `Refused`."""
+    renames = Renames()
+    with closing(Lines()) as seen:
+
+        def refuse(row: Row) -> None:
+            renames.check(row)
+            supersedes = _end_of_line(seen, row) if row.type in SUPERSEDING else None
+            if row.supersedes != supersedes:
+                raise _mismatch(
+                    row, f"supersedes {shown(row.supersedes)} where it can only supersede {shown(supersedes)}"
+                )
+            if not seen.add(row):
+                raise _mismatch(row, "repeats the id or the game of an earlier one")
+
+        yield refuse
+
+
+class Renames:
+    """The renames of a restore, which must never lead in a circle, and lead each id to one."""
+
+    def __init__(self) -> None:
+        self._renames: dict[str, tuple[str, str]] = {}
+        self._live: set[str] = set()
+        self._voids: dict[str, str] = {}  # what takes back a rename, or its taking-back, and that rename
+        self._people = Identities()
+
+    def check(self, row: Row) -> None:
+        """Take a row in. Raises `Refused` if the renames that are live after it do not fit together."""
+        if row.type not in ("player.renamed", "event.voided"):
+            return
+        data = json.loads(row.record)["data"]
+        if row.type == "player.renamed":
+            self._renames[row.event_id] = (data["player"], data["new_player"])
+            self._turn(row, row.event_id)
+        elif (rename := self._voids.get(data["id"], data["id"])) in self._renames:
+            self._voids[row.event_id] = rename
+            self._turn(row, rename)
+
+    def _turn(self, row: Row, rename: str) -> None:
+        """Let a rename come into force, or out of it."""
+        player, new_player = self._renames[rename]
+        if rename in self._live:
+            self._people.remove(player)
+        else:
+            try:
+                self._people.refuse_rename(player, new_player)
+            except Refused as problem:
+                raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
+            self._people.add(player, new_player)
+        self._live ^= {rename}
+
+
+def _end_of_line(seen: Lines, row: Row) -> str | None:
+    try:
+        return superseded(seen, row.type, json.loads(row.record)["data"])[0]
+    except Refused as problem:
+        raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
+
+
+def _mismatch(row: Row, what: str) -> Refused:
+    return Refused("restore-mismatch", f"position {row.position} {what}", row.position)
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while batch := list(islice(rows, CHUNK_EVENTS)):
+        yield batch

@@ -1,0 +1,141 @@
+"""The kinds of values that members of events hold, as annotated types for the event models.
+
+Each refuses with a code of `rejections.CODES`; ids and labels come out in Unicode's composed form (NFC).
+"""
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import PydanticCustomError
+
+from ledger.events.canonical import INTEGER_MAX
+from ledger.events.short_way import Plain
+from ledger.rejections import shown
+
+# characters that reorder the text around them (Unicode's Bidi_Control)
+_BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+_DECIMAL = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
+
+
+class Members(BaseModel):
+    """The members of an event or of a part of it: nothing unknown, nothing converted, nothing changed later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def refuse(code: str, message: str) -> PydanticCustomError:
+    """An error for a validator to raise; the text is taken as it is."""
+    return PydanticCustomError(code, "{text}", {"text": message})
+
+
+@lru_cache(maxsize=65_536)
+def _identifier(text: str, limit: int, forbidden: str) -> str:
+    composed = unicodedata.normalize("NFC", text)
+    _refuse_surrogates(composed)
+    if not 1 <= len(composed) <= limit:
+        raise refuse("bad-identifier", f"{shown(text)} has {len(composed)} characters; 1 to {limit} are possible")
+    for character in composed:
+        # Cs: half a surrogate pair, as an argument holds it that is not UTF-8
+        if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
+            raise refuse("bad-identifier", f"{shown(text)} holds the control character U+{ord(character):04X}")
+        if character in forbidden:
+            raise refuse("bad-identifier", f"{shown(text)} holds {character!r}, which separates names elsewhere")
+    if composed != composed.strip():
+        raise refuse("bad-identifier", f"{shown(text)} begins or ends with a space")
+    return composed
+
+
+def _refuse_surrogates(text: str) -> None:
+    # JSON is checked while it is parsed; these come from a command line that is not UTF-8
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise refuse("lone-surrogate", f"{shown(text)} is not UTF-8")
+
+
+def _slug(text: str) -> str:
+    if len(text) > 64 or not re.fullmatch(_SLUG, text, re.ASCII):
+        raise refuse(
+            "bad-slug", f"{shown(text)} is not a name like blue-max: lower-case letters, digits, single hyphens"
+        )
+    return text
+
+
+def _decimal(text: str) -> str:
+    if not _DECIMAL.fullmatch(text):
+        raise refuse("bad-decimal", f"{shown(text)} is not a decimal number such as 12 or -0.5 (15 digits each side)")
+    sign, digits = ("-", text[1:]) if text[0] == "-" else ("", text.lstrip("+"))
+    whole, _, fraction = digits.partition(".")
+    plain = (whole.lstrip("0") or "0") + ("." + fraction.rstrip("0")).rstrip(".")
+    return plain if plain == "0" else sign + plain
+
+
+def _score(value: Any) -> Any:
+    if isinstance(value, str):
+        plain = _decimal(value)
+        return plain if "." in plain else int(plain)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {shown(value)}")
+    if abs(value) > INTEGER_MAX:
+        raise refuse("integer-too-large", f"{shown(value)} is outside +-(2^53 - 1)")
+    return value
+
+
+def _text(text: str) -> str:
+    _refuse_surrogates(text)
+    sound = (text.isascii() and text.isprintable()) or not any(
+        unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
+    )
+    if not sound or not 1 <= len(text) <= 2_000:
+        raise refuse("bad-text", f"{shown(text)}: text has 1 to 2,000 characters and no control characters")
+    return text
+
+
+def _extra_key(text: str) -> str:
+    if not (1 <= len(text) <= 64 and text.isascii() and text.isprintable()):
+        raise refuse("bad-value", f"{shown(text)}: the names in extra have 1 to 64 printable ASCII characters")
+    return text
+
+
+def _ascii(limit: int, inside: str) -> Plain:
+    """Ids of printable ASCII out of a class of characters, with no space at either end."""
+    pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
+    return Plain(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def is_written(kind: Any, text: str) -> bool:
+    """Whether a text is a value of one of these kinds in the form in which a record has it."""
+    try:
+        return bool(_adapter(kind).validate_python(text, strict=True) == text)
+    except ValidationError:
+        return False
+
+
+PlayerId = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/=")), _ascii(64, "!-.0-<>-~")]
+Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), _ascii(64, "!-.0-~")]
+# an event's id has at most 128 characters, and a game's is "game:" and this
+GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
+EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
+LadderName = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
+Slug = Annotated[str, AfterValidator(_slug), Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)])]
+DecimalString = Annotated[str, AfterValidator(_decimal)]
+_Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
+Text = Annotated[str, AfterValidator(_text)]
+Extra = dict[Annotated[str, AfterValidator(_extra_key)], str]

@@ -1,0 +1,98 @@
+"""The events of a game clock. `at` is the time of the game's server in whole milliseconds; it never decreases.
+
+The server counts from wherever it likes, its start or 1970, and keeps to that within a game. What follows from the
+times alone has no event: a timer that runs out, a removal, a disconnection, a pause that is denied or begins.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from ledger.events.fields import GameId, Members, PlayerId, refuse
+from ledger.events.timers import Choice, Timers
+from ledger.rejections import shown
+
+DEFAULT = Timers()
+DAY_MS = 86_400_000
+
+Instant = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Span = Annotated[int, Field(ge=0, le=DAY_MS)]
+SpanAboveZero = Annotated[int, Field(ge=1, le=DAY_MS)]
+
+
+class ClockTimers(Members):
+    """The values of a clock's timers where they are not the usual ones; see `ledger.events.timers.Timers`."""
+
+    main_ms: SpanAboveZero = DEFAULT.main_ms
+    roll_dice_ms: Span = DEFAULT.roll_dice_ms
+    auction_or_pass_ms: Span = DEFAULT.auction_or_pass_ms
+    fortune_ms: Span = DEFAULT.fortune_ms
+    sell_houses_ms: Span = DEFAULT.sell_houses_ms
+    choose_character_first_ms: Span = DEFAULT.choose_character_first_ms
+    choose_character_ms: Span = DEFAULT.choose_character_ms
+    reward_percent: Annotated[int, Field(ge=0, le=100)] = DEFAULT.reward_percent
+    auction_cost_ms: Span = DEFAULT.auction_cost_ms
+    unresponsive_ms: SpanAboveZero = DEFAULT.unresponsive_ms
+    pause_answer_ms: SpanAboveZero = DEFAULT.pause_answer_ms
+    pause_yes: Annotated[int, Field(ge=1, le=64)] = DEFAULT.pause_yes
+    pause_ms: Span = DEFAULT.pause_ms
+
+
+def _once(players: list[str]) -> list[str]:
+    for player in players:
+        if players.count(player) > 1:
+            raise refuse("player-twice", f"{shown(player)} takes part twice")
+    return players
+
+
+class ClockEvent(Members):
+    """What every event of a clock carries."""
+
+    game_id: GameId
+    at: Instant
+
+
+class ClockPlayerEvent(ClockEvent):
+    """An event of one player, without more: a heartbeat, an auction, a question or request, his leaving."""
+
+    player: PlayerId
+
+
+class ClockStarted(ClockEvent):
+    """The clock of a game begins; `players` sit in this order, the first one chooses his character first."""
+
+    players: Annotated[list[PlayerId], Field(min_length=2, max_length=64), AfterValidator(_once)]
+    timers: ClockTimers = ClockTimers()
+
+
+class ClockOffered(ClockPlayerEvent):
+    """A player has to choose, which starts his auxiliary timer."""
+
+    choice: Choice
+
+
+class ClockDecided(ClockPlayerEvent):
+    """A player has chosen; `choice` may repeat what was offered."""
+
+    choice: Choice | None = None
+
+
+class ClockPauseAnswered(ClockPlayerEvent):
+    """A player's answer to the question for a pause."""
+
+    answer: Literal["yes", "no"]
+
+
+CLOCK_TYPES: dict[str, type[ClockEvent]] = {
+    "clock.started": ClockStarted,
+    "clock.offered": ClockOffered,
+    "clock.decided": ClockDecided,
+    "clock.auction_started": ClockPlayerEvent,
+    "clock.heartbeat": ClockPlayerEvent,
+    "clock.pause_asked": ClockPlayerEvent,
+    "clock.pause_answered": ClockPauseAnswered,
+    "clock.turn_ended": ClockEvent,
+    "clock.resume_asked": ClockPlayerEvent,
+    "clock.player_left": ClockPlayerEvent,
+    "clock.stopped": ClockEvent,
+}

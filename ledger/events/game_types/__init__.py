@@ -1,0 +1,54 @@
+"""The kinds of games. A new one is a module with its models, `check`, `places` and `draw`, and a line in `KINDS`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ledger.events.game_types import b5, battle, diplomacy, placing
+from ledger.events.games import Game, Seats
+
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Kind(NamedTuple):
+    """A kind of game.
+
+    model:  the members of such a game
+    check:  whether they fit together; raises `Refused`
+    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 where a kind has none
+    draw:   (seats, chance) -> what a game that never was says beside `Game`, for whoever tries a rule
+    columns: the names of the numbers that its participants have beside those of every kind, and what each is
+    numbers: these numbers of a checked game: for each column a list in the order of the participants
+    seats:   how many there may be, of drawn games
+    """
+
+    model: type[Game]
+    check: Callable[[dict[str, Any]], None]
+    places: Callable[[dict[str, Any]], list[int]]
+    draw: Callable[[Seats, Random], dict[str, Any]]
+    columns: Mapping[str, str] = NONE
+    numbers: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
+    seats: tuple[int, int] = (2, 10_000)
+
+
+KINDS = {
+    "placing": Kind(placing.PlacingGame, placing.check, placing.places, placing.draw),
+    "b5": Kind(b5.B5Game, b5.check, b5.places, b5.draw, b5.COLUMNS, b5.numbers, (b5.PLAYERS_MIN, 10_000)),
+    "battle": Kind(battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers),
+    "diplomacy": Kind(
+        diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.draw, diplomacy.COLUMNS,
+        diplomacy.numbers, (len(diplomacy.POWERS), len(diplomacy.POWERS)),
+    ),
+}  # fmt: skip
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """The competition places of a checked game of any kind, in the order of its participants."""
+    return KINDS[game.get("kind", "placing")].places(game)
+
+
+def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
+    """The numbers of a checked game's participants that only its kind has, by column."""
+    kind = KINDS[game.get("kind", "placing")]
+    return dict(zip(kind.columns, kind.numbers(game), strict=True))

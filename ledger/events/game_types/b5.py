@@ -1,0 +1,131 @@
+"""Kind `b5`: a league game of the Babylon 5 collectible card game, placed by victory, then power, then influence.
+
+    the victory points of a game: players - 2, +1 if the win is a major victory, +1 if it was won within time
+
+They are handed out exactly, and at least one goes to somebody who did not win (Babylon 5 CCG: League Play). Who is
+placed first has won, also when time ran out before anybody met a condition of victory.
+"""
+
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ledger.events.fields import Label, PlayerId
+from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values, seats_of
+from ledger.rejections import Refused, shown
+
+PLAYERS_MIN = 3
+COLUMNS = {"vp": "the victory points that the player got; 0 if none"}
+# None: no victory
+VICTORIES = ("major", "standard", None)
+
+Strength = Annotated[int, Field(ge=-10_000, le=10_000)]
+
+
+class B5Participant(Participant):
+    """A participant with his power and influence at the end, his victory, and the victory points that he got."""
+
+    power: Strength | None = None
+    influence: Strength | None = None
+    victory: Literal["standard", "major"] | None = None
+    vp: Annotated[int, Field(ge=0, le=1_000)] = 0
+    race: Label | None = None
+    agenda: Label | None = None
+    lid: Label | None = None  # his id in the league
+
+
+class B5Game(Game):
+    """A game with what decides its victory points, and what the director of the league asks for."""
+
+    within_time: bool = False
+    deck: Literal["sealed", "constructed"] | None = None
+    referee: PlayerId | None = None
+    tourney: bool = False
+    participants: list[B5Participant]
+
+
+def check(game: dict[str, Any]) -> None:
+    """Seats, strengths, the referee and the victory points fit together. Raises `Refused`."""
+    participants = game["participants"]
+    check_seats(participants, ("power", "influence", "victory"))
+    if (players := seats_of(game)) < PLAYERS_MIN:
+        raise Refused("b5-too-few-players", f"a game of kind b5 has at least {PLAYERS_MIN} players, this one {players}")
+    _check_strength(game, "power")
+    _check_strength(game, "influence")
+    if game.get("referee") in [participant["player"] for participant in participants]:
+        raise Refused("referee-plays", f"the referee {shown(game['referee'])} is one of the players")
+    _check_victory_points_total(game)
+    _check_victory_points_given(game)
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """Competition places (1, 2, 2, 4) in the order of the participants; the two players of a seat share its place."""
+    return competition_places(game, seat_values(game, _merit))
+
+
+def numbers(game: dict[str, Any]) -> list[list[int]]:
+    """The victory points of the participants."""
+    return [_victory_points(game)]
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A game of these seats that never was, its victory points handed out in some way."""
+    within_time = chance.random() < 0.5
+    for number, seat in enumerate(seats):
+        told: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
+        victory = chance.choice(VICTORIES) if number == 0 else None
+        for participant in seat:
+            participant |= told | ({"victory": victory} if victory else {})
+    game: dict[str, Any] = {"within_time": within_time, "participants": sat(seats)}
+    major = any(participant.get("victory") == "major" for participant in game["participants"])
+    left = len(seats) - 2 + major + within_time
+    placed = places(game)
+    behind = [i for i, place in enumerate(placed) if place > 1] or [0]
+    given = [chance.choice(behind), *(chance.randrange(len(placed)) for _ in range(left - 1))]
+    for i, participant in enumerate(game["participants"]):
+        participant["vp"] = given.count(i)
+    return game
+
+
+def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
+    """What decides a place, the less the better. A leaver may say nothing: his substitute's is taken."""
+    victory = VICTORIES.index(participant.get("victory"))
+    return victory, -participant.get("power", 0), -participant.get("influence", 0)
+
+
+def _check_strength(game: dict[str, Any], member: str) -> None:
+    for seat, value in seat_values(game, lambda participant: participant.get(member)).items():
+        if value is None:
+            raise Refused("missing-member", f"{shown(seat)} has no {member}; places are decided by it")
+
+
+def _check_victory_points_total(game: dict[str, Any]) -> None:
+    players, found = seats_of(game), sum(_victory_points(game))
+    reasons = [f"{players - 2} (players - 2)"]
+    # a major victory is placed above all others, so whoever has one is a winner
+    if any(participant.get("victory") == "major" for participant in game["participants"]):
+        reasons.append("+1 for a major victory")
+    if game.get("within_time"):
+        reasons.append("+1 for a win within time")
+    expected = players - 2 + len(reasons) - 1
+    if found != expected:
+        makes = f", makes {expected}" if len(reasons) > 1 else ""
+        raise Refused(
+            "victory-points-total",
+            f"the victory points of {players} players are {', '.join(reasons)}{makes}; handed out: {found}",
+        )
+
+
+def _check_victory_points_given(game: dict[str, Any]) -> None:
+    placed = places(game)
+    given = sum(points for points, place in zip(_victory_points(game), placed, strict=True) if place > 1)
+    if given == 0 and max(placed) > 1:
+        raise Refused(
+            "victory-points-all-kept",
+            "at least one victory point goes to somebody who did not win; the winner keeps all",
+        )
+
+
+def _victory_points(game: dict[str, Any]) -> list[int]:
+    return [participant.get("vp", 0) for participant in game["participants"]]

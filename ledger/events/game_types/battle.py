@@ -1,0 +1,195 @@
+"""Kind `battle`: a game of two sides, such as Blue Max, in which each player commands units, loses some and scores.
+
+    anna of the red side: 2 units, 1 of them lost, 3 kills, 60 game points
+
+Nobody has a place: who won is for a rule to say, since it weighs units against game points. A unit that is destroyed by
+several shooters in one turn is a kill of each, so kills may exceed losses, and losses need no killer.
+
+Of a seat that changed hands, side and units are the seat's: the substitute says them, and the leaver may, too. What was
+lost, killed and scored is each player's own. In the columns the substitute then has the units that the leaver did not
+lose; the leaver has those that he lost himself and those that are left on the seat in the end.
+"""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ledger.events.fields import Label
+from ledger.events.games import Game, Participant, Seats, check_seats, sat, seat_values
+from ledger.rejections import Refused, shown
+
+# those of the whole sides and of other players stand here, too, so that a rule need not know who does not count on its
+# ladder
+COLUMNS = {
+    "side": "0 or 1: the sides in the order of their names",
+    "units": "the units that the player commanded; 1 if nothing is said",
+    "units_lost": "how many of them he lost; 0 if nothing is said",
+    "kills": "how many enemy units he destroyed or helped to; 0 if nothing is said",
+    "game_points": "his game points, the member `score`; 0 if nothing is said",
+    "side_units": "the units of his whole side",
+    "side_units_lost": "how many of them it lost",
+    "side_points": "the game points of his whole side",
+    "enemy_units": "the units of the other side",
+    "enemy_units_lost": "how many of them it lost",
+    "enemy_points": "the game points of the other side",
+    "side_seats": "how many seats his side has",
+    "mates_best": "the most game points of another player of his side; -1 if he is alone",
+    "enemies_best": "the most game points of a player of the other side",
+    "agreed_draw": "1 if all agreed on a draw, else 0; the same for all players of a game",
+}
+# what a participant has who says nothing
+UNITS = 1
+
+Units = Annotated[int, Field(ge=0, le=10_000)]
+
+
+class BattleParticipant(Participant):
+    """A participant with his side, his units and what became of them; `score` is his game points.
+
+    All that one record can hold have a sum below 2^31.
+    """
+
+    side: Label | None = None
+    units: Units = UNITS
+    units_lost: Units = 0
+    kills: Units = 0
+    score: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+class BattleGame(Game):
+    """A game of two sides; with `ended = draw` its players agreed on a draw."""
+
+    ended: Literal["natural", "draw"] = "natural"
+    participants: list[BattleParticipant]
+
+
+def check(game: dict[str, Any]) -> None:
+    """Seats, sides, units and kills fit together. Raises `Refused`."""
+    check_seats(game["participants"], ("side",))
+    _check_units(game)
+    _check_sides(game)
+    _check_kills(game)
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """Nobody has a place in a battle."""
+    return [0] * len(game["participants"])
+
+
+def numbers(game: dict[str, Any]) -> list[list[int]]:
+    """The numbers of the participants by column."""
+    sides, units, points = _sides(game), _units(game), _said(game, "score")
+    lost, kills = _said(game, "units_lost"), _said(game, "kills")
+    totals = [[_sum_of_side(sides, side, values) for side in (0, 1)] for values in (units, lost, points)]
+    best = [[*sorted(_of_side(sides, side, points), reverse=True), -1][:2] for side in (0, 1)]
+    first = _sides_of_seats(game).values()
+    return [
+        sides, _units_of_columns(game, units), lost, kills, points,
+        *([total[side] for side in sides] for total in totals),
+        *([total[1 - side] for side in sides] for total in totals),
+        [sum(side == other for other in first) for side in sides],
+        # behind the best himself stands the second best
+        [best[side][points[i] == best[side][0]] for i, side in enumerate(sides)],
+        [best[1 - side][0] for side in sides],
+        [int(game.get("ended") == "draw")] * len(sides),
+    ]  # fmt: skip
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A battle of these seats that never was."""
+    for number, seat in enumerate(seats):
+        side, units = ("red", "blue")[number % 2], chance.choice((1, 1, 2, 5))
+        for participant in seat:
+            lost = chance.randint(0, units) if len(seat) == 1 else 0
+            participant |= {"side": side, "units": units, "units_lost": lost, "score": chance.randrange(200)}
+    everybody = sat(seats)
+    for side, enemy in (("red", "blue"), ("blue", "red")):
+        shooters = [participant for participant in everybody if participant["side"] == side]
+        lost = sum(participant["units_lost"] for participant in everybody if participant["side"] == enemy)
+        for participant in shooters:
+            participant["kills"] = chance.randint(0, lost)
+    return {"ended": chance.choice(("natural", "natural", "draw")), "participants": everybody}
+
+
+def _said(game: dict[str, Any], member: str) -> list[int]:
+    return [participant.get(member, 0) for participant in game["participants"]]
+
+
+def _of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> list[int]:
+    return [value for mine, value in zip(sides, values, strict=True) if mine == side]
+
+
+def _sum_of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> int:
+    return sum(_of_side(sides, side, values))
+
+
+def _sides_of_seats(game: dict[str, Any]) -> dict[str, int]:
+    """The side of each seat: 0 for the first name in order, 1 for the second."""
+    named = seat_values(game, lambda participant: participant.get("side"))
+    names = sorted(set(named.values()))
+    return {seat: names.index(name) for seat, name in named.items()}
+
+
+def _sides(game: dict[str, Any]) -> list[int]:
+    """The side of each participant."""
+    sides = _sides_of_seats(game)
+    return [sides[participant.get("replaces", participant["player"])] for participant in game["participants"]]
+
+
+def _units(game: dict[str, Any]) -> list[int]:
+    """The units of each participant; of a seat that changed hands the leaver has those that he lost."""
+    lost = {participant["player"]: participant.get("units_lost", 0) for participant in game["participants"]}
+    units = {participant["player"]: participant.get("units", UNITS) for participant in game["participants"]}
+    for substitute in game["participants"]:
+        if leaver := substitute.get("replaces"):
+            units[leaver] = lost[leaver]
+            units[substitute["player"]] -= lost[leaver]
+    return list(units.values())
+
+
+def _units_of_columns(game: dict[str, Any], units: list[int]) -> list[int]:
+    """The units of each participant; those left on a seat in the end are also the leaver's."""
+    at = {participant["player"]: index for index, participant in enumerate(game["participants"])}
+    found = list(units)
+    for substitute in game["participants"]:
+        if leaver := substitute.get("replaces"):
+            found[at[leaver]] += units[at[substitute["player"]]] - substitute.get("units_lost", 0)
+    return found
+
+
+def _check_units(game: dict[str, Any]) -> None:
+    said = {participant["player"]: participant.get("units", UNITS) for participant in game["participants"]}
+    for substitute in game["participants"]:
+        leaver, name = substitute.get("replaces"), substitute["player"]
+        # a leaver's default says nothing
+        if leaver is not None and said[leaver] not in (UNITS, said[name]):
+            raise Refused("seat-disagrees", f"{shown(leaver)} and {shown(name)} share a seat, but not the units")
+    for participant, units in zip(game["participants"], _units(game), strict=True):
+        if (lost := participant.get("units_lost", 0)) > units:
+            had = f"{max(units, 0)} left on the seat" if "replaces" in participant else f"{units}"
+            raise Refused("units-lost-exceed", f"{shown(participant['player'])}: units lost {lost}, units {had}")
+
+
+def _check_sides(game: dict[str, Any]) -> None:
+    named = seat_values(game, lambda participant: participant.get("side"))
+    for seat, side in named.items():
+        if side is None:
+            raise Refused("missing-member", f"{shown(seat)} has no side")
+    names = sorted(set(named.values()))
+    if len(names) != 2:
+        raise Refused("battle-sides", f"a battle has exactly two sides, this one {len(names)}: {', '.join(names)}")
+    sides, units = _sides(game), _units(game)
+    for side, name in enumerate(names):
+        if _sum_of_side(sides, side, units) == 0:
+            raise Refused("battle-sides", f"the side {shown(name)} has no units")
+
+
+def _check_kills(game: dict[str, Any]) -> None:
+    sides, lost, kills = _sides(game), _said(game, "units_lost"), _said(game, "kills")
+    losses = [_sum_of_side(sides, side, lost) for side in (0, 1)]
+    for participant, side, killed in zip(game["participants"], sides, kills, strict=True):
+        if killed and not losses[1 - side]:
+            name = shown(participant["player"])
+            raise Refused("kills-without-losses", f"{name}: kills {killed}, units that the enemy lost 0")

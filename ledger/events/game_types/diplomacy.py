@@ -1,0 +1,115 @@
+"""Kind `diplomacy`: a game of the seven powers of the standard map, placed by the supply centres that they held.
+
+    {"1901": {"Austria": 5, "France": 5, ...}, ...}     the centres at the end of each year; a power left out has none
+
+Places are strict: who has more centres at the end of the last year is placed better; if equal, who had more one year
+earlier, and so on back to 1901; if equal in all years, the powers stand in the order of `POWERS` (Italia 2010).
+"""
+
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SerializationInfo, field_serializer
+
+from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values
+from ledger.rejections import Refused, shown
+
+Power = Literal["Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France"]
+POWERS: tuple[Power, ...] = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
+CENTRES = 34
+FIRST_YEAR = 1901
+COLUMNS = {
+    "centres": "the supply centres of the player's power at the end of the last year; 0 if it was out",
+    **{
+        f"centres_{place}": f"those of the power that was placed {place}; the same for all players of a game"
+        for place in range(1, len(POWERS) + 1)
+    },
+}
+
+Centres = dict[str, dict[Power, Annotated[int, Field(ge=0, le=CENTRES)]]]
+
+
+class DiplomacyParticipant(Participant):
+    """A participant with his power; a leaver may leave it to his substitute."""
+
+    power: Power | None = None
+
+
+class DiplomacyGame(Game):
+    """A game with the centres of each power at the end of each year from 1901."""
+
+    centres: Centres
+    participants: list[DiplomacyParticipant]
+
+    @field_serializer("centres")
+    def _held(self, centres: Centres, info: SerializationInfo) -> Centres:
+        # a power without centres may be left out; what a game means is the same
+        return {
+            year: {power: count for power, count in held.items() if count or not info.exclude_defaults}
+            for year, held in centres.items()
+        }
+
+
+def check(game: dict[str, Any]) -> None:
+    """Seats, powers, years and centres fit together. Raises `Refused`."""
+    check_seats(game["participants"], ("power",))
+    _check_powers(game)
+    _check_years(list(game["centres"]))
+    for year, held in game["centres"].items():
+        if (total := sum(held.values())) > CENTRES:
+            raise Refused("too-many-centres", f"the map has {CENTRES} centres; at the end of {year} {total} are held")
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """Places 1 to 7 in the order of the participants; the two players of a seat share its place."""
+    years = [game["centres"][year] for year in sorted(game["centres"], reverse=True)]
+    keys = {
+        seat: (*(-held.get(power, 0) for held in years), POWERS.index(power)) for seat, power in _powers(game).items()
+    }
+    return competition_places(game, keys)
+
+
+def numbers(game: dict[str, Any]) -> list[list[int]]:
+    """The numbers of the participants by column."""
+    last = game["centres"][max(game["centres"])]
+    powers = _powers(game)
+    centres = [last.get(powers[p.get("replaces", p["player"])], 0) for p in game["participants"]]
+    by_place = dict(zip(places(game), centres, strict=True))
+    return [centres, *([by_place[place]] * len(centres) for place in sorted(by_place))]
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A game of seven seats that never was, over a few years."""
+    for seat, power in zip(seats, chance.sample(POWERS, len(POWERS)), strict=True):
+        for participant in seat:
+            participant["power"] = power
+    centres = {}
+    for year in range(FIRST_YEAR, FIRST_YEAR + chance.randint(1, 4)):
+        owners = [chance.choice(POWERS) for _ in range(chance.randint(len(POWERS), CENTRES))]
+        centres[str(year)] = {power: owners.count(power) for power in POWERS}
+    return {"centres": centres, "participants": sat(seats)}
+
+
+def _powers(game: dict[str, Any]) -> dict[str, Any]:
+    """The power of each seat."""
+    return seat_values(game, lambda participant: participant.get("power"))
+
+
+def _check_powers(game: dict[str, Any]) -> None:
+    played: dict[str, str] = {}
+    for seat, power in _powers(game).items():
+        if power is None:
+            raise Refused("missing-member", f"{shown(seat)} has no power")
+        if power in played:
+            raise Refused("power-twice", f"{shown(played[power])} and {shown(seat)} both play {power}")
+        played[power] = seat
+    if missing := [power for power in POWERS if power not in played]:
+        raise Refused("power-missing", f"nobody plays {', '.join(missing)}; a game has all seven powers")
+
+
+def _check_years(years: list[str]) -> None:
+    expected = [str(FIRST_YEAR + index) for index in range(max(len(years), 1))]
+    if missing := sorted({*expected} - {*years}):
+        others = sorted({*years} - {*expected})
+        there = f"{missing[0]} is missing" + (f", but there is {shown(others[0])}" if others else "")
+        raise Refused("years-not-gapless", f"the years run from {FIRST_YEAR} without gaps; {there}")

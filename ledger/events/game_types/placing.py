@@ -1,0 +1,109 @@
+"""Kind `placing`: a game that orders its participants by place, by score, or by both."""
+
+from decimal import Decimal
+from itertools import pairwise
+from operator import methodcaller
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ledger.events.fields import Score
+from ledger.events.games import Game, Participant, Seats, check_seats, competition_places, sat, seat_values
+from ledger.rejections import Refused, shown
+
+
+class PlacingParticipant(Participant):
+    """A participant with a place (1 is best), a score, or both."""
+
+    place: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    score: Score | None = None
+
+
+class PlacingGame(Game):
+    """A game that orders its participants by place or score."""
+
+    score_order: Literal["high", "low"] = "high"
+    participants: list[PlacingParticipant]
+
+
+def check(game: dict[str, Any]) -> None:
+    """Participants, seats, places and scores fit together. Raises `Refused`."""
+    participants = game["participants"]
+    # nothing but players and places, as most games are: there is little that could not fit
+    bare = [p["place"] for p in participants if len(p) == 2 and "place" in p]
+    if len(bare) == len(participants) > 1 and len({p["player"] for p in participants}) == len(bare):
+        _check_gaps(sorted(bare))
+        return
+    check_seats(participants, ("place", "score"))
+    plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
+    if len(plain) == len(participants):
+        _check_gaps(sorted(plain))
+        return
+    places = _by_seat(game, "place")
+    scores = _by_seat(game, "score")
+    if None in places.values() and (any(places.values()) or None in scores.values()):
+        missing = next(player for player, place in places.items() if place is None)
+        raise Refused("place-missing", f"{shown(missing)} has no place; all participants have one, or all have a score")
+    if None in places.values():
+        return
+    _check_gaps(sorted(places.values()))
+    scored = [player for player in places if scores[player] is not None]
+    if not scored:
+        return
+    ranked = sorted((places[player], _merit(game, scores[player]), player) for player in scored)
+    for (place, merit, player), (worse_place, worse_merit, worse) in pairwise(ranked):
+        if worse_place > place and worse_merit < merit:
+            raise Refused(
+                "score-contradicts-place",
+                f"{shown(worse)} at place {worse_place} has a better score than {shown(player)} at place {place}",
+            )
+
+
+def places(game: dict[str, Any]) -> list[int]:
+    """Competition places (1, 2, 2, 4) in the order of the participants; the two players of a seat share its place.
+
+    The places of a checked game may be dense, or absent where scores decide.
+    """
+    keys = _by_seat(game, "place")
+    if None in keys.values():
+        keys = {seat: _merit(game, score) for seat, score in _by_seat(game, "score").items()}
+    return competition_places(game, keys)
+
+
+def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+    """A game of these seats that never was: ties are many, and scores may be told."""
+    most = chance.choice((1, len(seats), 3 * len(seats)))
+    scores = [chance.randrange(most) for _ in seats]
+    scored = chance.random() < 0.3
+    for seat, score in zip(seats, scores, strict=True):
+        for participant in seat:
+            participant |= {"place": 1 + sum(other > score for other in scores)} | ({"score": score} if scored else {})
+    return {"participants": sat(seats)}
+
+
+def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
+    return seat_values(game, methodcaller("get", member))
+
+
+def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
+    """The score with its sign such that less is better."""
+    exact = score if isinstance(score, int) else Decimal(score)
+    return exact if game.get("score_order") == "low" else -exact
+
+
+def _check_gaps(places: list[int]) -> None:
+    if places == list(range(1, len(places) + 1)):
+        return
+    competition = dense = True
+    before = different = 0
+    for count, place in enumerate(places, 1):
+        if place != before:
+            before, different = place, different + 1
+            competition, dense = competition and place == count, dense and place == different
+    if not (competition or dense):
+        raise Refused(
+            "place-gap",
+            f"the places {', '.join(map(str, places))} have a gap: is somebody missing? Ties are 1, 2, 2, 4 "
+            "or 1, 2, 2, 3",
+        )

@@ -1,0 +1,131 @@
+"""What every game has in common: its members, its participants, and seats that changed hands.
+
+What a kind of game adds is a module of `ledger.events.game_types`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ledger.events.fields import Extra, GameId, Label, Members, PlayerId, Slug
+from ledger.rejections import Refused, shown
+
+Status = Literal["finished", "abandoned", "substitute", "surrendered", "removed"]
+STATUSES: tuple[Status, ...] = ("finished", "abandoned", "substitute", "surrendered", "removed")
+LEAVER_STATUSES = ("abandoned", "surrendered", "removed")
+
+
+class Participant(Members):
+    """What participants of every kind of game carry."""
+
+    player: PlayerId
+    status: Status = "finished"
+    replaces: PlayerId | None = None
+    seat: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    seconds_played: Annotated[int, Field(ge=0, le=10**9)] | None = None
+    extra: Extra | None = None
+
+
+class Game(Members):
+    """What games of every kind carry."""
+
+    game_id: GameId
+    game: Slug
+    kind: str = "placing"
+    group: Label | None = None
+    city: Label | None = None
+    league: Label | None = None
+    season: Label | None = None
+    rated: bool = True
+    aborted: bool = False
+    extra: Extra | None = None
+
+
+# seats with their participants: one, or who left it and his substitute
+Seats = list[list[dict[str, Any]]]
+
+
+def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
+    """So many seats of a game that never was, for whoever tries something on all that games may hold: some players
+    leave, some of them are replaced, and seats and seconds are told or not.
+    """
+    numbered, timed = chance.random() < 0.5, chance.random() < 0.5
+    seats: Seats = []
+    for number in range(1, count + 1):
+        seat: list[dict[str, Any]] = [{"player": next(names)}]
+        if chance.random() < 0.06:
+            seat[0]["status"] = chance.choice(LEAVER_STATUSES)
+            if chance.random() < 0.5:
+                seat.append({"player": next(names), "status": "substitute", "replaces": seat[0]["player"]})
+        for participant in seat:
+            participant |= {"seat": number} if numbered else {}
+            participant |= {"seconds_played": chance.choice((0, 1, 3_600, chance.randrange(10**6)))} if timed else {}
+        seats.append(seat)
+    return seats
+
+
+def sat(seats: Seats) -> list[dict[str, Any]]:
+    """The participants of all seats."""
+    return [participant for seat in seats for participant in seat]
+
+
+def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> None:
+    """At least two seats, nobody twice, one substitute a leaver, both with the same `shared` members. Raises `Refused`.
+
+    What the leaver does not say himself his substitute says for the seat.
+    """
+    by_player: dict[str, dict[str, Any]] = {}
+    for participant in participants:
+        if by_player.setdefault(participant["player"], participant) is not participant:
+            raise Refused("player-twice", f"{shown(participant['player'])} takes part twice")
+    if len(participants) > 1 and not any("status" in p or "replaces" in p for p in participants):
+        return
+    replaced: set[str] = set()
+    for participant in participants:
+        name, leaver_name = participant["player"], participant.get("replaces")
+        if (participant.get("status") == "substitute") != (leaver_name is not None):
+            raise Refused(
+                "substitute-without-leaver", f"{shown(name)}: a substitute, and only he, names whom he replaces"
+            )
+        if leaver_name is None:
+            continue
+        leaver = by_player.get(leaver_name, {})
+        if leaver.get("status") not in LEAVER_STATUSES:
+            raise Refused(
+                "substitute-without-leaver",
+                f"{shown(name)} replaces {shown(leaver_name)}, who did not leave this game "
+                f"(status {', '.join(LEAVER_STATUSES)})",
+            )
+        if leaver_name in replaced:
+            raise Refused("leaver-replaced-twice", f"{shown(leaver_name)} is replaced twice")
+        replaced.add(leaver_name)
+        for member in (*shared, "seat"):
+            if leaver.get(member, participant.get(member)) != participant.get(member):
+                raise Refused(
+                    "seat-disagrees", f"{shown(leaver_name)} and {shown(name)} share a seat, but not the {member}"
+                )
+    if len(participants) - len(replaced) < 2:
+        raise Refused(
+            "too-few-participants", f"a game has at least two seats, this one {len(participants) - len(replaced)}"
+        )
+
+
+def seats_of(game: Mapping[str, Any]) -> int:
+    """The number of seats of a game; one that changed hands counts once."""
+    return sum("replaces" not in participant for participant in game["participants"])
+
+
+def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """Something of the participants by seat, the substitute's where there is one; a seat is named by who sat first."""
+    values = {p["player"]: value(p) for p in game["participants"]}
+    for substitute in [p for p in game["participants"] if "replaces" in p]:
+        values[substitute["replaces"]] = values.pop(substitute["player"])
+    return values
+
+
+def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[int]:
+    """Places 1, 2, 2, 4 in the order of the participants, given a key by seat, the less the better."""
+    ordered = sorted(keys.values())
+    return [ordered.index(keys[p.get("replaces", p["player"])]) + 1 for p in game["participants"]]

@@ -1,0 +1,114 @@
+"""The events of a published list: its rows in numbered parts, then a head that names them by their digest."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, model_validator
+
+from ledger.events.canonical import dump, format_instant, parse_instant
+from ledger.events.fields import LadderName, Members, PlayerId, Text, refuse
+from ledger.rejections import Refused, shown
+
+# what rows may take of a record of 65,535 bytes, in canonical JSON
+PART_BYTES = 60_000
+PARTS_MAX = 100_000
+
+
+def _exact(text: str) -> str:
+    written = len(text) <= 200 and re.fullmatch(r"-?\d+(/[1-9]\d*)?", text, re.ASCII)
+    if not written or str(Fraction(text)) != text:
+        raise refuse("bad-value", f'{shown(text)} is not a reduced exact number such as "1008" or "20/3"')
+    return text
+
+
+def _digest(text: str) -> str:
+    if not re.fullmatch(r"sha256:[0-9a-f]{64}", text, re.ASCII):
+        raise refuse("bad-value", f"{shown(text)} is not a digest: sha256: and 64 digits, a to f in lower case")
+    return text
+
+
+def _instant(text: str) -> str:
+    try:
+        return format_instant(parse_instant(text))
+    except Refused as problem:
+        raise refuse(problem.code, problem.message) from None
+
+
+Exact = Annotated[str, AfterValidator(_exact)]
+Digest = Annotated[str, AfterValidator(_digest)]
+Count = Annotated[int, Field(ge=0)]
+Number = Annotated[int, Field(ge=1)]
+PartNumber = Annotated[int, Field(ge=1, le=PARTS_MAX)]
+
+
+class ListedRow(Members):
+    """A row of standings as it is printed as JSON; `rank` is absent for somebody who has none."""
+
+    rank: Number | None = None
+    player: PlayerId
+    points: Exact
+    games: Count
+    qualified: bool
+    gold: Count | None = None
+    places: list[Number] | None = None
+
+
+class ListRows(Members):
+    """Some rows of a list that is published: part `part` of `parts`, from 1."""
+
+    ladder: LadderName
+    digest: Digest
+    part: PartNumber
+    parts: PartNumber
+    rows: Annotated[list[ListedRow], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> ListRows:
+        if self.part > self.parts:
+            raise refuse("out-of-range", f"part {self.part} of {self.parts}: there are not so many")
+        return self
+
+
+class ListPublished(Members):
+    """A list as it was published: the standings of a ladder, known at a log position, of what was played up to `as_of`.
+
+    `digest` is that of `ruleset` and all rows, which stand in `parts` events before it.
+    """
+
+    ladder: LadderName
+    as_of: Annotated[str, AfterValidator(_instant)] | None = None
+    known_at: Number
+    ruleset: Text
+    digest: Digest
+    row_count: Number
+    parts: PartNumber
+    games: Count = 0
+
+
+def digest_of(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
+    """SHA-256 over canonical JSON of a ruleset's name and rows: equal on every machine, store and path."""
+    return digest_of_text(dump({"ruleset": ruleset, "rows": list(rows)}))
+
+
+def digest_of_text(content: str) -> str:
+    """The digest of a ruleset and rows that are canonical JSON already."""
+    return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+
+
+def parts_of(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Rows in as many parts as records need."""
+    parts: list[list[Mapping[str, Any]]] = []
+    size = PART_BYTES
+    for row in rows:
+        length = len(dump(row).encode()) + 1
+        if size + length > PART_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(row)
+        size += length
+    return parts

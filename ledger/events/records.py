@@ -1,0 +1,218 @@
+"""A record: the whole event as canonical JSON, its hashes, and the columns that index it.
+
+    >>> record = build(Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}'), 1, 0, "ref")
+    >>> record
+    '{"by":"ref","data":{"player":"anna"},"id":"player:1","occurred_at":"1970-01-01T00:00:00.000000Z","position":1,\
+"recorded_at":"1970-01-01T00:00:00.000000Z","schema_version":1,"type":"player.registered"}'
+    >>> chain_hash(ZERO, leaf_hash(record)).hex()[:16]
+    '4f0a4d4c5a6c9f0a'
+"""
+
+import json
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ledger.events.canonical import (
+    dump,
+    dump_in_order,
+    dump_text,
+    format_instant,
+    parse_instant,
+    parse_object,
+    record_instant,
+)
+from ledger.events.types import TYPES, Draft, read_by, read_data, read_id
+from ledger.events.upcasting import upcast
+from ledger.rejections import Refused, shown
+
+RECORD_BYTES_MAX = 65_535
+RECORD_MEMBERS = frozenset(
+    {"by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "supersedes", "type"}
+)
+ZERO = bytes(32)  # the chain hash before the first event
+
+
+class Row(NamedTuple):
+    """A row of the table `events`, in the order of its columns."""
+
+    position: int
+    event_id: str
+    type: str
+    schema_version: int
+    subject: str
+    occurred_at: int
+    recorded_at: int
+    recorded_by: str
+    supersedes: str | None
+    record: str
+    leaf_hash: bytes
+    chain_hash: bytes
+
+
+def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
+    """The record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
+    before, behind = around_position(draft, recorded_at, by, supersedes)
+    record = f"{before}{position}{behind}"
+    _refuse_large(record)
+    return record
+
+
+def _refuse_large(record: str) -> None:
+    # a character takes at most four bytes
+    if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
+        raise Refused(
+            "record-too-large", f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit"
+        )
+
+
+def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
+    """What stands in a record before and behind its position; the members are in canonical order."""
+    superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
+    return (
+        f'{{"by":{dump_text(by)},{_said(draft)},"position":',
+        f',"recorded_at":"{_recorded(recorded_at)}","schema_version":{draft.schema_version},'
+        f'{superseding}"type":"{draft.type}"}}',
+    )
+
+
+_recorded = lru_cache(maxsize=1)(format_instant)  # one instant for all of a batch
+
+
+def surely_fits(draft: Draft, by: str) -> bool:
+    """Whether a draft's record is certainly small enough, wherever it stands; else `build` tells."""
+    # the other members take less than 1,000 bytes, a character at most four, an escaped one six
+    return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
+
+
+def _said(draft: Draft) -> str:
+    """What a draft itself says, as it stands in its record; its data are canonical JSON already."""
+    return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
+
+
+def says_the_same(record: str, draft: Draft) -> bool:
+    """Whether a record that supersedes nothing has the very data of a draft; False if it would have to be read."""
+    # an unescaped quotation mark ends the first member, so what is behind it is no text of somebody's
+    behind_by = record.find('","data":') + 2
+    end = f'"schema_version":{draft.schema_version},"type":"{draft.type}"}}'
+    return behind_by > 1 and record.startswith(_said(draft), behind_by) and record.endswith(end)
+
+
+def leaf_hash(record: str | bytes) -> bytes:
+    """SHA-256(0x00 || record), the leaf hash of RFC 6962."""
+    return sha256(b"\0" + (record.encode() if isinstance(record, str) else record)).digest()
+
+
+def chain_hash(before: bytes, leaf: bytes) -> bytes:
+    """SHA-256(chain hash of the position before || leaf hash): names one exact history."""
+    return sha256(before + leaf).digest()
+
+
+def columns(record: str, event: dict[str, Any], before: bytes) -> Row:
+    """The row that belongs to a record, given its parsed form and the chain hash before it. Raises `Refused`."""
+    members = event.keys()
+    if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
+        odd = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
+        raise Refused("unknown-member", f"a record has exactly the members of a record; {shown(odd[0])} is amiss")
+    for member in ("by", "id", "type"):
+        if not isinstance(event[member], str):
+            raise Refused("wrong-type", f"{member} is a string, not {shown(event[member])}")
+    for member in ("position", "schema_version"):
+        if isinstance(event[member], bool) or not isinstance(event[member], int):
+            raise Refused("wrong-type", f"{member} is a whole number, not {shown(event[member])}")
+    if event["type"] not in TYPES:
+        raise Refused("unknown-type", f"{shown(event['type'])} is not a type of event")
+    if not isinstance(event["data"], dict):
+        raise Refused("wrong-type", "data is an object")
+    try:
+        subject = TYPES[event["type"]].subject(event["data"])
+    except KeyError as missing:
+        raise Refused("missing-member", f"data has no {missing}") from None
+    leaf = leaf_hash(record)
+    return Row(
+        event["position"], event["id"], event["type"], event["schema_version"], subject,
+        parse_instant(event["occurred_at"]), parse_instant(event["recorded_at"]), event["by"],
+        event.get("supersedes"), record, leaf, chain_hash(before, leaf),
+    )  # fmt: skip
+
+
+def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> Row:
+    """A line of an export as the row that it was, verbatim. Raises `Refused` if it does not continue the log."""
+    if len(line) > RECORD_BYTES_MAX:
+        raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
+    event = parse_object(line)
+    record = line.decode()
+    row = columns(record, event, before)
+    if row.position != position:
+        raise Refused("restore-mismatch", f"position {row.position} stands where {position} belongs")
+    if row.recorded_at < recorded_at_min:
+        raise Refused("restore-mismatch", f"position {position} was recorded before the position before it")
+    refuse_unwritten(row, event)
+    return row
+
+
+def refuse_unwritten(row: Row, event: dict[str, Any]) -> None:
+    """Raises `Refused` for a record that this program would not have written, whoever wrote it: its event has no such
+    meaning, or another form. What an option allows, such as an unlikely date, is no matter here.
+    """
+    record, position = row.record, row.position
+    _refuse_large(record)
+    if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
+        raise Refused("restore-mismatch", f"position {position} has an id or a name that no record has")
+    times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
+    if dump(event) != record or times != (event["occurred_at"], event["recorded_at"]):
+        raise Refused(
+            "restore-mismatch", f"position {position} is not in canonical form, so it is not an exported record"
+        )
+    current = TYPES[row.type].schema_version
+    data = read_data(row.type, upcast(row.type, row.schema_version, current, event["data"]))
+    # an older form cannot be written again, so only what it means was checked
+    if row.schema_version == current and dump(data) != dump(event["data"]):
+        raise Refused("restore-mismatch", f"the data at position {position} is not normalised as a record's is")
+
+
+# few names and times for many events, since a batch has one of each
+
+
+@lru_cache(maxsize=1_024)
+def _is_recorder(text: str) -> bool:
+    return read_by(text) == text
+
+
+@lru_cache(maxsize=1_024)
+def _is_instant(text: str) -> bool:
+    return format_instant(record_instant(text)) == text
+
+
+def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
+    """The members of the event at a position, its instant, and its data in the newest form.
+
+    Raises `Refused` for a record that this program would not have written there; what it would have is compared.
+    """
+    try:
+        event = json.loads(record)
+        name, version = event["type"], event["schema_version"]
+        if name not in TYPES:
+            raise Refused("unknown-type", f"{shown(name)} is not a type of event here; did a newer program write it?")
+        game, current = name == "game.recorded", TYPES[name].schema_version
+        if not game:
+            # the models of others let values pass that no record holds, such as fractions
+            event = parse_object(record.encode())
+        data = read_data(name, upcast(name, version, current, event["data"]))
+        said = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
+        event_id, by, instant = event["id"], event["by"], record_instant(event["occurred_at"])
+        named = (game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
+        if not (named and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
+            raise Refused("bad-value", "the record has an id, a name, a version or a time that no record has")
+        supersedes = f'"supersedes":{dump(event["supersedes"])},' if "supersedes" in event else ""
+        written = (
+            f'{{"by":{dump_text(by)},"data":{said},"id":{dump_text(event_id)},"occurred_at":"{format_instant(instant)}",'
+            f'"position":{position},"recorded_at":"{event["recorded_at"]}","schema_version":{version},'
+            f'{supersedes}"type":"{name}"}}'
+        )
+        _refuse_large(record)
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise Refused("bad-value", f"the record is none of an event: {shown(str(error))}") from None
+    if written != record:
+        raise Refused("bad-value", f"the record is not written as an event at position {position:,} is")
+    return event, instant, data

@@ -1,0 +1,260 @@
+"""Which event replaces which: corrections, voids and reinstatements, and what is live after them.
+
+The events of a game form a line, each superseding the one before; so do the takings-back of any other event. Only the
+end of a line may be superseded, which the database enforces, so that of two concurrent corrections one fails.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ledger.events.canonical import dump, parse_object
+from ledger.events.types import Draft, corrected_game
+from ledger.rejections import Refused, shown
+
+GAME_TYPES = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
+# of an event in the log that cannot be read: it changes nothing, and still has its place
+UNREADABLE = "unreadable"
+SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
+_NEVER_VOIDED = GAME_TYPES | {UNREADABLE}
+
+
+class Known(NamedTuple):
+    """An event that is in the log, or about to be appended to it."""
+
+    event_id: str
+    type: str
+    occurred_at: int
+    data: dict[str, Any]
+    position: int | None = None
+
+
+class Events(Protocol):
+    """Where events are looked up: the log, or what waits to be appended to it."""
+
+    def about(self, subject: str) -> list[Known]:
+        """The events about a subject, in order."""
+
+    def event(self, event_id: str) -> Known | None:
+        """The event with this id."""
+
+    def successor(self, event_id: str) -> Known | None:
+        """The event that supersedes the one with this id."""
+
+
+class Both(NamedTuple):
+    """The log together with what waits to be appended to it."""
+
+    log: Events
+    waiting: Events
+
+    def about(self, subject: str) -> list[Known]:
+        """The events about a subject, in order."""
+        return [*self.log.about(subject), *self.waiting.about(subject)]
+
+    def event(self, event_id: str) -> Known | None:
+        """The event with this id."""
+        return self.log.event(event_id) or self.waiting.event(event_id)
+
+    def successor(self, event_id: str) -> Known | None:
+        """The event that supersedes the one with this id."""
+        return self.log.successor(event_id) or self.waiting.successor(event_id)
+
+
+class Game(NamedTuple):
+    """A game as its events leave it: data, when it ended, whether it is voided, and the last event about it."""
+
+    data: dict[str, Any]
+    occurred_at: int
+    voided: bool
+    last: Known
+
+
+def live_game(history: Iterable[Known]) -> Game | None:
+    """What the events about a game come to, in order; None before it is recorded."""
+    game = None
+    for event in history:
+        if event.type == "game.recorded":
+            game = Game(event.data, event.occurred_at, False, event)
+        elif game is not None and event.type == "game.corrected":
+            game = Game(*corrected_game(event.data, game.occurred_at), False, event)
+        elif game is not None and event.type in GAME_TYPES:
+            game = game._replace(voided=event.type == "game.voided", last=event)
+        elif game is not None and event.type == UNREADABLE:
+            game = game._replace(last=event)
+    return game
+
+
+def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, Game | None]:
+    """The id of the event that a new one supersedes, and the game as it is before; both None for other types.
+
+    Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
+    """
+    if type_name == "event.voided":
+        return _end_of_line(events, data["id"]), None
+    if type_name not in SUPERSEDING:
+        return None, None
+    name = data["game_id"]
+    game = live_game(events.about(f"game:{name}"))
+    if game is None:
+        raise Refused("game-unknown", f"no game {shown(name)} is recorded; see: ratings games")
+    if game.voided and type_name != "game.reinstated":
+        raise Refused(
+            "game-voided", f"{shown(name)} is voided{_at(game.last)}; a voided game is reinstated before it is changed"
+        )
+    if not game.voided and type_name == "game.reinstated":
+        raise Refused("game-live", f"{shown(name)} is not voided, so there is nothing to reinstate")
+    return game.last.event_id, game
+
+
+def _end_of_line(events: Events, event_id: str) -> str:
+    """The event that an `event.voided` of this event supersedes. Raises `Refused`."""
+    target = events.event(event_id)
+    if target is None:
+        raise Refused("event-unknown", f"no event has the id {shown(event_id)}; see: ratings log")
+    if target.type == UNREADABLE:
+        raise Refused("event-unknown", f"{shown(event_id)} does not count: no event says this; see: ratings verify")
+    if target.type in GAME_TYPES:
+        raise Refused(
+            "event-of-game", f"{shown(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
+        )
+    root = root_of(events, target)
+    if root is None:
+        raise Refused("event-unknown", f"{shown(event_id)} does not count: it takes back nothing; see: ratings verify")
+    last, taken_back = target, False
+    for successor in successors(events, target):
+        last, taken_back = successor, taken_back ^ _takes_back(events, successor, root)
+        if taken_back and target.type == "event.voided":
+            break  # a void that was taken back stays so, whatever happened to its target since
+    if taken_back:
+        raise Refused("event-voided", f"{shown(event_id)} is taken back already, by {shown(last.event_id)}{_at(last)}")
+    return last.event_id
+
+
+def taken_back(events: Events, event_id: str) -> tuple[Known, bool]:
+    """What an `event.voided` of this event is about in the end, and whether that is taken back now (else it stands
+    again). The void itself was checked by `superseded`.
+    """
+    event = events.event(event_id)
+    root = None if event is None else root_of(events, event)
+    assert root is not None
+    return root, is_live(events, root)
+
+
+def is_live(events: Events, event: Known) -> bool:
+    """Whether an event that is not a game's and no `event.voided` stands, and is not taken back."""
+    live = True
+    for successor in successors(events, event):
+        live ^= _takes_back(events, successor, event)
+    return live
+
+
+def root_of(events: Events, event: Known) -> Known | None:
+    """What an `event.voided` is about in the end; another event itself. None where nothing before it can be voided.
+
+    Such a void was put in by SQL, and does not count: one of itself, of a later event, or of a game's.
+    """
+    while event.type == "event.voided":
+        target = events.event(event.data["id"])
+        if target is None or target.type in _NEVER_VOIDED or not _stands_before(target, event):
+            return None
+        event = target
+    return event
+
+
+def successors(events: Events, event: Known) -> Iterator[Known]:
+    """The line behind an event: what supersedes it, what supersedes that, and so on.
+
+    What stands before the event that it supersedes was put in by SQL, perhaps as a circle, and is in no line.
+    """
+    while (later := events.successor(event.event_id)) is not None and _stands_before(event, later):
+        yield later
+        event = later
+
+
+def _stands_before(event: Known, later: Known) -> bool:
+    # what waits stands behind the log, and in order
+    return later.position is None or (event.position is not None and event.position < later.position)
+
+
+def _takes_back(events: Events, successor: Known, root: Known) -> bool:
+    """Whether an event in the line behind another one takes that back, or lets it stand again."""
+    found = root_of(events, successor) if successor.type == "event.voided" else None
+    return found is not None and found.event_id == root.event_id
+
+
+def refuse_stale(events: Events, draft: Draft) -> None:
+    """Raises `Refused` (changed-meanwhile) if what a draft was checked to supersede is not the end of its line."""
+    if draft.supersedes is None:
+        return
+    what, other = draft.subject.partition(":")[2], events.successor(draft.supersedes)
+    if other is not None:
+        raise Refused(
+            "changed-meanwhile",
+            f"{shown(what)} was changed meanwhile by the event {shown(other.event_id)}{_at(other)}; look at it again: "
+            "ratings log",
+        )
+    if events.event(draft.supersedes) is None:
+        raise Refused("changed-meanwhile", f"what this changes of {shown(what)} could not be recorded itself")
+
+
+def voided_ids(voids: Iterable[tuple[str, str]]) -> set[str]:
+    """The ids of the events that are taken back, given all `event.voided` in order as (id, id of the event voided).
+
+    >>> voided_ids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
+    {'b'}
+    """
+    roots: dict[str, str] = {}
+    found: set[str] = set()
+    for event_id, target in voids:
+        roots[event_id] = roots.get(target, target)
+        found ^= {roots[event_id]}
+    return found
+
+
+class Batch:
+    """Drafts on their way into the log, in order."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Draft] = {}
+        self._about: dict[str, list[Draft]] = {}
+        self._successors: dict[str, Draft] = {}
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._by_id)
+
+    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+        """The drafts whose text holds one of these names as a whole string, in order."""
+        texts = [dump(name) for name in names]
+        return (known(draft) for draft in self._by_id.values() if any(text in draft.data for text in texts))
+
+    def add(self, draft: Draft, supersedes: str | None) -> None:
+        """Put a draft at the end."""
+        self._by_id[draft.event_id] = draft
+        self._about.setdefault(draft.subject, []).append(draft)
+        if supersedes is not None:
+            self._successors[supersedes] = draft
+
+    def about(self, subject: str) -> list[Known]:
+        """The drafts about a subject, in order."""
+        return [known(draft) for draft in self._about.get(subject, ())]
+
+    def event(self, event_id: str) -> Known | None:
+        """The draft with this id."""
+        draft = self._by_id.get(event_id)
+        return None if draft is None else known(draft)
+
+    def successor(self, event_id: str) -> Known | None:
+        """The draft that supersedes the event with this id."""
+        draft = self._successors.get(event_id)
+        return None if draft is None else known(draft)
+
+
+def known(draft: Draft) -> Known:
+    """A draft as an event that can be looked up."""
+    return Known(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
+
+
+def _at(event: Known) -> str:
+    return "" if event.position is None else f" (position {event.position})"

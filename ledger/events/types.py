@@ -1,0 +1,429 @@
+"""The types of events, and the way from one parsed line to a normalised draft ready for the log.
+
+A new type is a model and one line in `TYPES`; a new kind of game goes into `ledger.events.game_types`.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
+
+from ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
+from ledger.events.fields import (
+    DecimalString,
+    EventId,
+    GameId,
+    Label,
+    LadderName,
+    Members,
+    PlayerId,
+    Slug,
+    Text,
+    refuse,
+)
+from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.events.game_types import KINDS
+from ledger.events.games import Status
+from ledger.events.published_lists import ListPublished, ListRows
+from ledger.events.short_way import normalised
+from ledger.events.upcasting import upcast
+from ledger.events.zones import zone
+from ledger.rejections import CODES, Refused, shown
+
+EVENT_MEMBERS = frozenset({"type", "id", "occurred_at", "data"})
+LOG_MEMBERS = frozenset({"position", "recorded_at", "by", "schema_version", "supersedes"})
+KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
+
+
+class PlayerRegistered(Members):
+    """Somebody is known from now on; his account is premium unless said otherwise."""
+
+    player: PlayerId
+    account: Literal["premium", "free"] = "premium"
+
+
+class PlayerAccountChanged(Members):
+    """From now on the player's account is this."""
+
+    player: PlayerId
+    account: Literal["premium", "free"]
+
+
+class PlayerRenamed(Members):
+    """The same person under a new id from the start of time; `new_player` may have games already (a merge)."""
+
+    player: PlayerId
+    new_player: PlayerId
+    reason: Text | None = None
+
+
+class GameCorrected(Members):
+    """The complete data of a game as it should have been recorded, with `occurred_at` where the date was wrong."""
+
+    game_id: GameId
+    reason: Text
+    game: dict[str, Any]  # read as a game of its kind
+
+
+class GameDecided(Members):
+    """A game is voided, or counts again."""
+
+    game_id: GameId
+    reason: Text
+
+
+class EventVoided(Members):
+    """An event that is not a game's is taken back."""
+
+    id: EventId
+    reason: Text
+
+
+class PointsAdjusted(Members):
+    """A delta on a player's points of that moment; on the start value for somebody new."""
+
+    ladder: LadderName
+    player: PlayerId
+    points: DecimalString
+    reason: Text
+
+
+class LeagueCreated(Members):
+    """A league begins, and with it the time whose version a ruleset with `freeze = "league-start"` keeps for it."""
+
+    league: Label
+    game: Slug
+    players_per_game: Annotated[int, Field(ge=2, le=8)]
+    version: Text | None = None  # of the game
+
+
+class LeagueJoined(Members):
+    """Somebody subscribes to a league."""
+
+    league: Label
+    player: PlayerId
+
+
+class ScheduledGame(Members):
+    """A game of a league before it is played: its players in the order of their seats."""
+
+    game_id: GameId
+    seats: Annotated[list[PlayerId], Field(min_length=2, max_length=8)]
+
+
+class LeagueScheduled(Members):
+    """The games of a league, drawn by a seed."""
+
+    league: Label
+    seed: Text
+    games: Annotated[list[ScheduledGame], Field(min_length=1, max_length=100)]
+
+
+def _date(text: str) -> str:
+    try:
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text):
+            return text
+    except ValueError:
+        pass
+    raise refuse("bad-value", f"{shown(text)} is not a date like 2010-03-05")
+
+
+def _version(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", text, re.ASCII):
+        raise refuse("bad-value", f"{shown(text)} is not a version: letters, digits, dots and hyphens, at most 32")
+    return text
+
+
+def _zone(name: str) -> str:
+    try:
+        zone(name)
+    except Refused as problem:
+        raise refuse(problem.code, problem.message) from None
+    return name
+
+
+def _rule(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", text, re.ASCII):
+        raise refuse("bad-value", f"{shown(text)} does not name a rule and its number, such as pairwise-elo/1")
+    return text
+
+
+class Scope(Members):
+    """Which games a ruleset scores, and whose seats are left out."""
+
+    game: Annotated[list[Slug], Field(min_length=1)]
+    kind: list[str] = ["placing"]
+    players_min: Annotated[int, Field(ge=2, le=10_000)] = 2
+    players_max: Annotated[int, Field(ge=2, le=10_000)] | None = None
+    exclude_status: list[Status] = []
+    exclude_group: list[str] = []
+    exclude_accounts: list[Literal["premium", "free"]] = []
+
+
+class Partition(Members):
+    """Which members of a game name its ladder; `bands` cut `players` into ranges such as 3-4, or all."""
+
+    by: Annotated[
+        list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
+    ] = []
+    bands: list[Annotated[str, Field(pattern=r"^(all|[1-9]\d{0,3}(-[1-9]\d{0,3})?)$")]] = []
+
+
+class Ruleset(Members):
+    """One version of a ruleset: rule, parameters, scope and partition, with where its values come from."""
+
+    id: Slug
+    version: Annotated[str, AfterValidator(_version)]
+    rule: Annotated[str, AfterValidator(_rule)]
+    effective_from: Annotated[str, AfterValidator(_date)] | None = None
+    time_zone: Annotated[str, AfterValidator(_zone)] = "Europe/Berlin"
+    freeze: Literal["none", "league-start"] = "none"
+    source: Text | None = None
+    scope: Scope
+    partition: Partition = Partition()
+    params: dict[str, JsonValue] = {}
+    assumed: dict[str, Text] = {}
+
+    @property
+    def name(self) -> str:
+        """`id@version`, as people and `--rules` name it."""
+        return f"{self.id}@{self.version}"
+
+
+class ZoneSet(Members):
+    """The ledger's home zone from now on: times are shown and read there. No ladder depends on it."""
+
+    zone: Annotated[str, AfterValidator(_zone)]
+
+
+class EventType(NamedTuple):
+    """A type of event: its current schema version, its model, and the thing that it is about."""
+
+    schema_version: int
+    model: type[Members]
+    subject: Callable[[dict[str, Any]], str]
+
+
+def _player(data: dict[str, Any]) -> str:
+    return f"player:{data['player']}"
+
+
+def _game(data: dict[str, Any]) -> str:
+    return f"game:{data['game_id']}"
+
+
+def _league(data: dict[str, Any]) -> str:
+    return f"league:{data['league']}"
+
+
+TYPES = {
+    "player.registered": EventType(1, PlayerRegistered, _player),
+    "player.account_changed": EventType(1, PlayerAccountChanged, _player),
+    "player.renamed": EventType(1, PlayerRenamed, _player),
+    # the model of a game is chosen by its kind
+    "game.recorded": EventType(1, Members, _game),
+    "game.corrected": EventType(1, GameCorrected, _game),
+    "game.voided": EventType(1, GameDecided, _game),
+    "game.reinstated": EventType(1, GameDecided, _game),
+    "event.voided": EventType(1, EventVoided, lambda data: f"event:{data['id']}"),
+    "points.adjusted": EventType(1, PointsAdjusted, _player),
+    "ruleset.published": EventType(1, Ruleset, lambda data: f"ruleset:{data['id']}"),
+    "league.created": EventType(1, LeagueCreated, _league),
+    "league.joined": EventType(1, LeagueJoined, _league),
+    "league.scheduled": EventType(1, LeagueScheduled, _league),
+    "ledger.zone_set": EventType(1, ZoneSet, lambda data: "ledger:zone"),
+    "list.rows": EventType(1, ListRows, lambda data: f"list:{data['digest']}"),
+    "list.published": EventType(1, ListPublished, lambda data: f"ladder:{data['ladder']}"),
+    **{name: EventType(1, model, lambda data: f"clock:{data['game_id']}") for name, model in CLOCK_TYPES.items()},
+}
+
+
+class Draft(NamedTuple):
+    """A validated event that is not in the log yet; `data` is canonical JSON."""
+
+    event_id: str
+    type: str
+    schema_version: int
+    subject: str
+    occurred_at: int  # microseconds since 1970 UTC
+    data: str
+    by: str | None = None  # who recorded it elsewhere, if the line says so
+    supersedes: str | None = None  # the event that it was checked to replace; none has replaced that one meanwhile
+
+
+_EVENT_ID = TypeAdapter(EventId)
+_BY = TypeAdapter(Text)
+_SLUG = TypeAdapter(Slug)
+_DECIMAL = TypeAdapter(DecimalString)
+
+
+def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
+    """A parsed line as a draft and its normalised data. Raises `Refused` with the first thing that is wrong.
+
+    Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that
+    the ledger itself sets (`position`, `recorded_at` ...) are allowed, as an export carries them, and ignored.
+    """
+    if unknown := sorted(event.keys() - KNOWN_MEMBERS):
+        raise Refused("unknown-member", f"{shown(unknown[0])} is not a member of an event ({_listed(EVENT_MEMBERS)})")
+    for member in ("type", "occurred_at", "data"):
+        if member not in event:
+            raise Refused("missing-member", f"the event has no {member!r}")
+    type_name, data = event["type"], event["data"]
+    if not isinstance(type_name, str) or type_name not in TYPES:
+        raise Refused("unknown-type", f"{shown(type_name)} is not a type of event ({_listed(TYPES)})")
+    if not isinstance(data, dict):
+        raise Refused("wrong-type", f"data is an object, not {shown(data)}")
+    occurred_at = parse_instant(event["occurred_at"])
+    current = TYPES[type_name].schema_version
+    data = read_data(type_name, upcast(type_name, event.get("schema_version", current), current, data))
+    event_id = read_id(event["id"]) if "id" in event else default_id(type_name, occurred_at, data)
+    by = read_by(event["by"]) if "by" in event else None
+    text = dump_in_order(data) if type_name == "game.recorded" else dump(data)
+    return Draft(event_id, type_name, current, TYPES[type_name].subject(data), occurred_at, text, by), data
+
+
+def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+    """The normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
+    if type_name == "game.recorded":
+        return _read_game(data)
+    read = _validated(TYPES[type_name].model, data).model_dump(exclude_unset=True, exclude_none=True)
+    if type_name == "game.corrected":
+        game, dated = _undated(read["game"])
+        moved = {"occurred_at": format_instant(parse_instant(dated))} if dated is not None else {}
+        read["game"] = _read_game(game) | moved
+        if read["game"]["game_id"] != read["game_id"]:
+            raise Refused(
+                "game-id-changed",
+                f"a correction keeps the game_id {shown(read['game_id'])}; {shown(read['game']['game_id'])} would be "
+                "another game: void this one and record that one",
+            )
+    return read
+
+
+def _read_game(data: dict[str, Any]) -> dict[str, Any]:
+    kind = KINDS.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
+    if kind is None:
+        raise Refused("unknown-kind", f"{shown(name)} is not a kind of game ({_listed(KINDS)})")
+    try:
+        game = normalised(kind.model, data)
+    except ValidationError as error:
+        raise _of_another_kind(_refused(error), str(name)) from None
+    kind.check(game)
+    return game
+
+
+def _of_another_kind(problem: Refused, kind: str) -> Refused:
+    """A refusal that says so if a member is unknown because it belongs to games of another kind."""
+    where = problem.message.partition(": ")[0]
+    member = where.rpartition(".")[2]
+    others = [other for other in KINDS if member in _members(KINDS[other].model)]
+    if problem.code != "unknown-member" or not others:
+        return problem
+    kinds = " and ".join(others)
+    return Refused(problem.code, f"{where}: a member of games of kind {kinds}, and this one is of kind {kind}")
+
+
+def _members(model: type[Members]) -> set[str]:
+    """The members of a game of some kind, and of its participants."""
+    (participant,) = get_args(model.model_fields["participants"].annotation)
+    return {*model.model_fields, *participant.model_fields}
+
+
+def _undated(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The game of a correction without its date, and that."""
+    return {name: value for name, value in game.items() if name != "occurred_at"}, game.get("occurred_at")
+
+
+def corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
+    """The game as a `game.corrected` says it, and when it ended: the game keeps its date unless that was wrong."""
+    game, dated = _undated(data["game"])
+    return game, played_at if dated is None else parse_instant(dated)
+
+
+def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
+    """The id of an event that brings none: a game's is its game's, another's a hash of type, time and data."""
+    if type_name == "game.recorded":
+        return f"game:{data['game_id']}"
+    return f"{type_name}:{hashlib.sha256(meaning(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
+
+
+def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
+    """What an event says, the same text for the same content whether defaults are spelled out or not."""
+    said = _said(type_name, data)
+    if type_name == "game.corrected":
+        game, dated = _undated(data["game"])
+        said["game"] = _said("game.recorded", game) | ({} if dated is None else {"occurred_at": dated})
+    return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": said})
+
+
+def _said(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+    model = KINDS[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
+    return model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
+
+
+def read_by(value: object) -> str:
+    """The name of somebody who records. Raises `Refused`."""
+    return _checked(_BY, value, "by")
+
+
+def read_id(value: object) -> str:
+    """An event's id in composed form. Raises `Refused`."""
+    return _checked(_EVENT_ID, value, "id")
+
+
+def read_decimal(value: object) -> str:
+    """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
+    return _checked(_DECIMAL, value, "")
+
+
+def read_slug(value: object) -> str:
+    """The name of a game, such as chess. Raises `Refused`."""
+    return _checked(_SLUG, value, "")
+
+
+def _validated(model: type[Members], data: dict[str, Any]) -> Members:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _refused(error) from None
+
+
+def _checked(adapter: TypeAdapter[str], value: object, member: str) -> str:
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise _refused(error, member) from None
+
+
+# pydantic's names of what can go wrong, in this program's codes; the rest is a bad value
+_CODE_BY_ERROR = {
+    "extra_forbidden": "unknown-member",
+    "missing": "missing-member",
+    "int_type": "not-an-integer",
+    "greater_than_equal": "out-of-range",
+    "less_than_equal": "out-of-range",
+    **{f"{name}_type": "wrong-type" for name in ("string", "bool", "list", "dict", "model", "model_attributes")},
+}
+
+
+def _refused(error: ValidationError, member: str = "") -> Refused:
+    # what is unknown comes first: a misspelled member explains the missing one
+    problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
+    problem = problems[0]
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in problem["loc"]) or member
+    code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
+    text = problem["msg"]
+    if code == "unknown-member":
+        text = f"there is no member of this name; free text goes into extra (value {shown(problem['input'])})"
+    elif code == "missing-member":
+        text = "this member must be given"
+    elif problem["type"] not in CODES:
+        text = f"{text[0].lower()}{text[1:]}, not {shown(problem['input'])}"
+    return Refused(code, f"{where}: {text}" if where else text)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,94 @@
+"""Time zones by name, always from the tzdata package, so that no digest depends on the host's files."""
+
+from datetime import date, datetime, time, timedelta
+from functools import cache
+from importlib import resources
+from zoneinfo import ZoneInfo
+
+from ledger.events.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
+from ledger.rejections import Refused, did_you_mean, shown
+
+
+@cache
+def zone(name: str) -> ZoneInfo:
+    """The named zone. Raises `Refused` (unknown-zone)."""
+    if name in _names():
+        with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+            return ZoneInfo.from_file(file, key=name)
+    hint = did_you_mean(name, _names()) or "; names look like Europe/Berlin or UTC"
+    raise Refused("unknown-zone", f"{shown(name)} is not a time zone{hint}")
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split())
+
+
+def local_time(instant: int, zone_name: str) -> datetime:
+    """An instant (microseconds since 1970) as people in a zone see it."""
+    moment = EPOCH + timedelta(microseconds=instant)
+    try:
+        return moment.astimezone(zone(zone_name))
+    except OverflowError:
+        return moment  # on the first and the last day of all, where the zone's own date has no year
+
+
+def local_instant(value: datetime, zone_name: str) -> int:
+    """A wall-clock time in a zone as an instant. Raises `Refused` (ambiguous-time, nonexistent-time, bad-time)."""
+    place = zone(zone_name)
+    early, late = value.replace(tzinfo=place, fold=0), value.replace(tzinfo=place, fold=1)
+    if early.utcoffset() != late.utcoffset():
+        # in a gap the earlier offset is the smaller one; in a repeated hour it is the larger one
+        code = "ambiguous-time" if early.utcoffset() > late.utcoffset() else "nonexistent-time"  # type: ignore[operator]
+        what = "occurs twice" if code == "ambiguous-time" else "does not exist"
+        raise Refused(
+            code, f"{value.isoformat(' ')} {what} in {zone_name} (clocks change); write the time with its offset"
+        )
+    return microseconds(early)
+
+
+def read_instant(text: str, zone_name: str | None) -> int:
+    """An instant as people write it: with an offset, or read in `zone_name`; a date alone is that day's noon there.
+
+    Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
+    """
+    if (day := _date(text)) is not None:
+        value, aware = datetime.combine(day, time(12)), False
+    else:
+        value, aware = parse_local(text)
+    if aware:
+        return microseconds(value)
+    if zone_name is None:
+        raise Refused(
+            "naive-time",
+            f"{shown(text)} has no offset; add one, name the zone with --zone Europe/Berlin, or the ledger's for good: "
+            "ratings zone Europe/Berlin",
+        )
+    return local_instant(value, zone_name)
+
+
+def end_of(text: str, zone_name: str) -> int:
+    """An instant for "up to": a date means its last microsecond in the zone."""
+    if (day := _date(text)) is None:
+        return read_instant(text, zone_name)
+    if day == date.max:
+        return INSTANT_MAX
+    return start_of(day + timedelta(days=1), zone_name) - 1
+
+
+def beginning_of(text: str, zone_name: str) -> int:
+    """An instant for "from": a date means its first microsecond in the zone."""
+    day = _date(text)
+    return read_instant(text, zone_name) if day is None else start_of(day, zone_name)
+
+
+def start_of(day: date, zone_name: str) -> int:
+    """The first instant of a day in a zone (after the gap, if clocks change at midnight)."""
+    return microseconds(datetime.combine(day, time(), tzinfo=zone(zone_name)))
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == 10 and text[4] == text[7] == "-" else None
+    except ValueError as error:
+        raise Refused("bad-time", f"{shown(text)} is not a date: {error}") from None

@@ -1,0 +1,175 @@
+"""What the columns of a table are called, and what its cells mean.
+
+The delimiter is found from the header. An empty cell is an absent member.
+"""
+
+import csv
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ledger.events.canonical import INTEGER_MAX, format_instant
+from ledger.events.zones import read_instant
+from ledger.rejections import Refused, shown
+
+GAME_COLUMNS = (
+    "game_id",
+    "occurred_at",
+    "game",
+    "group",
+    "city",
+    "league",
+    "season",
+    "rated",
+    "aborted",
+    "score_order",
+)
+PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces")
+INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
+BOOLEAN_COLUMNS = frozenset({"rated", "aborted"})
+READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
+DELIMITERS = ",;\t|"
+
+_ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+Header = list[str | None]
+Cells = dict[str, str]
+
+
+class Columns(NamedTuple):
+    """The columns that a table has: of the whole game, of a player, and those that hold the players of a place."""
+
+    game: tuple[str, ...]
+    player: tuple[str, ...]
+    places: dict[str, int]
+
+
+class TableOptions(NamedTuple):
+    """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
+    `found` gets the columns that it has.
+    """
+
+    zone: str | None = None
+    renamed: dict[str, str] = {}
+    fixed: dict[str, str] = {}
+    found: Callable[[Columns], None] | None = None
+
+
+def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Refused]]:
+    """The delimiter, the columns' names in this program's words, None for those dropped, and all that is wrong.
+
+    Raises `Refused` if the line cannot be split into names.
+    """
+    delimiter = max(DELIMITERS, key=line.count)
+    if not_utf8(line):
+        raise Refused("bad-utf8", f"the header {shown(legible(line.strip()))} is not UTF-8; save the file as UTF-8")
+    if "\0" in line:
+        raise Refused("bad-csv", "the file is no text: it begins with NUL bytes")
+    try:
+        names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
+    except csv.Error as error:
+        raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
+    folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
+    header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
+    header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
+    problems = [
+        Refused("missing-column", f"--map names the column {shown(missing)}, which the file does not have")
+        for missing in sorted(folded.keys() - {name.casefold() for name in names})
+    ]
+    known = {*GAME_COLUMNS, *PLAYER_COLUMNS}
+    unknown = [
+        name
+        for name, ours in zip(names, header, strict=True)
+        if ours and ours not in known and not _ORDINAL.fullmatch(ours)
+    ]
+    if unknown:
+        listed = ", ".join(map(shown, unknown))
+        told = (
+            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS', drop it with --map '{unknown[0]}=' "
+            f"(known: {', '.join(GAME_COLUMNS + PLAYER_COLUMNS)}, 1st, 2nd ...)"
+        )
+        problems.append(Refused("unknown-column", told))
+    given = [name for name in header if name]
+    # 1st and 1th would be one place
+    places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
+    kinds = [places.get(name, name) for name in given]
+    twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
+    problems += [Refused("bad-csv", f"two columns are called {shown(name)}") for name in list(twice)[:1]]
+    wide = bool(places)
+    if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
+        listed = ", ".join(map(shown, odd))
+        told = f"the columns of a row per player do not go with 1st, 2nd ..., which stand in a row per game: {listed}"
+        problems.append(Refused("unknown-column", told))
+    needed = ("game_id", "occurred_at", "game", *(() if wide else ("player",)))
+    if absent := [name for name in needed if name not in given and name not in options.fixed]:
+        fixed = ", or give all rows one value with --set game=..." if "game" in absent else ""
+        listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
+        told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
+        if "game_id" in absent:
+            told += "; game_id is the game's own number or name, which tells it from all others: number the rows"
+        if "player" in absent:
+            told += "; a row per game has the columns 1st, 2nd ... in place of player"
+        problems.append(Refused("missing-column", told))
+    return delimiter, header, problems
+
+
+def columns_of(header: Header) -> Columns:
+    """The columns that a header names."""
+    game, player = (tuple(name for name in names if name in header) for names in (GAME_COLUMNS, PLAYER_COLUMNS))
+    matches = {name: _ORDINAL.fullmatch(name) for name in header if name}
+    return Columns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
+
+
+def not_utf8(text: str) -> bool:
+    """Whether a text was read with `surrogateescape` and is not UTF-8."""
+    return any("\udc80" <= character <= "\udcff" for character in text)
+
+
+def legible(text: str) -> str:
+    """A text read with `surrogateescape`, with a question mark for each byte that is not UTF-8."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def read_game(cells: Cells, columns: Columns, options: TableOptions) -> dict[str, Any]:
+    """The event of a game without its participants. Raises `Refused`."""
+    members = {**{name: cells[name] for name in columns.game if name in cells}, **options.fixed}
+    for needed in ("game_id", "occurred_at"):
+        if needed not in members:
+            raise Refused("missing-member", f"the row has no {needed}")
+    occurred_at = _instant(members.pop("occurred_at"), options.zone)
+    data = {name: _value(name, text) for name, text in members.items()}
+    return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
+
+
+def _instant(text: str, zone: str | None) -> str:
+    # with Z, no zone matters; whether it is right is seen when the event is read
+    return text if text.endswith("Z") else _local_instant(text, zone)
+
+
+@lru_cache(maxsize=1_024)
+def _local_instant(text: str, zone: str | None) -> str:
+    return format_instant(read_instant(text, zone))
+
+
+def _value(name: str, text: str) -> Any:
+    return read_value(name, text) if name in READ_COLUMNS else text
+
+
+@lru_cache(maxsize=1_024)
+def read_value(name: str, text: str) -> Any:
+    """The number or truth that a cell of one of the `READ_COLUMNS` holds. Raises `Refused`."""
+    if name in BOOLEAN_COLUMNS:
+        if text.casefold() not in _BOOLEANS:
+            raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")
+        return _BOOLEANS[text.casefold()]
+    whole = _WHOLE.fullmatch(text)
+    if name in INTEGER_COLUMNS and not whole:
+        raise Refused("not-an-integer", f"{name}: {shown(text)} is not a whole number")
+    if name in INTEGER_COLUMNS or (name == "score" and whole):
+        if len(text) > 17 or abs(int(text)) > INTEGER_MAX:
+            raise Refused("integer-too-large", f"{name}: {shown(text)} is outside +-(2^53 - 1)")
+        return int(text)
+    return text

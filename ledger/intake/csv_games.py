@@ -1,0 +1,218 @@
+"""Games from CSV, in the long form (a row per participant) and the wide form (a row per game).
+
+    game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
+    g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
+    g-1,2010-03-05T19:30Z,ben,2
+    g-1,2010-03-05T19:30Z,cleo,2
+
+`csv_cells` tells what the columns are called. Rows of the usual form are read many at once by `csv_short_way`.
+"""
+
+import csv
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import IO, Any
+
+from ledger.intake.csv_cells import (
+    READ_COLUMNS,
+    Cells,
+    Columns,
+    Header,
+    TableOptions,
+    columns_of,
+    legible,
+    not_utf8,
+    read_game,
+    read_header,
+    read_value,
+)
+from ledger.intake.csv_short_way import ROWS_MAX, plain_games
+from ledger.rejections import Refused, shown
+
+TIE = "="
+BLANK_LINES_MAX = 100_000
+
+_ODD = re.compile("[\udc80-\udcff\n\r]")
+
+Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
+
+
+def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
+    """(line, event or refusal, the rows as read, game id if put together from rows) for every game of a CSV file."""
+    lines = _text_lines(file, line_bytes_max)
+    number = 1
+    try:
+        number, header_line = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (1, ""))
+        if not header_line:
+            return
+        delimiter, header, problems = read_header(header_line, options)
+    except Refused as problem:
+        problems = [problem]
+    if problems:
+        yield from ((number, problem, None, None) for problem in problems)
+        return
+    columns = columns_of(header)
+    if options.found is not None:
+        options.found(columns)
+    if columns.places:
+        rows = _rows(lines, delimiter, header, number + 1)
+        yield from (_wide_game(line, cells, columns, options) for line, cells in rows)
+    else:
+        rest = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
+        yield from _long_games(_rows(rest.lines, delimiter, header, rest.first), columns, options, rest.last_id)
+
+
+def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
+    mark, blank = "\ufeff", 0
+    while line := file.readline(line_bytes_max + 2):
+        if len(line) > line_bytes_max:
+            raise Refused("line-too-long", f"a line has more than {line_bytes_max:,} bytes")
+        blank += line.isspace()
+        if blank > BLANK_LINES_MAX:
+            raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines hold nothing")
+        # what is not UTF-8 is kept as lone surrogates, so that the row that holds it can be named
+        text = line.decode("utf-8", "surrogateescape")
+        yield text.removeprefix(mark) if mark else text
+        mark = ""
+
+
+def _rows(
+    lines: Iterator[str], delimiter: str, header: Header, first_line: int
+) -> Iterator[tuple[int, Cells | Refused]]:
+    """(line of the row's beginning, its non-empty cells by column); ends at a row that cannot be split into cells."""
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        line = first_line + reader.line_num
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield line, Refused("bad-csv", f"the row cannot be split into cells: {error}; the rest was not read")
+            return
+        except Refused as problem:
+            yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
+            return
+        cells = _cells(row, header)
+        if cells:
+            yield line, cells
+
+
+def _cells(row: list[str], header: Header) -> Cells | Refused:
+    """The non-empty cells of a row by column, without the columns that --map drops."""
+    if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
+        return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
+    stripped = dict(zip(header, map(str.strip, row), strict=False))
+    text = "".join(row)
+    odd = not text.isprintable() and _ODD.search(text)
+    if not odd and all(stripped) and all(stripped.values()):
+        return stripped  # type: ignore[return-value]  # no name is None
+    found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
+    if "" not in found and not odd:
+        return found
+    for name, text in found.items():
+        if not name:
+            return Refused("unknown-column", f"{shown(text)} stands in a column without a name")
+        if not_utf8(text):
+            return Refused("bad-utf8", f"{shown(legible(text))} is not UTF-8; save the file as UTF-8")
+        if "\n" in text or "\r" in text:
+            # a quote that is not closed swallows the rows behind it, and with them players of other games
+            return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
+    return found
+
+
+def _wide_game(line: int, cells: Cells | Refused, columns: Columns, options: TableOptions) -> Found:
+    """A game whose columns hold the players of a place."""
+    if isinstance(cells, Refused):
+        return line, cells, None, None
+    try:
+        event = read_game(cells, columns, options)
+    except Refused as problem:
+        return line, problem, cells, None
+    event["data"]["participants"] = [
+        {"player": player.strip(), "place": columns.places[name]}
+        for name, text in cells.items()
+        if name in columns.places
+        for player in text.split(TIE)
+    ]
+    return line, event, cells, None
+
+
+def _long_games(
+    rows: Iterator[tuple[int, Cells | Refused]], columns: Columns, options: TableOptions, last_id: str | None
+) -> Iterator[Found]:
+    """The games of the rows behind the one with the id `last_id`."""
+
+    def game_of(row: tuple[int, Cells | Refused]) -> str | int:
+        line, cells = row
+        game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
+        if not game_id:
+            return line
+        return game_id if game_id.isascii() else unicodedata.normalize("NFC", game_id)
+
+    unreadable: int | None = None
+    for key, group in groupby(rows, game_of):
+        # no more than a record can hold, so that a wrong game_id column does not fill the memory
+        numbered = list(islice(group, ROWS_MAX + 1))
+        line = numbered[0][0]
+        if isinstance(key, int):
+            problem = numbered[0][1]
+            if not isinstance(problem, Refused):
+                problem = Refused("missing-member", "the row has no game_id")
+            # a row that cannot be read may belong to the game before it, which is then incomplete
+            yield line, problem, numbered[0][1] if isinstance(numbered[0][1], dict) else None, last_id
+            unreadable = line
+            continue
+        games = [cells for _, cells in numbered if isinstance(cells, dict)]
+        if unreadable is not None:
+            # ... or to the game behind it
+            yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
+        elif len(numbered) > ROWS_MAX:
+            yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
+        else:
+            yield line, _long_game(games, columns, options), games, key
+        last_id, unreadable = key, None
+
+
+def _long_game(rows: list[Cells], columns: Columns, options: TableOptions) -> dict[str, Any] | Refused:
+    try:
+        event = read_game(_shared(rows, columns), columns, options)
+        event["data"]["participants"] = [
+            {
+                name: read_value(name, row[name]) if name in READ_COLUMNS else row[name]
+                for name in columns.player
+                if name in row
+            }
+            for row in rows
+        ]
+    except Refused as problem:
+        return problem
+    return event
+
+
+def _shared(rows: list[Cells], columns: Columns) -> Cells:
+    """What the rows of a game say of the whole game, each of them or some. Raises `Refused` if they disagree."""
+    if _agree(rows, columns):
+        return rows[0]
+    parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
+    shared = {name: value for part in reversed(parts) for name, value in part.items()}
+    for part in parts:
+        for name, value in part.items():
+            if value != shared[name]:
+                raise Refused(
+                    "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
+                )
+    return shared
+
+
+def _agree(rows: list[Cells], columns: Columns) -> bool:
+    """Whether all rows say the same of the whole game."""
+    first = rows[0]
+    for name in columns.game:
+        said = first.get(name)
+        for row in rows:
+            if row.get(name) != said:
+                return False
+    return True

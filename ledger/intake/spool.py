@@ -1,0 +1,253 @@
+"""Where validated drafts wait until the whole input has proved good: a temporary database that the system forgets.
+
+It lets an import of any size be checked completely, duplicates included, before the first event is appended, and then
+be appended without reading the files again.
+"""
+
+import json
+import marshal
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from ledger.errors import StoreUnavailable
+from ledger.events.canonical import dump
+from ledger.events.records import Row
+from ledger.events.revisions import Known, known
+from ledger.events.types import Draft
+from ledger.store.log import known_event
+
+_UNWRITTEN_MAX = 5_000
+
+
+class Waiting(NamedTuple):
+    """A draft that waits, with the place it came from."""
+
+    draft: Draft
+    file: str
+    line: int
+    rows: Any  # the rows of a CSV file that it was put together from, else None
+
+
+class _Temporary(sqlite3.Connection):
+    """A private database that says what to do when its folder is full."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().execute(*arguments)
+        except sqlite3.OperationalError as error:
+            raise _no_room(error) from error
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        try:
+            return super().executemany(*arguments)
+        except sqlite3.OperationalError as error:
+            raise _no_room(error) from error
+
+
+def _no_room(error: sqlite3.OperationalError) -> StoreUnavailable:
+    return StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR", "no-space")
+
+
+def _temporary(script: str) -> _Temporary:
+    # an empty name is a private file that SQLite deletes by itself, also after a crash
+    database = sqlite3.connect("", isolation_level=None, factory=_Temporary)
+    database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
+    return database
+
+
+class Spool:
+    """Drafts in order, found again by id, by game and by what they supersede.
+
+    They are written a hundred in one row, and as many rows at a time as have gathered when something is looked up.
+    """
+
+    def __init__(self) -> None:
+        self._database = _temporary(
+            "PRAGMA cache_size = -32768;"
+            "CREATE TABLE drafts (first INTEGER PRIMARY KEY, hundred BLOB);"
+            "CREATE TABLE ids (event_id PRIMARY KEY, number) WITHOUT ROWID;"
+            # games are found by their ids, which saves naming them all
+            "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
+            "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
+        )
+        self.count = 0
+        self._next = 0
+        self._removed: set[int] = set()
+        self._unwritten: list[tuple[Any, ...]] = []
+        # ids and games: of the unwritten drafts, and those that nothing in the database has
+        self._unwritten_names: set[str] = set()
+        self._unused_names: set[str] = set()
+
+    def close(self) -> None:
+        """Let the system forget it."""
+        self._database.close()
+
+    def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
+        """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
+        self._unwritten.append((*draft, file, line, rows))
+        self._unwritten_names.update(_names(draft))
+        self.count += 1
+        if len(self._unwritten) >= _UNWRITTEN_MAX:
+            self._write()
+
+    def look_ahead(self, drafts: Iterable[Draft]) -> None:
+        """Look up at once which of these drafts' ids and games are new, so that `find` need not do it one by one."""
+        names = {name for draft in drafts for name in _names(draft)}
+        wanted = json.dumps(list(names))
+        for taken in ("event_id FROM ids WHERE event_id", "subject FROM subjects WHERE recorded AND subject"):
+            found = self._ask(f"SELECT {taken} IN (SELECT value FROM json_each(?))", wanted)
+            names.difference_update(row[0] for row in found)
+        self._unused_names = names
+
+    def find_id(self, event_id: str) -> Waiting | None:
+        """The waiting draft with this id, or None."""
+        return next(self._each("SELECT number FROM ids WHERE event_id = ?", event_id), None)
+
+    def find(self, draft: Draft) -> Waiting | None:
+        """The waiting draft with the same id, or of the same game, or None."""
+        names = _names(draft)
+        if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
+            return None
+        found = self.find_id(draft.event_id)
+        return self._recorded(draft.subject) if found is None and draft.type == "game.recorded" else found
+
+    def _recorded(self, subject: str) -> Waiting | None:
+        """The waiting draft that records a game, under whatever id."""
+        named_otherwise = self._each("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
+        found = next(named_otherwise, None) or self.find_id(subject)
+        of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
+        return found if of_game else None
+
+    def about(self, subject: str) -> list[Known]:
+        """The waiting events of a game, a league or a list, in order (of `lineage.Events`)."""
+        recorded = self._recorded(subject)
+        later = self._each("SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number", subject)
+        return [known(waiting.draft) for waiting in [*([recorded] if recorded else []), *later]]
+
+    def event(self, event_id: str) -> Known | None:
+        """The waiting event with this id."""
+        found = self.find_id(event_id)
+        return None if found is None else known(found.draft)
+
+    def successor(self, event_id: str) -> Known | None:
+        """The waiting event that supersedes the one with this id."""
+        found = next(self._each("SELECT number FROM successors WHERE supersedes = ?", event_id), None)
+        return None if found is None else known(found.draft)
+
+    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+        """The waiting events whose text holds one of these names as a whole string, in order."""
+        texts = [dump(name) for name in names]
+        holds = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
+        rows = self._ask(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
+        for waiting in self._all(rows):
+            if any(text in waiting.draft.data for text in texts):
+                yield known(waiting.draft)
+
+    def remove(self, event_id: str) -> None:
+        """Take a draft out again."""
+        number = self._ask("SELECT number FROM ids WHERE event_id = ?", event_id).fetchone()
+        if number is not None:
+            self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
+            self._removed.add(number[0])
+            self.count -= 1
+
+    def chunks(self, size: int) -> Iterator[Sequence[Waiting]]:
+        """The drafts in order, at most `size` at a time."""
+        waiting = self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
+        while chunk := list(islice(waiting, size)):
+            yield chunk
+
+    def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[Waiting]:
+        for first, hundred in hundreds:
+            for number, values in enumerate(marshal.loads(hundred), first):
+                if number not in self._removed:
+                    yield _waiting(values)
+
+    def _each(self, statement: str, value: str) -> Iterator[Waiting]:
+        """The drafts whose numbers a statement gives."""
+        for (number,) in self._ask(statement, value).fetchall():
+            if number not in self._removed:
+                before = "SELECT * FROM drafts WHERE first <= ? ORDER BY first DESC LIMIT 1"
+                first, hundred = self._ask(before, number).fetchone()
+                yield _waiting(marshal.loads(hundred)[number - first])
+
+    def _ask(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        if self._unwritten:
+            self._write()
+        return self._database.execute(statement, values)
+
+    def _write(self) -> None:
+        rows, first = self._unwritten, self._next
+        hundreds = ((first + at, marshal.dumps(rows[at : at + 100])) for at in range(0, len(rows), 100))
+        self._database.executemany("INSERT INTO drafts VALUES (?, ?)", hundreds)
+        self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), rows), count(first)))
+        for number, (event_id, type_name, _, subject, _, _, _, supersedes, *_) in enumerate(rows, first):
+            recorded = type_name == "game.recorded" and event_id != subject
+            # a plain game is found by its id; all others by what they are about, of whatever type
+            if recorded or type_name != "game.recorded":
+                self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
+            if supersedes is not None:
+                self._database.execute("INSERT INTO successors VALUES (?, ?)", (supersedes, number))
+        self._next += len(rows)
+        self._unused_names -= self._unwritten_names
+        self._unwritten_names.clear()
+        rows.clear()
+
+
+def _names(draft: Draft) -> tuple[str, ...]:
+    """What nothing else that waits may have: an id, and the game that is recorded."""
+    return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
+
+
+def _waiting(values: tuple[Any, ...]) -> Waiting:
+    return Waiting(Draft._make(values[:8]), *values[8:])
+
+
+class Lines:
+    """The events of a restore, as far as later ones may supersede them; as many as an export of any size has."""
+
+    def __init__(self) -> None:
+        self._database = _temporary(
+            "CREATE TABLE lines (number INTEGER PRIMARY KEY, event_id, type, subject, occurred_at, supersedes, record);"
+            "CREATE UNIQUE INDEX lines_id ON lines (event_id);"
+            "CREATE UNIQUE INDEX lines_recorded ON lines (subject) WHERE type = 'game.recorded';"
+            "CREATE INDEX lines_later ON lines (subject) WHERE supersedes IS NOT NULL;"
+            "CREATE UNIQUE INDEX lines_successor ON lines (supersedes) WHERE supersedes IS NOT NULL;"
+        )
+
+    def close(self) -> None:
+        """Let the system forget it."""
+        self._database.close()
+
+    def add(self, row: Row) -> bool:
+        """Take a row in; False if its id, its game or what it supersedes occurred before."""
+        # only what supersedes is read again for what it says
+        record = None if row.supersedes is None else row.record
+        values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
+        insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
+        return self._database.execute(insert, values).rowcount == 1
+
+    def about(self, subject: str) -> list[Known]:
+        """The events of a game, in order (of `lineage.Events`)."""
+        recorded = self._found("type = 'game.recorded' AND subject = ?", subject)
+        return [*recorded, *self._found("supersedes IS NOT NULL AND subject = ? ORDER BY number", subject)]
+
+    def event(self, event_id: str) -> Known | None:
+        """The event with this id."""
+        return next(iter(self._found("event_id = ?", event_id)), None)
+
+    def successor(self, event_id: str) -> Known | None:
+        """The event that supersedes the one with this id."""
+        return next(iter(self._found("supersedes = ?", event_id)), None)
+
+    def _found(self, condition: str, value: str) -> list[Known]:
+        rows = self._database.execute(
+            f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}", (value,)
+        )
+        return [
+            Known(event_id, type_name, occurred_at, {}, number) if record is None else known_event(number, record)
+            for event_id, type_name, occurred_at, number, record in rows
+        ]

@@ -1,0 +1,1 @@
+"""Other processes: forked ones that work for this one, and which process is still there."""

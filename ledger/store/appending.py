@@ -1,0 +1,346 @@
+"""Appending to the log: what is there already is recognised, the rest goes in whole or not at all.
+
+Appends are serialised by the store's own lock, taken before the head is read; a batch is one transaction.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from ledger.clock import Clock
+from ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
+from ledger.events.canonical import format_instant, parse_object
+from ledger.events.records import Row, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
+from ledger.events.revisions import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
+from ledger.events.types import Draft, Ruleset, meaning
+from ledger.processes.memory import rarely_collecting
+from ledger.rejections import Refused, Rejection, shown
+from ledger.store.dialect import dialect_of
+from ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
+from ledger.store.opening import Ledger
+from ledger.store.schema import events
+
+CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
+# building so many rows takes as long as inserting them, and no longer may the interpreter be kept from the store
+ROWS_AHEAD = 80
+LOOKUP_SIZE = 1_000
+
+# drafts that the log does not have, with their indices among those that were given
+Fresh = Sequence[tuple[int, Draft]]
+
+# what speaks against drafts under the lock, given the head before them: (index, refusal) of each
+Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
+
+
+class Appended(NamedTuple):
+    """What an append did. With refusals nothing was appended; each stands with the index of its draft. `known` are the
+    indices of those that were there already."""
+
+    appended: int
+    existing: int
+    refused: list[tuple[int, Rejection]]
+    head: Head
+    known: frozenset[int] = frozenset()
+
+
+def lookup(
+    connection: Connection,
+    drafts: Sequence[Draft],
+    waiting: Events | None = None,
+    named: Iterable[tuple[str, str, str, str]] | None = None,
+) -> dict[int, Rejection | None]:
+    """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal.
+
+    `waiting` are the events that will be appended before them; `named` the events of the log with their `names`.
+    """
+    by_id: dict[str, str] = {}
+    game_subjects: dict[str, str] = {}
+    for event_id, subject, type_name, record in _named(connection, drafts) if named is None else named:
+        by_id[event_id] = record
+        if type_name == "game.recorded":
+            game_subjects[subject] = event_id
+    found: dict[int, Rejection | None] = {}
+    if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
+        return found
+    log, batch = Log(connection), Batch()
+    before = Both(log if waiting is None else Both(log, waiting), batch)
+    for index, draft in enumerate(drafts):
+        if draft.type == "event.voided" and before.event(draft.event_id) is None:
+            # a version that is taken back before may be published again
+            with suppress(Refused):
+                batch.add(draft, superseded(before, draft.type, parse_object(draft.data.encode()))[0])
+        published, rejection = False, None
+        if draft.type == "ruleset.published":
+            published, rejection = _published(log, before, draft)
+        if published:
+            found[index] = rejection
+        elif draft.event_id in by_id:
+            found[index] = None if same_content(by_id[draft.event_id], draft) else id_conflict(draft)
+        elif draft.type == "game.recorded" and draft.subject in game_subjects:
+            found[index] = game_exists(draft, game_subjects[draft.subject])
+    return found
+
+
+def names(drafts: Sequence[Draft]) -> list[str]:
+    """What no other event may have: the ids, and the games that are recorded."""
+    of_games = (draft.subject for draft in drafts if draft.type == "game.recorded")
+    return list({*(draft.event_id for draft in drafts), *of_games})
+
+
+def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[str, str, str, str]]:
+    for start in range(0, len(drafts), LOOKUP_SIZE):
+        with driver_cursor(connection) as cursor:
+            yield from dialect_of(connection).events_named(cursor, names(drafts[start : start + LOOKUP_SIZE]))
+
+
+def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
+    """Whether the log has a ruleset's version, under whatever id and date, and the refusal if with other content.
+
+    `before` is what will have been recorded before: a version may have been taken back by then.
+    """
+    given = Ruleset.model_validate(parse_object(draft.data.encode()))
+    for event in log.about(draft.subject):
+        if event.type != "ruleset.published" or not is_live(before, event):
+            continue
+        other = Ruleset.model_validate(event.data)
+        if other.version == given.version:
+            return True, None if other == given else version_exists(given)
+    return False, None
+
+
+def version_exists(ruleset: Ruleset) -> Rejection:
+    """The refusal of a version that is published with other content."""
+    return Rejection(
+        "version-exists", f"{ruleset.name} is published already with another content; a change needs a new version"
+    )
+
+
+def id_conflict(draft: Draft) -> Rejection:
+    """The refusal of a draft whose id is taken by another content."""
+    if draft.type == "game.recorded" and draft.event_id == draft.subject:
+        game_id = shown(draft.subject.removeprefix("game:"))
+        return Rejection(
+            "id-conflict",
+            f"the game {game_id} is recorded already with another content: ratings correct puts it right; another game "
+            "needs another game_id",
+        )
+    return Rejection(
+        "id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already"
+    )
+
+
+def game_exists(draft: Draft, event_id: str) -> Rejection:
+    """The refusal of a draft whose game is recorded under another event id."""
+    return Rejection(
+        "game-exists",
+        f"{shown(draft.subject.removeprefix('game:'))} is recorded already, by the event {shown(event_id)}",
+    )
+
+
+def same_content(record: str, draft: Draft) -> bool:
+    """Whether a record says what the draft says, defaults filled in."""
+    if says_the_same(record, draft):
+        return True
+    try:
+        event = known_event(parse_object(record.encode()).get("position", 0), record)
+    except Refused:
+        return False  # what no event can say is none
+    return event.type == draft.type and _same_data(draft, event.occurred_at, event.data)
+
+
+def same_drafts(one: Draft, other: Draft) -> bool:
+    """Whether two drafts say the same, defaults filled in."""
+    return one.type == other.type and _same_data(one, other.occurred_at, parse_object(other.data.encode()))
+
+
+def _same_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> bool:
+    if draft.occurred_at != occurred_at:
+        return False
+    given = parse_object(draft.data.encode())
+    return data == given or meaning(draft.type, occurred_at, data) == meaning(draft.type, occurred_at, given)
+
+
+def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
+    """The time of the next record: now, or the head's if that is a little later. Raises `ClockBehind`."""
+    now = clock()
+    if before.recorded_at - now > CLOCK_TOLERANCE and not ignore_clock:
+        raise ClockBehind(
+            f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
+            f"{format_instant(now)}; set the clock right, or append with the head's time by --ignore-clock"
+        )
+    return max(now, before.recorded_at)
+
+
+def append(
+    ledger: Ledger,
+    drafts: Sequence[Draft],
+    *,
+    by: str,
+    clock: Clock,
+    ignore_clock: bool = False,
+    recheck: Recheck | None = None,
+    absent_at: int | None = None,
+) -> Appended:
+    """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
+
+    The ids and games of `drafts` are distinct. `recheck` is asked under the lock. With the log's head still at
+    `absent_at`, where `lookup` did not find them, they are not looked up again. Raises `ClockBehind`,
+    `StoreUnavailable`.
+    """
+    clock = cache(clock)  # read once
+    if len(drafts) == 1 and (recheck is None or absent_at is not None):
+        done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
+        if done is not None:
+            return done
+    with rarely_collecting(), ledger.writing() as connection:
+        # few are looked up along with the head
+        few = len(drafts) <= LOOKUP_SIZE
+        before, named = locked(connection, names(drafts) if few else ())
+        known = {} if before.position == absent_at else lookup(connection, drafts, named=named if few else None)
+        refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
+        fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
+        after = before
+        if fresh and not refused and recheck is not None:
+            refused = recheck(connection, before, fresh)
+        if fresh and not refused:
+            recorded_at = next_recorded_at(before, clock, ignore_clock)
+            supersedes, refused = _superseding(Log(connection), fresh, before.position + 1, recorded_at, by)
+        if refused:
+            return Appended(0, len(known) - len(refused), refused, before)
+        if fresh:
+            after = insert_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)), before)
+    return Appended(len(fresh), len(known), [], after, frozenset(known))
+
+
+def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> Appended | None:
+    """Append a draft in as few steps as the store can if there is nothing to decide; else None: nothing is appended.
+
+    `head_seen`: the position up to which it was checked against the log, or None if that does not matter.
+    """
+    plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
+    if not plain or not surely_fits(draft, by):
+        return None
+    recorded_by = draft.by or by
+
+    def values() -> tuple[Any, ...]:
+        now = clock()
+        return (
+            draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, recorded_by,
+            *around_position(draft, now, recorded_by), head_seen,
+        )  # fmt: skip
+
+    done = ledger.dialect.append_one(ledger, values)
+    return None if done is None else Appended(1, 0, [], Head(*done))
+
+
+def _superseding(
+    log: Log, fresh: Fresh, position: int, recorded_at: int, by: str
+) -> tuple[dict[int, str], list[tuple[int, Rejection]]]:
+    """What drafts at a position and behind it supersede now, by index; and which of them cannot be appended."""
+    found: dict[int, str] = {}
+    refused: list[tuple[int, Rejection]] = []
+    batch = Batch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
+    for place, (index, draft) in enumerate(fresh, position):
+        try:
+            supersedes = None if batch is None else _superseded(Both(log, batch), draft)
+            if supersedes is not None or not surely_fits(draft, by):
+                build(draft, place, recorded_at, draft.by or by, supersedes)
+        except Refused as problem:
+            refused.append((index, problem.rejection()))
+            continue
+        if supersedes is not None:
+            found[index] = supersedes
+        if batch is not None:
+            batch.add(draft, supersedes)
+    return found, refused
+
+
+def _superseded(events: Events, draft: Draft) -> str | None:
+    """The event that a draft supersedes, the one that it was checked against if there is one. Raises `Refused`."""
+    refuse_stale(events, draft)
+    return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
+
+
+def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]) -> Iterator[Row]:
+    """The rows of drafts that continue the log."""
+    chain = before.chain_hash
+    for position, (index, draft) in enumerate(fresh, before.position + 1):
+        recorded_by, superseding = draft.by or by, supersedes.get(index)
+        record = build(draft, position, recorded_at, recorded_by, superseding)
+        leaf = leaf_hash(record)
+        chain = chain_hash(chain, leaf)
+        yield Row(
+            position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, recorded_at,
+            recorded_by, superseding, record, leaf, chain,
+        )  # fmt: skip
+
+
+def _ahead(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows; of more than a few the next are built by a thread while the store inserts those before."""
+    few = list(islice(rows, ROWS_AHEAD))
+    if len(few) < ROWS_AHEAD:
+        yield from few
+        return
+    with ThreadPoolExecutor(1) as thread:
+        while few:
+            coming = thread.submit(list, islice(rows, ROWS_AHEAD))
+            yield from few
+            few = coming.result()
+
+
+def insert_rows(connection: Connection, rows: Iterable[Row], before: Head) -> Head:
+    """Rows that continue the log, as they are; the append lock is held. Gives the new head.
+
+    Raises `StoreDamaged` unless all of them are there then: nothing is acknowledged that is not stored.
+    """
+    last = before
+
+    def noted() -> Iterator[Row]:
+        nonlocal last
+        for row in rows:
+            last = Head(row.position, row.chain_hash, row.recorded_at)
+            yield row
+
+    with driver_cursor(connection) as cursor:
+        dialect_of(connection).insert(cursor, events.name, Row._fields, noted())
+    behind = select(func.count()).where(events.c.position > before.position)
+    if head(connection) != last or connection.execute(behind).scalar_one() != last.position - before.position:
+        raise StoreDamaged(NOT_STORED)
+    return last
+
+
+def require_empty(ledger: Ledger) -> Head:
+    """The head of a ledger without events. Raises `NotEmpty`."""
+    with ledger.reading() as connection:
+        return _empty(ledger, head(connection))
+
+
+def _empty(ledger: Ledger, latest: Head) -> Head:
+    if latest.position:
+        raise NotEmpty(
+            f"{ledger.location} holds {latest.position} events; --restore needs an empty ledger "
+            "(make one with: ratings --db NEW init --no-rules)"
+        )
+    return latest
+
+
+def append_restored(
+    ledger: Ledger, batches: Iterable[list[Row]], check: Callable[[Connection, Head], None] = lambda *_: None
+) -> Head:
+    """Rows of an export into a ledger without events, in one transaction: half of a ledger would look like a whole one.
+    `check` may refuse them in the end.
+
+    Raises `NotEmpty`, and what `check` raises.
+    """
+    with ledger.writing() as connection:
+        ledger.dialect.lock_appends(connection)
+        latest = _empty(ledger, head(connection))
+        for rows in batches:
+            latest = insert_rows(connection, rows, latest)
+        check(connection, latest)
+    return latest

@@ -1,0 +1,17 @@
+"""Which of the two stores: what differs between them is in the modules `sqlite` and `postgres`."""
+
+from types import ModuleType
+
+from sqlalchemy import Connection
+
+from ledger.store import postgres, sqlite
+
+
+def dialect_named(name: str) -> ModuleType:
+    """The module for SQLAlchemy's name of a backend, `sqlite` or `postgresql`."""
+    return sqlite if name == "sqlite" else postgres
+
+
+def dialect_of(connection: Connection) -> ModuleType:
+    """The module `sqlite` or `postgres` that a connection belongs to."""
+    return dialect_named(connection.dialect.name)

@@ -1,0 +1,176 @@
+"""An export of events in a file: the records, one a line, and a last line that names the head behind the last of them.
+
+    {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
+    {"end":93,"head":"93:3f513f9a..."}
+
+The last line of an increment says in `since`, too, what it continues. Standard output gets the records alone.
+"""
+
+import gzip
+import re
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
+from typing import IO, NamedTuple, cast
+
+from sqlalchemy import Connection
+
+from ledger.errors import StoreDamaged
+from ledger.events.records import ZERO, chain_hash, leaf_hash
+from ledger.rejections import Refused
+from ledger.store.log import chain_hash_at, read_records
+
+_END = re.compile(rb'\{"end":(\d{1,16}),"head":"\1:([0-9a-f]{64})"(?:,"since":"(\d{1,16}):([0-9a-f]{64})")?\}')
+_PLACE = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)
+_POSITION = re.compile(rb'"position":(\d{1,16}),"recorded_at":"')
+# leaf hashes of an increment that are held in memory; more go to a file that the system forgets
+_HELD_BYTES = 1 << 23
+
+
+class Place(NamedTuple):
+    """A position and its chain hash, which together name one exact history."""
+
+    position: int
+    chain_hash: bytes
+
+    def __str__(self) -> str:
+        return f"{self.position}:{self.chain_hash.hex()}"
+
+
+BEGINNING = Place(0, ZERO)
+
+
+class End(NamedTuple):
+    """What the last line of an export names: the head, and what the first line continues."""
+
+    head: Place
+    since: Place
+
+
+def read_place(text: str) -> Place | None:
+    """What is written as POSITION:CHAINHASH, or None."""
+    match = _PLACE.fullmatch(text)
+    return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
+
+
+def read_end(line: bytes) -> End | None:
+    """What a line names if it is the last one of an export, else None."""
+    match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
+    if match is None:
+        return None
+    end, head, since, before = match.groups()
+    return End(_place(end, head), BEGINNING if since is None else _place(since, before))
+
+
+def _place(position: bytes, chain: bytes) -> Place:
+    return Place(int(position), bytes.fromhex(chain.decode()))
+
+
+def end_line(end: End) -> bytes:
+    """The last line of an export; one of all events does not say what it continues."""
+    since = "" if end.since == BEGINNING else f',"since":"{end.since}"'
+    return f'{{"end":{end.head.position},"head":"{end.head}"{since}}}\n'.encode()
+
+
+def place_at(connection: Connection, position: int) -> Place:
+    """A position of the log with its chain hash. Raises `StoreDamaged` where there is none."""
+    found = chain_hash_at(connection, position)
+    if found is None:
+        raise _damaged(position, "is not there")
+    return Place(position, found)
+
+
+def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
+    """The lines of an export in a file: the records from behind `since` up to `until`, and the last line.
+
+    Raises `StoreDamaged`, before the last line, unless these are the records that the hashes of the log name.
+    """
+    begin, head = place_at(connection, since), place_at(connection, until)
+    position, chain = begin
+    for page in read_records(connection, since, until):
+        lines = []
+        for found, record in page:
+            position += 1
+            if found != position or not isinstance(record, str):
+                raise _damaged(position, "is not there" if found != position else "is no text")
+            chain = chain_hash(chain, leaf_hash(record))
+            lines.append(f"{record}\n")
+        yield "".join(lines).encode()
+    if (position, chain) != head:
+        raise _damaged(until, "has another chain hash than the records up to it")
+    yield end_line(End(head, begin))
+
+
+def compressed(file: IO[bytes]) -> IO[bytes]:
+    """What compresses what is written to a file. It says neither name nor time: the same events are the same bytes."""
+    return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
+
+
+def _damaged(position: int, what: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"position {position} {what}, so this would be no backup, and nothing was written; ratings verify tells what "
+        "is wrong; to save what can be read, export to standard output"
+    )
+
+
+def without_ends(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
+    """The lines of a file of events; None for the last line of an export that fits to the lines before it.
+
+    Of one that does not fit there is what is wrong. Behind it another export may begin.
+    """
+    exported = _Exported()
+    for number, line in lines:
+        end = None if isinstance(line, Refused) else read_end(line)
+        if end is None:
+            exported.add(b"" if isinstance(line, Refused) else line)
+            yield number, line
+            continue
+        found, exported = exported.head(end.since), _Exported()
+        if found == end.head:
+            yield number, None
+        elif found is None:
+            yield number, Refused("end-mismatch", f"the lines before it are no export that ends at {end.head}")
+        else:
+            message = (
+                f"this last line of an export names {end.head}, but the lines before it end at {found}: lines are "
+                "missing, changed or added; if that is meant, take the last line out"
+            )
+            yield number, Refused("end-mismatch", message)
+
+
+class _Exported:
+    """The lines of one export so far: how many, and what is needed of them for the chain hash."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._chain: bytes | None = None  # as far as it is known while they are read
+        self._leaves: SpooledTemporaryFile[bytes] | None = None
+
+    def add(self, line: bytes) -> None:
+        """Take a line in. Those of a file that is no export cost nothing."""
+        self._count += 1
+        if self._count == 1:
+            position = _POSITION.search(line) if line.startswith(b'{"by":') else None
+            if position is not None and int(position.group(1)) == 1:
+                self._chain = ZERO
+            elif position is not None:
+                self._leaves = SpooledTemporaryFile(_HELD_BYTES)  # noqa: SIM115
+        if self._chain is not None:
+            self._chain = chain_hash(self._chain, leaf_hash(line))
+        elif self._leaves is not None:
+            self._leaves.write(leaf_hash(line))
+
+    def head(self, since: Place) -> Place | None:
+        """The head behind the lines, which continue `since`; None if they are no export that does."""
+        position = since.position + self._count
+        if self._count == 0:
+            return since
+        if self._chain is not None:
+            return Place(position, self._chain) if since == BEGINNING else None
+        if self._leaves is None:
+            return None
+        chain = since.chain_hash
+        with self._leaves as leaves:
+            leaves.seek(0)
+            while leaf := leaves.read(len(ZERO)):
+                chain = chain_hash(chain, leaf)
+        return Place(position, chain)

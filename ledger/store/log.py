@@ -1,0 +1,325 @@
+"""The log in its SQL store, as it is read.
+
+Reads are short pages, each a transaction of its own, so that a long replay never holds up an append.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
+
+from ledger.errors import NotALedger
+from ledger.events.canonical import dump
+from ledger.events.records import ZERO, read
+from ledger.events.revisions import GAME_TYPES, UNREADABLE, Known, voided_ids
+from ledger.rejections import Refused, shown
+from ledger.store.dialect import dialect_of
+from ledger.store.schema import NEWEST, events, ledger_identity
+
+PAGE_EVENTS = 5_000
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+PAGE_SEARCHED = 50_000
+LOOKUP_SIZE = 400
+
+
+class Head(NamedTuple):
+    """The last position of the log with its chain hash and time; position 0 before the first event."""
+
+    position: int
+    chain_hash: bytes
+    recorded_at: int
+
+    def __str__(self) -> str:
+        return f"{self.position}:{self.chain_hash.hex()}"
+
+
+def ledger_id(connection: Connection) -> str:
+    """The random id of this ledger. Raises `NotALedger` if there is none, or what stands there is no UUID.
+
+    It names folders: a stranger's file must not lead anywhere else.
+    """
+    found = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
+    if len(found) != 1 or not isinstance(found[0], str) or not _UUID.fullmatch(found[0]):
+        there = shown(str(found[0])) if len(found) == 1 else f"{len(found)} ids"
+        raise NotALedger(f"the ledger has no id of its own: its table ledger_identity holds {there}, not one UUID")
+    return found[0]
+
+
+def home_zone(connection: Connection) -> str | None:
+    """The name of the ledger's home zone at the head of the log, or None if it has none."""
+    found = read_live(connection, until=head(connection).position, type_name="ledger.zone_set")
+    return str(found[-1].data["zone"]) if found else None
+
+
+def head(connection: Connection) -> Head:
+    """The head of the log."""
+    with driver_cursor(connection) as cursor:
+        return _head(cursor.execute(NEWEST).fetchone())
+
+
+def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[tuple[str, str, str, str]]]:
+    """Take the append lock; the head under it, and (id, subject, type, record) of the events of these names."""
+    row, named = dialect_of(connection).locked(connection, names)
+    return _head(row), named
+
+
+def _head(row: tuple[int, bytes, int] | None) -> Head:
+    return Head(0, ZERO, 0) if row is None else Head(row[0], bytes(row[1]), row[2])
+
+
+@contextmanager
+def driver_cursor(connection: Connection) -> Iterator[Any]:
+    """The driver's own cursor, for the few statements that every append makes."""
+    cursor = connection.connection.cursor()
+    try:
+        yield cursor
+    finally:
+        cursor.close()
+
+
+def chain_hash_at(connection: Connection, position: int) -> bytes | None:
+    """The chain hash at a position, or None beyond the head."""
+    if position == 0:
+        return ZERO
+    found = connection.execute(select(events.c.chain_hash).where(events.c.position == position)).scalar()
+    return None if found is None else bytes(found)
+
+
+def position_known_at(connection: Connection, instant: int) -> int:
+    """The last position recorded up to an instant (recorded times never decrease along the log)."""
+    low, high = 0, head(connection).position
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if recorded_at(connection, middle) <= instant else (low, middle - 1)
+    return low
+
+
+def recorded_at(connection: Connection, position: int) -> int:
+    """When the event at a position was recorded."""
+    when = select(events.c.recorded_at).where(events.c.position == position)
+    return int(connection.execute(when).scalar_one())
+
+
+def _text(record: object) -> str:
+    """A record as it is stored. What is no text, as SQLite takes it from anybody, is the record of nothing."""
+    return record if isinstance(record, str) else "null"
+
+
+_page = (
+    select(events.c.position, events.c.record)
+    .where(events.c.position > bindparam("after"), events.c.position <= bindparam("until"))
+    .order_by(events.c.position)
+    .limit(bindparam("size"))
+)
+
+
+def read_records(
+    connection: Connection, after: int = 0, until: int | None = None, size: int = PAGE_EVENTS
+) -> Iterator[Sequence[tuple[int, str]]]:
+    """Pages of (position, record) in log order, from behind `after` up to and including `until` (default: the head)."""
+    until = head(connection).position if until is None else until
+    while after < until:
+        page = connection.execute(_page, {"after": after, "until": until, "size": size}).all()
+        if not page:
+            return
+        yield [(row[0], _text(row[1])) for row in page]
+        after = page[-1][0]
+
+
+def read_page(connection: Connection, after: int, until: int) -> bytes:
+    """The records from behind `after` up to and including `until`, each ended by a newline, as one text in UTF-8.
+
+    It is empty where one is missing. The database joins them: one value takes a fraction of the time of as many rows.
+    """
+    joined = dialect_of(connection).JOINED_RECORDS
+    found = connection.exec_driver_sql(joined.format(after=int(after), until=int(until))).scalar()
+    return b"" if found is None else bytes(found)
+
+
+def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
+    """Where these games were recorded, those that were."""
+    subjects = [f"game:{game_id}" for game_id in game_ids]
+    found: dict[str, int] = {}
+    for start in range(0, len(subjects), LOOKUP_SIZE):
+        about = events.c.subject.in_(subjects[start : start + LOOKUP_SIZE])
+        for row in connection.execute(select(events.c.subject, events.c.position, events.c.type).where(about)):
+            if row.type == "game.recorded":
+                found[row.subject.removeprefix("game:")] = row.position
+    return found
+
+
+def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
+    """Where the events with these ids stand, those that the log has."""
+    wanted, found = list(event_ids), dict[str, int]()
+    for start in range(0, len(wanted), LOOKUP_SIZE):
+        some = events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE])
+        found |= pairs(connection, select(events.c.event_id, events.c.position).where(some))
+    return found
+
+
+def read_where(
+    connection: Connection, *, until: int, after: int = 0, type_name: str | None = None, subject: str | None = None
+) -> list[tuple[int, str]]:
+    """(position, record) of the events of a type or about a subject, in log order from behind `after` to `until`."""
+    query = select(events.c.position, events.c.record, events.c.type).where(events.c.position <= until)
+    if after:
+        query = query.where(events.c.position > after)
+    # one condition in SQL, the one that selects more: SQLite might take the other's index for both
+    query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
+    found = connection.execute(query.order_by(events.c.position))
+    return [(row.position, _text(row.record)) for row in found if type_name in (None, row.type)]
+
+
+def read_newest(
+    connection: Connection, until: int, *, after: int = 0, by: str | None = None, types: Collection[str] = (),
+    limit: int = 0,
+) -> tuple[list[tuple[int, str]], int]:  # fmt: skip
+    """(position, record) of the newest `limit` events (0: all) from behind `after` to `until`, recorded by somebody and
+    of one of some types if that is asked for, in log order; and how many older ones there are.
+    """
+    wanted = (events.c.position > after) & (events.c.position <= until)
+    if by is not None:
+        wanted &= events.c.recorded_by == by
+    if types:
+        wanted &= events.c.type.in_(list(types))
+    query = select(events.c.position, events.c.record).where(wanted).order_by(events.c.position.desc())
+    rows = [(row[0], row[1]) for row in connection.execute(query.limit(limit) if limit else query)]
+    count = connection.execute(select(func.count()).select_from(events).where(wanted)).scalar_one() if limit else 0
+    return rows[::-1], max(0, count - len(rows))
+
+
+def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[Known]:
+    """The events of a type, or those of them about a subject, in log order, without those that are taken back."""
+    found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
+    gone = taken_back_ids(connection, until) if found else set()
+    return [event for event in found if event.event_id not in gone] if gone else found
+
+
+def taken_back_ids(connection: Connection, until: int) -> set[str]:
+    """The ids of the events that are taken back, after the events up to a position."""
+    voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
+    places = _places(connection, {void.data["id"] for void in voids})
+    # a void of what does not stand before it does not count, nor does one of such a void
+    counting: dict[str, str] = {}
+    for void in voids:
+        target = void.data["id"]
+        at, kind = places.get(target, (None, ""))
+        if at is None or at >= (void.position or 0) or kind in GAME_TYPES:
+            continue
+        if kind != "event.voided" or target in counting:
+            counting[void.event_id] = target
+    return voided_ids(counting.items())
+
+
+def _places(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """The positions and types of the events with these ids, those that there are."""
+    wanted, found = sorted(ids), {}
+    for start in range(0, len(wanted), LOOKUP_SIZE):
+        query = select(events.c.event_id, events.c.position, events.c.type)
+        for row in connection.execute(query.where(events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE]))):
+            found[row.event_id] = (row.position, row.type)
+    return found
+
+
+def known_event(position: int, record: str) -> Known:
+    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event has there.
+
+    Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` names.
+    """
+    event, instant, data = read(record, position)
+    return Known(event["id"], event["type"], instant, data, position)
+
+
+def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[Known]:
+    """The events of some records, without those that no event has."""
+    for position, record in rows:
+        with suppress(Refused):
+            yield known_event(position, record)
+
+
+def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[Known]:
+    """The events of a type of some records, whatever their columns say."""
+    return [event for event in known_events(rows) if event.type == type_name]
+
+
+class Log(NamedTuple):
+    """The log up to a position as a place where events are looked up one by one (`lineage.Events`).
+
+    What cannot be read is still a place in its line: an event of type `UNREADABLE`, without data.
+    """
+
+    connection: Connection
+    until: int = 2**62
+
+    def about(self, subject: str) -> list[Known]:
+        """The events about a subject, in order."""
+        return self._where(events.c.subject == subject)
+
+    def event(self, event_id: str) -> Known | None:
+        """The event with this id."""
+        return self._one(events.c.event_id == event_id)
+
+    def id_at(self, position: int) -> str | None:
+        """The id of the event at a position."""
+        query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
+        return self.connection.execute(query).scalar()
+
+    def successor(self, event_id: str) -> Known | None:
+        """The event that supersedes the one with this id."""
+        return self._one(events.c.supersedes == event_id)
+
+    def _one(self, condition: ColumnElement[bool]) -> Known | None:
+        found = self._where(condition)
+        return found[0] if found else None
+
+    def _where(self, condition: ColumnElement[bool]) -> list[Known]:
+        query = select(events.c.position, events.c.record, events.c.event_id)
+        rows = self.connection.execute(query.where(condition, events.c.position <= self.until).order_by("position"))
+        return [_placed(*row) for row in rows]
+
+
+def _placed(position: int, record: object, event_id: str) -> Known:
+    try:
+        return known_event(position, _text(record))
+    except Refused:
+        return Known(event_id, UNREADABLE, 0, {}, position)
+
+
+def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
+    """Whether an event of one of these types stands behind a position."""
+    behind = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
+    return connection.execute(behind).first() is not None
+
+
+def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[Known]:
+    """The events up to a position (default: the head) whose text holds one of these names as a whole string."""
+    after, until = 0, head(connection).position if until is None else until
+    quoted = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
+    place = events.c.position
+    while after < until:
+        page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
+        rows = connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all()
+        yield from known_events((row.position, _text(row.record)) for row in rows)
+        after += PAGE_SEARCHED
+
+
+def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
+    """The records at these positions."""
+    found: dict[int, str] = {}
+    for start in range(0, len(positions), LOOKUP_SIZE):
+        wanted = events.c.position.in_(positions[start : start + LOOKUP_SIZE])
+        rows = connection.execute(select(events.c.position, events.c.record).where(wanted))
+        found.update((row.position, _text(row.record)) for row in rows)
+    return found
+
+
+def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+    """The rows of a query of two columns as a dictionary."""
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def count_by_type(connection: Connection) -> dict[str, int]:
+    """How many events of each type the log holds."""
+    return pairs(connection, select(events.c.type, func.count()).group_by(events.c.type))

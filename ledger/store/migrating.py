@@ -1,0 +1,99 @@
+"""Making and upgrading a store's schema: the one place that runs alembic, and only when asked to."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect
+
+from ledger.errors import NotALedger
+from ledger.store.catalogue import missing_views
+from ledger.store.opening import Ledger, connect, open_ledger, schema_revision
+from ledger.store.roles import who_may_change
+from ledger.store.schema import SCHEMA_REVISION
+
+_INSTALLED = Path(__file__).parents[1] / "_migrations"
+_CHECKOUT = Path(__file__).parents[2] / "migrations"
+
+
+def configuration() -> Config:
+    """Alembic's configuration for the migrations that came with this program."""
+    config = Config()
+    config.set_main_option("script_location", str(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT).replace("%", "%%"))
+    return config
+
+
+def _other_program(connection: Connection) -> str | None:
+    """What shows that a store without a ledger belongs to another program, or None."""
+    if inspect(connection).has_table("events"):
+        return "a table 'events'"
+    return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
+
+
+def upgrade(name: str) -> Ledger:
+    """The ledger of that name, made if there is none, at the newest schema. Raises `NotALedger`, `StoreUnavailable`."""
+    ledger = connect(name, create=True)
+    with ledger.reading() as connection:
+        found = schema_revision(connection)
+    if found != SCHEMA_REVISION:
+        with ledger.writing() as connection:
+            ledger.dialect.lock_schema(connection)
+            # asked again under the lock, as others may have made it meanwhile
+            found = schema_revision(connection)
+            if found is None and (theirs := _other_program(connection)):
+                raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
+            known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+            if found is not None and found not in known:
+                raise NotALedger(
+                    f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program",
+                    "new-schema",
+                )
+            if found != SCHEMA_REVISION:
+                make_tables(connection)
+    return connect(name)
+
+
+class Plan(NamedTuple):
+    """What an upgrade would do: the schema that is there, (revision, what it does) of each step from it to the newest,
+    the views that are gone; who asks, who may, and whether these are the same."""
+
+    ledger: Ledger
+    found: str
+    steps: list[tuple[str, str]]
+    views: list[str]
+    user: str
+    owner: str
+    may: bool
+
+
+def planned(name: str) -> Plan:
+    """What an upgrade of a ledger would do; nothing is done. Raises `NotALedger`, `StoreUnavailable`."""
+    ledger = connect(name)
+    scripts = ScriptDirectory.from_config(configuration())
+    with ledger.reading() as connection:
+        found = schema_revision(connection)
+        revisions = [script.revision for script in scripts.walk_revisions()]
+        if found not in revisions:
+            open_ledger(name)  # which says what is there instead
+        steps = list(scripts.iterate_revisions("head", found))[::-1]
+        views = [] if steps else sorted(missing_views(connection))
+        asking = who_may_change(connection)
+    return Plan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
+
+
+def remake_views(ledger: Ledger) -> None:
+    """Make the views that are gone."""
+    with ledger.writing() as connection:
+        ledger.dialect.lock_schema(connection)
+        for statement in missing_views(connection).values():
+            connection.exec_driver_sql(statement)
+
+
+def make_tables(connection: Connection) -> None:
+    """Run the migrations that a database lacks."""
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

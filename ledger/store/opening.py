@@ -1,0 +1,150 @@
+"""Opening a ledger: from a URL or a file path to an engine on its store.
+
+A ledger that is opened gives connections for reading and for writing, and says in words what a driver complains of.
+"""
+
+import re
+import shlex
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
+
+from ledger.errors import NoLedger, NotALedger
+from ledger.rejections import shown
+from ledger.store.dialect import dialect_named
+from ledger.store.locations import hidden
+from ledger.store.schema import SCHEMA_REVISION
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """An opened store. `dialect` is the module `sqlite` or `postgres`; `location` names the store to people."""
+
+    engine: Engine
+    dialect: ModuleType
+    location: str
+    url: URL
+    _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection whose statements are transactions of their own."""
+        with self._translated(), self.engine.connect() as connection:
+            yield self.dialect.autocommitting(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection in one transaction that commits at the end, or leaves nothing behind."""
+        with self._translated(), self.engine.connect() as connection, connection.begin():
+            self.dialect.begin(connection)
+            yield connection
+
+    @contextmanager
+    def driving(self) -> Iterator[Any]:
+        """The driver's own connection, outside of any transaction; for appends of one event, again and again.
+
+        A ledger that keeps its connections open keeps one at hand for this: to ask the pool takes long, compared.
+        """
+        with self._translated():
+            try:
+                connection = self._at_hand.pop()  # which only one thread gets
+            except IndexError:
+                connection = self.engine.raw_connection()
+            try:
+                yield connection.driver_connection
+            finally:
+                if self._keeps_open and not self._at_hand:
+                    self._at_hand.append(connection)
+                else:
+                    connection.close()
+
+    @property
+    def _keeps_open(self) -> bool:
+        return isinstance(self.engine.pool, QueuePool)
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        while self._at_hand:
+            self._at_hand.pop().close()
+        self.engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, *self.dialect.driver_errors()) as error:
+            failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
+            if failure is None:
+                raise
+            raise failure from error
+
+
+def parse_url(name: str) -> URL:
+    """A SQLAlchemy URL or a file path. Raises `NotALedger` for what is neither."""
+    name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
+    try:
+        url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
+    except (ArgumentError, ValueError):
+        raise NotALedger(
+            f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://..."
+        ) from None
+    if re.match(r"(?i)[a-z+]*(sql|postgres)[a-z+]*:", name) and "://" not in name:
+        raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
+    if "@" in (url.host or "") or "@" in (url.username or ""):
+        raise NotALedger(f"{shown(hidden(name))} has more than one @; one in a password is written %40")
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
+    return url
+
+
+def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
+    """The store of that name, without a look at what it holds; with `keep_open` as `open_ledger` has it."""
+    url = parse_url(name)
+    dialect = dialect_named(url.get_backend_name())
+    location = str(url.database) if url.get_backend_name() == "sqlite" else hidden(name)
+    return Ledger(dialect.engine(url, create, QueuePool if keep_open else NullPool), dialect, location, url)
+
+
+def open_ledger(name: str, keep_open: bool = False) -> Ledger:
+    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and where there is none `NoLedger`.
+
+    To connect takes as long as to append, so a program that appends one event after the other keeps its connection
+    open until `close`. A process that is forked opens the ledger anew.
+    """
+    ledger = connect(name, keep_open=keep_open)
+    with ledger.reading() as connection:
+        found = schema_revision(connection)
+        init = f"ratings --db {shlex.quote(ledger.location)} init"
+        if found is None:
+            raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")
+        if found != SCHEMA_REVISION:
+            older = found < SCHEMA_REVISION
+            remedy = (
+                f"upgrade it with: {init.removesuffix('init')}upgrade" if older else "a newer ratings-ledger made it"
+            )
+            raise NotALedger(
+                f"{ledger.location} has schema {found}, this program needs {SCHEMA_REVISION}; {remedy}",
+                "old-schema" if older else "new-schema",
+            )
+    return ledger
+
+
+def schema_revision(connection: Connection) -> str | None:
+    """The migration that the store is at, or None if it holds no ledger."""
+    tables = inspect(connection)
+    if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
+        return None
+    return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
+
+
+def new_ledger_id() -> str:
+    """An id for a ledger that is being made."""
+    return str(uuid.uuid4())

@@ -1,0 +1,327 @@
+"""A ledger in a PostgreSQL database, through psycopg 3 (the extra `postgres`)."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.pool import Pool
+
+from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
+from ledger.store import postgres_catalogue
+from ledger.store.guards import AHEAD, POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.store.locations import hidden
+from ledger.store.schema import NEWEST
+from ledger.store.settings import Setting, busy_seconds
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from ledger.store.opening import Ledger
+
+NamedEvent = tuple[str, str, str, str]
+
+# name by name, in the indexes: with statistics from before an import, many names at once are sought in all of the table
+_NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
+(SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
+WANTED = {
+    "server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
+    "session_replication_role": "origin", "events": "kept",
+}  # fmt: skip
+# whether what is acknowledged survives a crash, and stands in no other table
+_KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
+WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
+ELSE 'kept' END"""
+
+REMEDIES = {
+    "server_encoding": "restore an export into a database that is made with ENCODING 'UTF8'",
+    "fsync": "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()",
+    "full_page_writes": "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()",
+    "session_replication_role": "set it to origin for the role and the database, so that the guards run",
+    "events": "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events",
+    "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
+}
+
+# the records of some positions as one value, unless one is missing; the newline is no character of a record
+JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
+convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') END FROM events
+WHERE position > {after} AND position <= {until}"""
+
+_SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
+
+# what a session is set to, whatever the server, the database, the role or the environment say; by statements, so that
+# a pooler that keeps a session for its client passes them on
+SESSION = (
+    "SET client_encoding = 'UTF8'",
+    "SET standard_conforming_strings = on",
+    "SET quote_all_identifiers = off",
+    "SET default_transaction_isolation = 'read committed'",
+    "SET default_transaction_read_only = off",
+    # a policy that would leave rows out makes a statement fail instead
+    "SET row_security = off",
+    "SET bytea_output = 'hex'",
+    # a temporary table of one of our names must not stand before ours
+    "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
+    # the connection that holds the lock of a rebuild waits for long
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+)
+# unless the URL says otherwise; a host that another one has replaced does not say so: the network is asked. The name
+# stands behind one that a service or the environment gives
+CONNECTION = {
+    "connect_timeout": "10", "fallback_application_name": "ratings",
+    "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
+}  # fmt: skip
+HEARING_SECONDS = 5.0
+GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
+POSTGRES_SCHEMA_LOCK = 7_236_836_024
+
+
+def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
+    """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
+    # 0 would wait for ever
+    lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
+    location = hidden(url.render_as_string())
+    url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
+    said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
+    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in said})
+    # that a connection is gone is told by whoever needed it
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
+
+    def connect() -> Any:
+        _, named = made.dialect.create_connect_args(url)
+        return AnsweringConnection.connect(**{**named, "client_encoding": "UTF8"})
+
+    try:
+        from ledger.store.postgres_connection import AnsweringConnection  # only here: the driver is an extra
+
+        made: Engine = create_engine(url, poolclass=pool, creator=connect)
+    except (ImportError, NoSuchModuleError):
+        raise NotALedger(
+            "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
+        ) from None
+    except (ArgumentError, TypeError, ValueError):
+        raise NotALedger(f"{location} has a part that PostgreSQL does not know") from None
+
+    poolers: set[str] = set()
+
+    def begin_session(connection: Any, record: Any) -> None:
+        open_session(connection, lock_timeout, location, connect, poolers)
+
+    # before anything else is asked over the connection
+    event.listen(made, "connect", begin_session, insert=True)
+    return made
+
+
+def open_session(
+    connection: Any, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
+) -> None:
+    """Set a new connection of the driver to what this program needs. `connect` makes another one; `poolers` that are
+    known to keep a session for their client are noted.
+
+    Raises `NotALedger` for another encoding, and for a pooler that pools by transaction or by statement.
+    """
+    before, connection.autocommit = connection.autocommit, True
+    encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
+    if encoding != "UTF8":
+        raise NotALedger(f"the database {location} is in {encoding}; a ledger needs one made with ENCODING 'UTF8'")
+    # a pooler tells its client another number than that of the server's process
+    if process != connection.info.backend_pid and location not in poolers:
+        if not _keeps_sessions(connection, connect):
+            raise NotALedger(
+                f"{location} is reached through a pooler that takes the session away after each transaction; a ledger "
+                "needs one that pools by session, or none (PgBouncer: pool_mode = session)"
+            )
+        poolers.add(location)
+    connection.execute("; ".join((*SESSION, lock_timeout)))
+    connection.autocommit = before
+
+
+def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
+    """Whether a pooler leaves a connection its session while it does nothing: if so it hears what another one says.
+
+    A pooler that has no other connection to give, or a server that lets nobody listen, is taken at its word.
+    """
+    channel = f"ratings_{uuid4().hex}"
+    try:
+        connection.execute(f"LISTEN {channel}")
+        with closing(connect()) as other:
+            other.pgconn.send_query(f"NOTIFY {channel}".encode())
+            heard = any(connection.notifies(timeout=HEARING_SECONDS, stop_after=1))
+            other.pgconn.consume_input()
+            waiting = other.pgconn.is_busy()
+        connection.execute(f"UNLISTEN {channel}")
+    except driver_errors():
+        return not connection.closed
+    return heard or bool(waiting)
+
+
+def autocommitting(connection: Connection) -> Connection:
+    """The connection, its statements transactions of their own."""
+    return connection.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def begin(connection: Connection) -> None:
+    """Begin to write; the driver does so with the first statement."""
+
+
+def lock_schema(connection: Connection) -> None:
+    """Wait for whoever makes or upgrades the tables."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_SCHEMA_LOCK})")
+
+
+def lock_appends(connection: Connection) -> None:
+    """Take the append lock in a statement of its own, so that the next statement sees the true head."""
+    _refuse_unsafe(connection.exec_driver_sql(_settings(locking=True)).one())
+
+
+def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+    """Take the append lock; the row of the head, and the events of these names, as they are then.
+
+    The statements are sent together: while others wait for the lock, this program waits for the server only once.
+    """
+    driver: Any = connection.connection.driver_connection
+    with driver.pipeline():
+        lock = driver.execute(_settings(locking=True))
+        head = driver.execute(NEWEST)
+        named = driver.execute(_NAMED, {"names": list(names)}, prepare=False) if names else None
+        _refuse_unsafe(lock.fetchone())
+        return head.fetchone(), [] if named is None else named.fetchall()
+
+
+def append_one(ledger: "Ledger", values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+    """Append an event in one statement: the head that it is then, or None if there is something to decide.
+
+    `values` gives those of the function `events_append_one`.
+    """
+    given = values()
+    statement = f"SELECT * FROM events_append_one({', '.join(['%s'] * len(given))})"
+    with ledger.reading() as connection:
+        driver: Any = connection.connection.driver_connection
+        row = driver.execute(statement, given).fetchone()
+    return None if row is None else (row[0], bytes(row[1]), given[5])
+
+
+def _refuse_unsafe(row: Sequence[Any]) -> None:
+    unsafe = [setting for setting in _read_settings(row) if not setting.fine]
+    if unsafe:
+        named = ", ".join(f"{setting.name} = {setting.value}" for setting in unsafe)
+        raise StoreUnavailable(
+            f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor", "unsafe-settings"
+        )
+
+
+def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+    """Insert rows; each gives the values of these columns."""
+    rows = iter(rows)
+    few = list(islice(rows, 2))
+    if len(few) == 1:
+        marks = ", ".join(["%s"] * len(columns))
+        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", few[0])
+    elif few:
+        with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
+            for row in chain(few, rows):
+                copy.write_row(row)
+
+
+def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
+    """(id, subject, type, record) of the events whose id or subject is one of these names."""
+    return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """What the driver itself raises."""
+    import psycopg  # only here: it is an extra
+
+    return (psycopg.Error,)
+
+
+def settings(connection: Connection) -> list[Setting]:
+    """What the server is really set to, against what it should be."""
+    return _read_settings(connection.exec_driver_sql(_settings()).one())
+
+
+def _settings(locking: bool = False) -> str:
+    """The statement that asks for the settings, and takes the append lock if wanted."""
+    names = ", ".join(
+        _KEPT if name == "events" else f"current_setting('{name}')" for name in ("server_version", *WANTED)
+    )
+    return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
+
+
+def _read_settings(row: Sequence[Any]) -> list[Setting]:
+    wanted = [("server_version", None), *WANTED.items()]
+    return [
+        Setting(name, value, right, REMEDIES.get(name, "")) for (name, right), value in zip(wanted, row, strict=False)
+    ]
+
+
+def place(connection: Connection) -> tuple[str, ...]:
+    """What names the database among all that this account reaches: the way to its server, its name, and the schema.
+
+    Not what the server says of itself: a copy of a whole server says the same, and a database made anew each night
+    another number.
+    """
+    driver: Any = connection.connection.driver_connection
+    schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
+    return driver.info.host, str(driver.info.port), driver.info.dbname, schema
+
+
+def guards_missing(connection: Connection) -> list[str]:
+    """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
+    return postgres_catalogue.guards_missing(connection)
+
+
+def storage_findings(connection: Connection) -> list[str]:
+    """PostgreSQL checks its pages when it reads them."""
+    return []
+
+
+# what the server says of a page, an index or a text that it cannot read: nothing else is damage
+DAMAGED = ("XX001", "XX002", "22021", "22P05")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of the driver tells of damaged data, not of a connection, a lock, a right or a cancellation."""
+    state = getattr(error, "sqlstate", None)
+    return state in DAMAGED or (state == "XX000" and "toast" in str(error))
+
+
+def failure(error: BaseException, location: str) -> LedgerError | None:
+    """The driver's error as one of ours, or None for an error that is a bug."""
+    while getattr(error, "sqlstate", None) is None and isinstance(error.__context__, driver_errors()):
+        error = error.__context__  # why the connection broke, not that there was nothing to roll back any more
+    state = getattr(error, "sqlstate", None)
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if state in ("55P03", "57014") or (state or "")[:2] == "40":
+        return StoreUnavailable(f"{location} is busy: {text}; try again", "busy")
+    if state == "25006":
+        return StoreUnavailable(
+            f"{location} takes no changes now: {text}; is it a standby, or set to read only?", "read-only"
+        )
+    if state == "42501":
+        return StoreUnavailable(f"this database user may not do that on {location}: {text}", "no-right")
+    if state == "53100" or (state == "58030" and "No space left" in text):
+        return StoreUnavailable(
+            f"no space left on the server of {location}: {text}; free some and run the same command again", "no-space"
+        )
+    if state is not None and state[:2] == "53":
+        return StoreUnavailable(f"the server of {location} has reached a limit: {text}; try again", "server-limit")
+    if state is None or state[:2] in ("08", "28", "3D", "57", "58"):
+        return StoreUnavailable(f"{location} cannot be reached: {text}")
+    if state in DAMAGED:
+        return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
+    if state == "22000" and "appended is not there" in text:
+        return StoreDamaged(NOT_STORED)
+    if state in ("42P01", "42703"):
+        return StoreDamaged(f"{location} is not as the migrations made it: {text}")
+    if AHEAD in text:
+        return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
+    if state == "23001":  # the guards'
+        return StoreDamaged(f"{location} refused what was appended: {text}; see: ratings verify")
+    return None

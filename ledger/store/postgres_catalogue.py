@@ -1,0 +1,502 @@
+"""What a PostgreSQL database holds beside the rows, compared with what this program itself would make.
+
+The system catalogue is read, object by object, and each object is told as every server from 13 to 18 tells it. Nothing
+is written, and of what somebody else made nothing is run, so the rights of `ratings_reader` are enough. Ours are the
+objects on our tables, those with our names anywhere in the search path, and whatever can run on our tables. Other
+tables and views are an operator's own, and so are indexes of plain columns, what extensions brought, and grants.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    CheckConstraint,
+    Connection,
+    Constraint,
+    ForeignKeyConstraint,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import Column, DefaultClause, Index
+
+from ledger.rejections import shown
+from ledger.store.guards import POSTGRES_APPEND, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.store.schema import metadata
+
+# alembic's own table
+_REVISION = Table(
+    "alembic_version",
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+_FUNCTIONS = POSTGRES_FUNCTIONS | POSTGRES_APPEND
+_DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
+# an object that an extension brought
+_EXTENSION = (
+    "EXISTS (SELECT FROM pg_depend d WHERE d.objid = {0}.oid AND d.classid = '{1}'::regclass AND d.deptype = 'e')"
+)
+# rows of these tables are never changed, so that no reference to them ever runs
+_IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS if "_refuse_" in name})
+
+FOREIGN = "is none of this program's"
+
+Found = Iterator[str | None]
+
+
+class _Place(NamedTuple):
+    """Where the ledger is: the search path as it takes effect, our schema with its prefix, the tables and views that
+    are there, and the role that most of them belong to."""
+
+    path: list[int]
+    schema: int
+    prefix: str
+    tables: dict[str, int]
+    views: dict[str, int]
+    owner: int
+
+
+def differences(connection: Connection, views: dict[str, str]) -> Found:
+    """None for every object that is as it should be, and what is wrong with every other one, the guards left out.
+
+    `views` says what each view selects.
+    """
+    with plain_path(connection) as path:
+        place = _place(connection, path, views)
+        found = [
+            *_relations(connection, place, views),
+            *_columns(connection, place),
+            *_constraints(connection, place),
+            *_indexes(connection, place),
+            *_others(connection, place),
+        ]
+    yield from found
+    # what a view should select can be asked of tables with the right columns only
+    other = any(told and told.startswith("the column ") and not told.endswith(FOREIGN) for told in found)
+    whole = not other and len(place.tables) == len(_tables())
+    # on their own, as a policy that hides rows ends them with an error
+    with plain_path(connection):
+        found = list(_views(connection, place, views, whole))
+    yield from found
+
+
+def guards_missing(connection: Connection) -> list[str]:
+    """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
+    with plain_path(connection) as path:
+        place = _place(connection, path, {})
+        functions = _functions(connection, place)
+        missing = {name for name, same in functions.items() if not same}
+        found = {
+            (table, name): " ".join(definition.replace(place.prefix, "").split())
+            for table, name, definition in connection.execute(
+                text("SELECT c.relname, t.tgname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c "
+                     "ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') "
+                     "AND t.tgrelid = ANY(:tables)"),
+                {"tables": list(place.tables.values())},
+            )
+        }  # fmt: skip
+    missing |= {
+        name for name, sql in POSTGRES_TRIGGERS.items() if found.get((_table_of(sql), name)) != " ".join(sql.split())
+    }
+    return sorted(missing)
+
+
+def _table_of(trigger: str) -> str:
+    """The table that a trigger's definition names."""
+    return trigger.partition(" ON ")[2].split()[0]
+
+
+@contextmanager
+def plain_path(connection: Connection) -> Iterator[list[int]]:
+    """The schemas of the search path, in order; meanwhile only PostgreSQL's own schema is in it.
+
+    So nothing stands in for what is asked, and servers tell the names of all other schemas.
+    """
+    before, path = connection.exec_driver_sql(
+        "SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)"
+    ).one()
+    setting = text("SELECT pg_catalog.set_config('search_path', :path, false)")
+    connection.execute(setting, {"path": "pg_catalog, pg_temp"})
+    try:
+        oids: dict[str, int] = dict(connection.exec_driver_sql("SELECT nspname, oid FROM pg_namespace").all())
+        yield [oids[name] for name in path]
+    finally:
+        # an error that came before is the one to be told
+        with suppress(DBAPIError):
+            connection.execute(setting, {"path": before})
+
+
+def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _Place:
+    """The schema of the path that holds the most of our tables and views is the ledger's."""
+    kinds = {**dict.fromkeys(_tables(), "r"), **dict.fromkeys(views, "v")}
+    query = text(
+        "SELECT relnamespace, relname, oid, relkind, relowner FROM pg_class "
+        "WHERE relnamespace = ANY(:path) AND relname = ANY(:names)"
+    )
+    rows = [row for row in connection.execute(query, {"path": path, "names": list(kinds)}) if kinds[row[1]] == row[3]]
+    held = Counter(row[0] for row in rows)
+    schema = min(path, key=lambda oid: (-held[oid], path.index(oid)))
+    ours = {row[1]: row[2] for row in rows if row[0] == schema}
+    prefix = connection.execute(
+        text("SELECT quote_ident(nspname) || '.' FROM pg_namespace WHERE oid = :schema"), {"schema": schema}
+    ).scalar_one()
+    functions = text("SELECT proowner FROM pg_proc WHERE pronamespace = :schema AND proname = ANY(:names)")
+    owners = Counter(row[4] for row in rows if row[0] == schema)
+    owners.update(connection.execute(functions, {"schema": schema, "names": list(_FUNCTIONS)}).scalars())
+    return _Place(
+        path,
+        schema,
+        prefix,
+        {name: oid for name, oid in ours.items() if kinds[name] == "r"},
+        {name: oid for name, oid in ours.items() if kinds[name] == "v"},
+        max(owners, key=lambda owner: owners[owner], default=0),
+    )
+
+
+def _tables() -> dict[str, Table]:
+    """The tables as they are declared, those of the generations only where they are loaded."""
+    return {table.name: table for table in (*metadata.tables.values(), _REVISION)}
+
+
+def _rows(connection: Connection, query: str, place: _Place) -> Sequence[Any]:
+    """The rows of a query, which may name what is ours: `path`, `schema`, `tables`, `every` (views, too), `owner`."""
+    given = {
+        "path": place.path,
+        "schema": place.schema,
+        "tables": list(place.tables.values()),
+        "every": [*place.tables.values(), *place.views.values()],
+        "owner": place.owner,
+        "functions": list(_FUNCTIONS),
+        "immutable": [oid for name, oid in place.tables.items() if name in _IMMUTABLE],
+    }
+    return connection.execute(text(query), {name: v for name, v in given.items() if f":{name}" in query}).all()
+
+
+def _relations(connection: Connection, place: _Place, views: dict[str, str]) -> Found:
+    """Tables and views: whether they are there, how the tables are kept, and what else has the name of one of ours."""
+    indexes = {str(index.name) for table in _tables().values() for index in table.indexes}
+    keys = {str(one.name) for table in _tables().values() for one in table.constraints if _is_key(one)}
+    # an index on a table that has one of our names is told with it
+    query = text(
+        "SELECT c.relname, c.relnamespace = :schema, c.oid::regclass::text FROM pg_class c "
+        "LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid "
+        "WHERE c.relnamespace = ANY(:path) AND c.relname = ANY(:names) "
+        "AND NOT coalesce(t.relname = ANY(:names) AND t.relnamespace <> :schema, false)"
+    )
+    names = [*_tables(), *views, *indexes, *keys]
+    rows = connection.execute(query, {"path": place.path, "schema": place.schema, "names": names}).all()
+    missing = {name for name in (*_tables(), *views) if name not in place.tables and name not in place.views}
+    for name in (*_tables(), *views):
+        kind = "view" if name in views else "table"
+        if name in missing:
+            instead = sorted(told for other, _, told in rows if other == name)
+            named = f"; {', '.join(instead)} is none of this program's" if instead else ""
+            yield f"the {kind} {name} is missing{named}"
+    for name, ours, told in rows:
+        if not ours and name not in missing:
+            yield f"{told} has the name of {place.prefix}{name}, and may stand in for it"
+    for name, *wrong in _rows(connection, _KEEPING, place):
+        told = [what for what, applies in zip(_KEPT_WRONGLY, wrong, strict=True) if applies]
+        yield f"the table {name} {' and '.join(told)}" if told else None
+
+
+# how a table is kept, each way that is not ours as a column of its own
+_KEEPING = """SELECT c.relname, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity,
+  c.relowner <> :owner, a.amname <> 'heap',
+  c.reloftype <> 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
+FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.oid = ANY(:tables) ORDER BY c.relname"""
+_KEPT_WRONGLY = (
+    "is unlogged: a crash empties it",
+    "has row security switched on, which may hide rows",
+    "belongs to another role than the rest",
+    "is stored by another method than heap",
+    "takes its columns from something else",
+)
+
+
+def _columns(connection: Connection, place: _Place) -> Found:
+    """The columns of our tables: type, collation, whether they may be empty, default, how they are generated."""
+    # since PostgreSQL 18, rows from before a NOT NULL may be left unchecked
+    query = """SELECT c.relname, a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod),
+      CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation::text END,
+      CASE WHEN a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conrelid = a.attrelid
+        AND n.contype = 'n' AND a.attnum = ANY(n.conkey) AND NOT n.convalidated) THEN 'NOT NULL' END,
+      'GENERATED ' || nullif(a.attgenerated::text, ''), 'IDENTITY ' || nullif(a.attidentity::text, ''),
+      'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid))
+    FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    WHERE a.attrelid = ANY(:tables) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum"""
+    found = {(table, name): told for table, name, told in _rows(connection, query, place)}
+    wanted = {(table, column.name): _column(column) for table in place.tables for column in _tables()[table].columns}
+    yield from _compared("column", wanted, found)
+
+
+def _column(column: "Column[Any]") -> str:
+    """A column as servers tell it."""
+    kind = column.type.compile(_DIALECT).lower().replace("varchar", "character varying")
+    default = column.server_default
+    told = [kind, *(() if column.nullable else ("NOT NULL",))]
+    return " ".join([*told, *([f"DEFAULT {default.arg}"] if isinstance(default, DefaultClause) else [])])
+
+
+def _compared(kind: str, wanted: dict[tuple[str, str], str], found: dict[tuple[str, str], str]) -> Found:
+    """What objects of the tables are told as, (table, name) by (table, name)."""
+    for (table, name), told in wanted.items():
+        if (table, name) not in found:
+            yield f"the {kind} {name} of {table} is missing"
+        elif found[table, name] != told:
+            yield f"the {kind} {name} of {table} is {shown(found[table, name], 200)}, and should be {told}"
+        else:
+            yield None
+    for table, name in sorted(found.keys() - wanted.keys()):
+        yield f"the {kind} {name} of {table} {FOREIGN}"
+
+
+def _constraints(connection: Connection, place: _Place) -> Found:
+    """Keys with their indexes, references with the triggers that check them, conditions; references to our tables."""
+    # an index that is a key's is told with it; so are the four triggers of a reference
+    query = """SELECT r.relname, c.conname, concat_ws(' ', pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid),
+      CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END,
+      CASE WHEN c.contype = 'f' AND 4 <> (SELECT count(*) FROM pg_trigger t WHERE t.tgconstraint = c.oid
+        AND t.tgenabled IN ('O', 'A')) THEN '(switched off)' END)
+    FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
+    LEFT JOIN pg_index i ON i.indexrelid = c.conindid AND c.contype IN ('p', 'u', 'x')
+    WHERE c.conrelid = ANY(:tables) AND c.contype IN ('c', 'f', 'p', 'u', 'x')"""
+    found = {(table, name): _bare(told, place) for table, name, told in _rows(connection, query, place)}
+    wanted = {
+        (table, str(one.name)): _constraint(one) for table in place.tables for one in _tables()[table].constraints
+    }
+    yield from _compared("constraint", wanted, found)
+    references = """SELECT conname, conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
+    WHERE contype = 'f' AND confrelid = ANY(:tables) AND NOT (conrelid = ANY(:tables))
+    AND NOT (confrelid = ANY(:immutable))"""
+    for name, table, ours in _rows(connection, references, place):
+        yield f"the reference {name} of {table} runs whenever a row of {ours} goes"
+
+
+def _bare(told: str, place: _Place) -> str:
+    """A definition without our schema, which is the database's choice, and without what only costs or saves space."""
+    return re.sub(r" WITH \([^()]*\)", "", told.replace(place.prefix, "")).replace('"', "")
+
+
+def _is_key(constraint: Constraint) -> bool:
+    return isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
+
+
+def _constraint(constraint: Constraint) -> str:
+    """A constraint as servers tell it."""
+    table: Table = constraint.table
+    if isinstance(constraint, CheckConstraint):
+        terms = [f"({term})" for term in str(constraint.sqltext).split(" AND ")]
+        return f"CHECK ({terms[0] if len(terms) == 1 else '(' + ' AND '.join(terms) + ')'})"
+    if isinstance(constraint, ForeignKeyConstraint):
+        there = ", ".join(element.column.name for element in constraint.elements)
+        names = ", ".join(constraint.column_keys)
+        return f"FOREIGN KEY ({names}) REFERENCES {constraint.referred_table.name}({there})"
+    assert isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
+    names = ", ".join(column.name for column in constraint.columns)
+    kind = "PRIMARY KEY" if isinstance(constraint, PrimaryKeyConstraint) else "UNIQUE"
+    return f"{kind} ({names}) CREATE UNIQUE INDEX {constraint.name} ON {table.name} USING btree ({names})"
+
+
+def _index(index: Index) -> str:
+    """An index as servers tell it."""
+    assert index.table is not None
+    where = index.dialect_options["postgresql"]["where"]
+    names = ", ".join(column.name for column in index.columns)
+    unique = "UNIQUE " if index.unique else ""
+    told = f"CREATE {unique}INDEX {index.name} ON {index.table.name} USING btree ({names})"
+    return told if where is None else f"{told} WHERE ({where}::text)"
+
+
+def _indexes(connection: Connection, place: _Place) -> Found:
+    """The indexes that are no key's. One of an operator's is of plain columns: it refuses nothing and runs nothing."""
+    builtin = _EXTENSION.format("o", "pg_opclass")
+    query = f"""SELECT r.relname, c.relname, concat_ws(' ', pg_get_indexdef(i.indexrelid),
+      CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END),
+      NOT (i.indisunique OR i.indisexclusion OR i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
+        OR EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY(i.indclass)
+          AND o.opcnamespace <> 'pg_catalog'::regnamespace AND NOT {builtin}))
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid
+    WHERE i.indrelid = ANY(:tables) AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid
+      AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x'))"""
+    wanted = {(table, str(index.name)): _index(index) for table in place.tables for index in _tables()[table].indexes}
+    # one that took the place of a key is told as the key that is missing
+    keys = {(table, str(one.name)) for table in place.tables for one in _tables()[table].constraints if _is_key(one)}
+    found = {
+        (table, name): _bare(told, place)
+        for table, name, told, plain in _rows(connection, query, place)
+        if (table, name) in wanted or not (plain or (table, name) in keys)
+    }
+    yield from _compared("index", wanted, found)
+
+
+# what must not be there at all: each query gives what its message names
+_OTHERS = {
+    "the trigger {} on {} is none of this program's": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
+    "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:every)",
+    "the rule {} on {} is none of this program's": "SELECT r.rulename, c.relname FROM pg_rewrite r "
+    "JOIN pg_class c ON c.oid = r.ev_class WHERE c.oid = ANY(:every) "
+    "AND NOT (c.relkind = 'v' AND r.rulename = '_RETURN')",
+    "the policy {} on {} may hide rows": "SELECT p.polname, c.relname FROM pg_policy p "
+    "JOIN pg_class c ON c.oid = p.polrelid WHERE c.oid = ANY(:every)",
+    "the table {} inherits from {}, and adds rows without guards": "SELECT inhrelid::regclass::text, c.relname "
+    "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhparent WHERE c.oid = ANY(:tables)",
+    "the operator {} may stand in for one of PostgreSQL's own": "SELECT o.oid::regoperator::text FROM pg_operator o "
+    "WHERE o.oprnamespace = ANY(:path) AND o.oprnamespace <> 'pg_catalog'::regnamespace "
+    "AND o.oprname IN (SELECT oprname FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace) "
+    f"AND NOT {_EXTENSION.format('o', 'pg_operator')}",
+    "the function {} may stand in for one of PostgreSQL's own": "SELECT p.oid::regprocedure::text FROM pg_proc p "
+    "WHERE p.pronamespace = ANY(:path) AND p.pronamespace <> 'pg_catalog'::regnamespace "
+    "AND p.proname IN (SELECT proname FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace) "
+    f"AND NOT {_EXTENSION.format('p', 'pg_proc')}",
+    # those of the server itself have lower numbers
+    "the cast from {} to {} may stand in for one of PostgreSQL's own": "SELECT format_type(c.castsource, NULL), "
+    "format_type(c.casttarget, NULL) FROM pg_cast c JOIN pg_type s ON s.oid = c.castsource "
+    "JOIN pg_type t ON t.oid = c.casttarget WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace "
+    f"AND t.typnamespace = 'pg_catalog'::regnamespace AND NOT {_EXTENSION.format('c', 'pg_cast')}",
+    # only where the search path names pg_catalog, and others before it
+    "{} may stand in for one of PostgreSQL's own": "SELECT told FROM (SELECT relname AS name, relnamespace AS space, "
+    "oid::regclass::text AS told FROM pg_class UNION ALL SELECT typname, typnamespace, oid::regtype::text FROM pg_type "
+    "WHERE typrelid = 0 AND typelem = 0) o WHERE array_position(CAST(:path AS oid[]), space) "
+    "< array_position(CAST(:path AS oid[]), 'pg_catalog'::regnamespace::oid) AND name IN (SELECT relname FROM pg_class "
+    "WHERE relnamespace = 'pg_catalog'::regnamespace UNION ALL SELECT typname FROM pg_type "
+    "WHERE typnamespace = 'pg_catalog'::regnamespace)",
+}  # fmt: skip
+
+
+def _others(connection: Connection, place: _Place) -> Found:
+    """What can run on our tables, hide rows, add some or stand in for something, and is none of ours."""
+    triggers = {f"{_table_of(sql)}.{name}" for name, sql in POSTGRES_TRIGGERS.items()}
+    for message, query in _OTHERS.items():
+        for row in _rows(connection, query, place):
+            if row[-1] not in triggers:
+                yield message.format(*row)
+    named = [row for row in _named(connection, place) if row.name in _FUNCTIONS]
+    ours = set(_ours(named, place).values())
+    for row in named:
+        if row not in ours:
+            yield f"the function {row.told} has the name of one of this program's"
+
+
+class _Function(NamedTuple):
+    """A function in the search path with the name of one of ours."""
+
+    name: str
+    schema: int
+    told: str
+    signature: str
+    body: str
+    definition: str
+    owner: int
+
+
+def _named(connection: Connection, place: _Place) -> list[_Function]:
+    query = """SELECT proname, pronamespace, oid::regprocedure::text, pg_get_function_arguments(oid), prosrc,
+      CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END, proowner
+    FROM pg_proc WHERE pronamespace = ANY(:path) AND proname = ANY(:functions) ORDER BY oid"""
+    return [_Function(*row) for row in _rows(connection, query, place)]
+
+
+def _ours(named: list[_Function], place: _Place) -> dict[str, _Function]:
+    """Of the functions of each name the one that is ours: in our schema, with our arguments, if there is one."""
+    wanted = {name: _described(sql) for name, sql in _FUNCTIONS.items()}
+    fitting = sorted(
+        named, key=lambda one: (one.schema != place.schema, one.signature.split() != wanted[one.name][0].split())
+    )
+    return {one.name: one for one in reversed(fitting)}
+
+
+def _functions(connection: Connection, place: _Place) -> dict[str, bool]:
+    """Whether each of our functions is there and as this program makes it."""
+    found = _ours(_named(connection, place), place)
+    same = dict.fromkeys(_FUNCTIONS, False)
+    for name, one in found.items():
+        told = _described(one.definition.replace("OR REPLACE ", "", 1).replace(place.prefix, "", 1))
+        wanted = _described(_FUNCTIONS[name])
+        # the body as it is stored: in a definition it might end early
+        same[name] = (*told[:-1], one.body) == wanted and (one.schema, one.owner) == (place.schema, place.owner)
+    return same
+
+
+_HEADER = re.compile(
+    r"CREATE FUNCTION \w+\((.*?)\)\s+RETURNS\s+(\w+(?:\s*\(.*?\))?)\s+LANGUAGE\s+(\w+)(.*?)\s+AS\s+(\$\w*\$)(.*)\5",
+    re.S,
+)
+_QUOTES = re.compile("['\" ]")
+_SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
+
+
+def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
+    """Arguments, what comes out, language, options and body of a function; a server names the options that are not
+    PostgreSQL's own choice."""
+    match = _HEADER.match(definition)
+    if match is None:
+        return "", "", "", frozenset(), ""
+    arguments, result, language, options, _, body = match.groups()
+    options = " ".join(options.split())
+    settings = [f"{name}={_QUOTES.sub('', value)}" for name, value in _SETTING.findall(options)]
+    plain = _SETTING.sub("", options).strip()
+    return " ".join(arguments.split()), re.sub(r"\s+", "", result), language, frozenset([*settings, plain]), body
+
+
+def _views(connection: Connection, place: _Place, views: dict[str, str], whole: bool) -> Found:
+    """The views: what they select, how, and whose they are. With columns missing they cannot be compared."""
+    for name, oid in place.views.items():
+        (wrong,) = connection.execute(
+            text(_SEEN),
+            {"view": oid, "every": [oid, *place.tables.values()], "owner": place.owner},
+        ).all()
+        told = [what for what, applies in zip(_SEEN_WRONGLY, wrong, strict=True) if applies]
+        escaped = place.prefix.replace("\\", r"\\")
+        # a view over something else is not planned: that would run what is in it
+        if not told and whole:
+            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name])
+            if not _selects(connection, name, oid, place, query):
+                told = ["is not as this program makes it"]
+        yield f"the view {name} {' and '.join(told)}" if told else None
+
+
+# what a view must not be, each as a column of its own
+_SEEN = """SELECT
+  EXISTS (SELECT FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
+    WHERE r.ev_class = :view AND NOT (d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY(:every))),
+  c.reloptions IS NOT NULL,
+  c.relowner <> :owner,
+  EXISTS (SELECT FROM pg_rewrite r WHERE r.ev_class = :view AND r.rulename = '_RETURN'
+    AND r.ev_enabled NOT IN ('O', 'A')),
+  EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = :view)
+FROM pg_class c WHERE c.oid = :view"""
+_SEEN_WRONGLY = (
+    "is not as this program makes it: it selects from something else, or runs something else",
+    "has options of its own",
+    "belongs to another role than the rest",
+    "is switched off",
+    "has defaults of its own",
+)
+
+
+def _selects(connection: Connection, name: str, view: int, place: _Place, query: str) -> bool:
+    """Whether a view has the columns of a query, and the server would do the same for both: a view is no more."""
+    attributes = text(
+        "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = :view AND attnum > 0 ORDER BY attnum"
+    )
+    found = [tuple(row) for row in connection.execute(attributes, {"view": view})]
+    wanted = connection.exec_driver_sql(f"SELECT * FROM ({query}) AS q LIMIT 0").cursor
+    if wanted is None or found != [(one[0], one[1]) for one in wanted.description or ()]:
+        return False
+    explain = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS q"
+    plans = [
+        connection.exec_driver_sql(explain.format(one)).scalars().all()
+        for one in (f"{place.prefix}{name}", f"({query})")
+    ]
+    return plans[0] == plans[1]

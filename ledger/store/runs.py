@@ -1,0 +1,422 @@
+"""Runs of the jobs that keep a ledger well, such as `rebuild`, `verify` and `backup`: each leaves a row.
+
+    with running(ledger, "backup", clock) as run:
+        ...
+        run.position = 50_577            # up to where it got
+        run.fail("two of 14 old backups could not be deleted")    # if it ends otherwise than well without an error
+
+The row is there from the start; who is killed leaves it without an end, and whoever looks next tells so. Runs are
+operational state and no part of the log. Who may not write them, a role that only reads or the user of a file that is
+read-only, leaves them in the state folder of the account:
+
+    ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
+"""
+
+import getpass
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from ledger import clock as own_clock
+from ledger.clock import Clock
+from ledger.errors import AlreadyRunning, LedgerError, StoreDamaged
+from ledger.events.canonical import format_instant
+from ledger.new_files import is_own_folder, open_own
+from ledger.processes.identity import is_there, this_process
+from ledger.store.log import ledger_id
+from ledger.store.opening import Ledger
+from ledger.store.schema import job_runs
+from ledger.store.settings import busy_seconds
+
+# of each kind, besides the last that went well and the last that failed
+KEPT = 50
+# what `result` says: the last two are failures; `running` is never stored
+DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
+WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went down"
+# how long a job waits to say that it begins, and to say how it ended; after Ctrl-C nobody wants to wait
+BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
+TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
+_TRIGGERS = "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'runs'"
+_KIND = re.compile(r"[a-z][a-z-]{0,30}", re.ASCII)
+_FILE = re.compile(r"[a-z][a-z-]{0,30}-\d{1,19}\.json", re.ASCII)
+
+logger = logging.getLogger(__name__)
+
+
+class Run(NamedTuple):
+    """A run as it is stored; instants in microseconds. `details` depend on the kind.
+
+    `result` is `done`, `failed`, `lost` (it ended without a word, nobody knows when) or `running`.
+    """
+
+    run: int
+    kind: str
+    started_at: int
+    finished_at: int | None
+    result: str | None
+    message: str | None
+    position: int | None
+    run_by: str
+    process: str
+    details: dict[str, Any]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended otherwise than well."""
+        return self.result in (FAILED, LOST)
+
+
+@dataclass
+class Outcome:
+    """What a run has come to so far, filled in by who runs; one that leaves `no_trace` was none."""
+
+    position: int | None = None
+    message: str = ""
+    failed: bool = False
+    no_trace: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def fail(self, message: str) -> None:
+        """Say that it ends otherwise than well, and why."""
+        self.failed, self.message = True, message
+
+
+class Latest(NamedTuple):
+    """Of a kind of runs the last one, and the last that ended well and that did not."""
+
+    last: Run
+    done: Run | None
+    failed: Run | None
+
+    @property
+    def ended(self) -> Run | None:
+        """The last one that has ended."""
+        return max(filter(None, (self.done, self.failed)), key=lambda run: run.started_at, default=None)
+
+
+@contextmanager
+def running(
+    ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False,
+    only_one: bool = False,
+) -> Iterator[Outcome]:  # fmt: skip
+    """Tell that a run of a kind (a word in lower case) begins, and how it ended.
+
+    What is raised goes on, and is its failure; `AlreadyRunning` leaves no trace. That it cannot be told stops no job.
+    With `only_if_well` nothing is written into a file before it ended well: it may be damaged, and a write may hit what
+    is still whole. With `only_one` it raises `AlreadyRunning` if one of its kind is going on that it can see.
+    """
+    assert _KIND.fullmatch(kind)
+    begun = Run(
+        secrets.randbits(62), kind, clock(), None, None, None, None, (by or account())[:TEXT_MAX], this_process(), {}
+    )
+    outcome = Outcome()
+    beside = only_if_well and ledger.engine.dialect.name == "sqlite"
+    with _alive(ledger, begun.run):
+        in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
+        if not in_ledger:
+            _keep_in_folder(ledger, begun)
+        try:
+            yield outcome
+        except BaseException as error:
+            if isinstance(error, AlreadyRunning):
+                outcome.no_trace = True
+            outcome.fail(_told(error))
+            seconds = END_SECONDS if isinstance(error, Exception) else INTERRUPTED_SECONDS
+            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
+            raise
+        _end(ledger, begun, outcome, clock(), in_ledger, beside, END_SECONDS)
+
+
+def account() -> str:
+    """The name of the operating system's user."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, LedgerError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "it was interrupted"
+    if isinstance(error, OSError):
+        return f"{error.filename or 'input or output'}: {error.strerror or error}"
+    return f"{type(error).__name__}: {error}"
+
+
+def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
+    """The runs that are known to this account, the newest first: those of the ledger, and those of its state folder.
+
+    A row that nobody has written so is left out.
+    """
+    query = select(job_runs).order_by(job_runs.c.started_at.desc()).limit(READ_MAX)
+    rows = [found for row in connection.execute(query) if (found := _run(row._mapping))]
+    runs = {one.run: one for one in rows}
+    for one in _in_folder(_folder(ledger, connection)):
+        if one.run not in runs or runs[one.run].finished_at is None:
+            runs[one.run] = one
+    known = [_seen(connection, one, now) for one in runs.values()]
+    return sorted(known, key=lambda one: (one.started_at, one.run), reverse=True)
+
+
+def latest(runs: Iterable[Run]) -> dict[str, Latest]:
+    """What there is to know of each kind of runs, which come the newest first."""
+    found: dict[str, list[Run]] = {}
+    for one in runs:
+        found.setdefault(one.kind, []).append(one)
+    return {
+        kind: Latest(
+            every[0],
+            next((one for one in every if one.result == DONE), None),
+            next((one for one in every if one.has_failed), None),
+        )
+        for kind, every in sorted(found.items())
+    }
+
+
+def _seen(connection: Connection, one: Run, now: int) -> Run:
+    """A run as it is: one without an end is running, or it is lost."""
+    if one.result is not None:
+        return one
+    if _is_alive(connection, one, now):
+        return one._replace(result=RUNNING)
+    return one._replace(result=LOST, message=WITHOUT_A_WORD)
+
+
+# whether a run is going on: in PostgreSQL it holds an advisory lock of its number, in SQLite its process is there
+
+
+@contextmanager
+def _alive(ledger: Ledger, number: int) -> Iterator[None]:
+    """Let others see that a run is going on, until it ends in whatever way."""
+    with ExitStack() as stack:
+        if ledger.engine.dialect.name != "sqlite":
+            with suppress(LedgerError, SQLAlchemyError):
+                connection = stack.enter_context(ledger.reading())
+                connection.execute(text(f"SELECT pg_advisory_lock({number:d})"))
+                stack.callback(_let_go, connection, number)
+        yield
+
+
+def _let_go(connection: Connection, number: int) -> None:
+    with suppress(SQLAlchemyError):
+        connection.execute(text(f"SELECT pg_advisory_unlock({number:d})"))
+
+
+def _is_alive(connection: Connection, one: Run, now: int) -> bool:
+    if connection.dialect.name == "sqlite":
+        return is_there(one.process, one.started_at, now)
+    held = (
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "AND ((classid::bigint << 32) | objid::bigint) = :run"
+    )
+    return bool(connection.execute(text(held), {"run": one.run}).scalar_one())
+
+
+# in the ledger
+
+
+def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, only_one: bool = False) -> bool:
+    """Store a run in place of what was told of it before, and sweep; whether it stands in the ledger."""
+    try:
+        with _writing(ledger, seconds) as connection:
+            if only_one and connection.dialect.name != "sqlite":
+                connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
+            # a row of its own may have been taken for that of a run that is gone
+            connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
+            if no_trace:
+                return True
+            same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
+            rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
+            going_on = [one for one in rows if one.result is None and _is_alive(connection, one, run.started_at)]
+            if only_one and going_on:
+                raise AlreadyRunning(_told_other(ledger, going_on[0]))
+            lost = [one.run for one in rows if one.result is None and one not in going_on]
+            settled = update(job_runs).where(job_runs.c.run.in_(lost))
+            connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
+            connection.execute(insert(job_runs), _values(run))
+            rows = [one._replace(result=LOST) if one.run in lost else one for one in rows]
+            gone = delete(job_runs).where(
+                job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
+            )
+            connection.execute(gone, {"kept": sorted(_kept([run, *rows]))})
+    except AlreadyRunning:
+        raise
+    except _errors(ledger):
+        return False
+    return True
+
+
+def _told_other(ledger: Ledger, other: Run) -> str:
+    since = format_instant(other.started_at)[:19]
+    return (
+        f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still going on; "
+        "this one did nothing"
+    )
+
+
+def _end(
+    ledger: Ledger, begun: Run, outcome: Outcome, now: int, in_ledger: bool, beside: bool, seconds: float
+) -> None:  # fmt: skip
+    ended = begun._replace(
+        finished_at=now, result=FAILED if outcome.failed else DONE, message=outcome.message[:TEXT_MAX] or None,
+        position=outcome.position, details=outcome.details,
+    )  # fmt: skip
+    if (beside and outcome.failed) or not _stored(ledger, ended, seconds, outcome.no_trace):
+        _keep_in_folder(ledger, ended, outcome.no_trace)
+    elif not in_ledger:
+        _keep_in_folder(ledger, ended, no_trace=True)
+
+
+def _kept(runs: Iterable[Run]) -> set[int]:
+    """Of the runs of a kind, the newest first, those that stay."""
+    every = list(runs)
+    kept = {one.run for one in every[:KEPT]}
+    for ended in ([one for one in every if one.result == DONE], [one for one in every if one.has_failed]):
+        kept |= {one.run for one in ended[:1]}
+    return kept
+
+
+def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
+    """What may go wrong with a store, which is the job's business and not that of its row."""
+    return (LedgerError, SQLAlchemyError, ValueError, OSError, *ledger.dialect.driver_errors())
+
+
+@contextmanager
+def _writing(ledger: Ledger, seconds: float) -> Iterator[Connection]:
+    """A short transaction that waits at most so long for others."""
+    milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
+    with ledger.reading() as connection:
+        sqlite = connection.dialect.name == "sqlite"
+        before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar() if sqlite else None
+        try:
+            if sqlite:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout = {milliseconds}")
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                if connection.exec_driver_sql(_TRIGGERS).first():
+                    # in a stranger's file something might run, also while it is verified
+                    raise StoreDamaged("the table runs has triggers, none of which is this program's")
+            else:
+                connection.exec_driver_sql("BEGIN")
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
+            yield connection
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            with suppress(SQLAlchemyError):
+                connection.exec_driver_sql("ROLLBACK")
+            raise
+        finally:
+            if sqlite:
+                with suppress(SQLAlchemyError):
+                    connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
+
+
+def _values(run: Run) -> dict[str, Any]:
+    return {**run._asdict(), "details": json.dumps(run.details, ensure_ascii=False) if run.details else None}
+
+
+def _run(values: Any) -> Run | None:
+    """A run of its columns or members, or None where they are of other types than a run has."""
+    given = {name: values.get(name) for name in Run._fields}
+    details: Any = given["details"]
+    if isinstance(details, str):
+        try:
+            details = json.loads(details)
+        except (ValueError, RecursionError):
+            details = {}
+    given["details"] = details if isinstance(details, dict) else {}
+    numbers = [given[name] for name in ("run", "started_at")]
+    numbers += [given[name] for name in ("finished_at", "position") if given[name] is not None]
+    texts = [given[name] for name in ("kind", "run_by", "process")]
+    texts += [given[name] for name in ("result", "message") if given[name] is not None]
+    if not all(type(value) is int and 0 <= value < 2**62 for value in numbers):
+        return None
+    if not all(isinstance(value, str) and len(value) <= TEXT_MAX for value in texts):
+        return None
+    known = given["result"] in (None, DONE, FAILED, LOST) and (given["result"] or given["finished_at"] is None)
+    return Run(**given) if known and _KIND.fullmatch(given["kind"]) else None
+
+
+# in the state folder
+
+
+def _folder(ledger: Ledger, connection: Connection) -> Path | None:
+    """Where this account keeps the runs of a ledger; None where the account has no home."""
+    if not (home := os.environ.get("XDG_STATE_HOME")):
+        try:
+            home = str(Path.home() / ".local" / "state")
+        except RuntimeError:
+            return None
+    # a copy of a ledger has its id
+    mark = hashlib.sha256(_database(ledger).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return Path(home) / "ratings-ledger" / f"{ledger_id(connection)}-{mark}"
+
+
+def _database(ledger: Ledger) -> str:
+    """What names the database, whoever asks for it."""
+    if ledger.engine.dialect.name == "sqlite":
+        return os.path.realpath(str(ledger.url.database))
+    named = {
+        name: ledger.url.query[name] for name in ("host", "port", "service", "options") if name in ledger.url.query
+    }
+    return json.dumps([ledger.url.host, ledger.url.port, ledger.url.database, sorted(named.items())])
+
+
+def _keep_in_folder(ledger: Ledger, run: Run, no_trace: bool = False) -> None:
+    """Write or delete the file of a run; those that are too old go with it."""
+    try:
+        with ledger.reading() as connection:
+            folder = _folder(ledger, connection)
+        if no_trace:
+            if folder is not None:
+                (folder / _name(run)).unlink(missing_ok=True)
+            return
+        if folder is None:
+            raise OSError("this account has no home folder; name a place by XDG_STATE_HOME")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not is_own_folder(folder):
+            raise OSError(f"{folder} is no folder of this account")
+        written = folder / f".{_name(run)}"
+        with open_own(written, "wb") as file:
+            file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))
+        written.replace(folder / _name(run))
+        same = sorted((one for one in _in_folder(folder) if one.kind == run.kind), key=lambda one: -one.started_at)
+        kept = {run.run, *_kept(same)}
+        for one in same:
+            if one.run not in kept:
+                (folder / _name(one)).unlink(missing_ok=True)
+    except _errors(ledger) as problem:
+        if not no_trace and run.finished_at is not None:
+            logger.warning("ratings: the outcome of this run is kept nowhere: %s", problem)
+
+
+def _name(run: Run) -> str:
+    return f"{run.kind}-{run.run}.json"
+
+
+def _in_folder(folder: Path | None) -> list[Run]:
+    """The runs in a state folder; what is none is left alone."""
+    if folder is None or not is_own_folder(folder):
+        return []
+    found = []
+    with suppress(OSError):
+        for name in islice((name for name in os.listdir(folder) if _FILE.fullmatch(name)), READ_MAX):
+            with suppress(OSError, ValueError, RecursionError), open_own(folder / name, "rb") as file:
+                values = json.loads(file.read(FILE_BYTES_MAX))
+                run = _run(values) if isinstance(values, dict) else None
+                found += [run] if run is not None and _name(run) == name else []
+    return found

@@ -1,0 +1,133 @@
+"""Who is who: the ids that live renames make one person, and what no rename and no game may do to them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from ledger.events.revisions import Events, Known, live_game
+from ledger.rejections import Refused, shown
+from ledger.store.log import head, read_live
+
+Name = TypeVar("Name")
+
+
+def following(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
+    """What each id is renamed to, and which renames, by index, would close a circle: those do not count.
+
+    >>> following([("a", "b"), ("b", "c"), ("c", "a")])
+    ({'a': 'b', 'b': 'c'}, [2])
+    """
+    found: dict[Name, Name] = {}
+    circular = []
+    for index, (player, new_player) in enumerate(renames):
+        name = new_player
+        while name in found and name != player:
+            name = found[name]
+        if name == player:
+            circular.append(index)
+        else:
+            found[player] = new_player
+    return found, circular
+
+
+class Identities:
+    """The live renames. Chains lead to the current id; each id is renamed at most once, and never in a circle."""
+
+    def __init__(self, renames: Iterable[tuple[str, str]] = ()) -> None:
+        self._next, _ = following(renames)
+
+    def current(self, player: str) -> str:
+        """The id that a player has now."""
+        while player in self._next:
+            player = self._next[player]
+        return player
+
+    def ids(self, player: str) -> set[str]:
+        """All ids of the person who has this one."""
+        person = self.current(player)
+        return {person} | {old for old in self._next if self.current(old) == person}
+
+    def present(self, game: dict[str, Any]) -> dict[str, Any]:
+        """A game's data with its players under the ids that they have now."""
+        if not self._next:
+            return game
+        renamed = [
+            {name: self.current(value) if name in ("player", "replaces") else value for name, value in one.items()}
+            for one in game["participants"]
+        ]
+        return {**game, "participants": renamed}
+
+    def __bool__(self) -> bool:
+        return bool(self._next)
+
+    def add(self, player: str, new_player: str) -> None:
+        """Take a rename in."""
+        self._next[player] = new_player
+
+    def remove(self, player: str) -> None:
+        """Take the rename of an id out again."""
+        del self._next[player]
+
+    def refuse_game(self, game: Mapping[str, Any]) -> None:
+        """Raises `Refused` (player-twice) if one person would take part in a game under two ids."""
+        seen: dict[str, str] = {}
+        for participant in game["participants"] if self._next else ():
+            name = participant["player"]
+            other = seen.setdefault(self.current(name), name)
+            if other != name:
+                raise Refused("player-twice", f"{shown(other)} and {shown(name)} are one person since a rename")
+
+    def refuse_rename(self, player: str, new_player: str) -> None:
+        """Raises `Refused` (renamed-already, rename-loop) if a rename does not fit the others."""
+        if player in self._next:
+            there = self._next[player]
+            remedy = f"rename {shown(self.current(player))}, or void that rename first"
+            raise Refused("renamed-already", f"{shown(player)} is renamed to {shown(there)} already; {remedy}")
+        if self.current(new_player) == player:
+            raise Refused("rename-loop", f"{shown(new_player)} already leads to {shown(player)}, or is the same id")
+
+
+def identities(connection: Connection, until: int | None = None) -> Identities:
+    """Who is who after the events up to a position (default: the head)."""
+    last = head(connection).position if until is None else until
+    renames = read_live(connection, until=last, type_name="player.renamed")
+    return Identities((event.data["player"], event.data["new_player"]) for event in renames)
+
+
+def players_of(event: Known) -> set[str]:
+    """The ids of the players that an event is about: its own, or those of its game's participants."""
+    data = event.data["game"] if event.type == "game.corrected" else event.data
+    participants = data.get("participants", ()) if event.type.startswith("game.") else ()
+    named = {data.get("player"), data.get("new_player"), *(participant["player"] for participant in participants)}
+    return named - {None}
+
+
+def meeting(candidates: Iterable[Known], events: Events, some: set[str], others: set[str]) -> str | None:
+    """The id of a live game in which one of `some` met one of `others`, or None.
+
+    `candidates` are all events that may tell of it; `events` says how the game stands after all corrections.
+    """
+    for event in candidates:
+        players = players_of(event)
+        if not (players & some and players & others and event.type in ("game.recorded", "game.corrected")):
+            continue
+        game = live_game(events.about(f"game:{event.data['game_id']}"))
+        if game is not None and not game.voided:
+            players = {participant["player"] for participant in game.data["participants"]}
+            if players & some and players & others:
+                return str(event.data["game_id"])
+    return None
+
+
+def finished_games(candidates: Iterable[Known], events: Events, ids: set[str]) -> list[int]:
+    """When the live games ended that somebody finished, in order; `candidates` are all events that may tell of one."""
+    named = {event.data["game_id"] for event in candidates if event.type in ("game.recorded", "game.corrected")}
+    games = [live_game(events.about(f"game:{game_id}")) for game_id in named]
+    return sorted(
+        game.occurred_at
+        for game in games
+        if game is not None and not game.voided and not game.data.get("aborted", False)
+        for participant in game.data["participants"]
+        if participant["player"] in ids and participant.get("status", "finished") == "finished"
+    )

@@ -1,0 +1,167 @@
+"""Leagues: eight players subscribe, the last of them draws the schedule, and then only its games are played.
+
+A league is what its live events say. A label of games without a `league.created` is no league.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.events.revisions import Events, Known, is_live, live_game
+from ledger.rejections import Refused, shown
+from ledger.store.log import head, read_live
+from ledger.validation.schedules import PLAYERS, schedule
+
+TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
+
+
+@dataclass
+class League:
+    """A league as its live events leave it. `players` are ids as they subscribed; `games` the seats by game_id."""
+
+    name: str
+    game: str
+    size: int
+    created: Known
+    version: str | None = None
+    players: list[str] = field(default_factory=list)
+    joined: list[Known] = field(default_factory=list)
+    scheduled: Known | None = None
+    games: dict[str, list[str]] = field(default_factory=dict)
+
+
+def scheduled_games(connection: Connection) -> dict[str, str]:
+    """The league of each game that a live schedule names, by game_id."""
+    found = read_live(connection, until=head(connection).position, type_name="league.scheduled")
+    return {game["game_id"]: event.data["league"] for event in found for game in event.data["games"]}
+
+
+def league_of(events: Events, name: str) -> League | None:
+    """The live league of this name, or None."""
+    found: League | None = None
+    for event in events.about(f"league:{name}"):
+        if event.type not in TYPES or not is_live(events, event):
+            continue
+        data = event.data
+        if event.type == "league.created":
+            found = League(name, data["game"], data["players_per_game"], event, data.get("version"))
+        elif found is not None and event.type == "league.joined":
+            found.players.append(data["player"])
+            found.joined.append(event)
+        elif found is not None:
+            found.scheduled = event
+            found.games = {game["game_id"]: game["seats"] for game in data["games"]}
+    return found
+
+
+def known_league(events: Events, name: str) -> League:
+    """The live league of this name. Raises `Refused` (league-unknown)."""
+    found = league_of(events, name)
+    if found is None:
+        raise Refused("league-unknown", f"no league {shown(name)} is created; see: ratings league list")
+    return found
+
+
+def refuse_created(events: Events, name: str, candidates: Iterable[Known]) -> None:
+    """Raises `Refused` (league-exists) if there is such a league, or games that bear its name as a mere label.
+
+    `candidates` are all events that may tell of one.
+    """
+    if (league := league_of(events, name)) is not None:
+        raise Refused("league-exists", f"the league {shown(name)} is created already, by {league.created.event_id}")
+    for event in candidates:
+        if event.type in ("game.recorded", "game.corrected"):
+            game = live_game(events.about(f"game:{event.data['game_id']}"))
+            if game is not None and not game.voided and game.data.get("league") == name:
+                raise Refused(
+                    "league-exists", f"games such as {shown(game.data['game_id'])} are recorded for {shown(name)}"
+                )
+
+
+def refuse_one_person(events: Events, named: Iterable[Known], others: set[str]) -> None:
+    """Raises `Refused` (players-met) if the person whom events name is in a league with one of the ids `others`."""
+    for event in named:
+        if event.type == "league.joined" and is_live(events, event):
+            league = known_league(events, event.data["league"])
+            if there := others.intersection(league.players):
+                told = f"{shown(event.data['player'])} and {shown(min(there))} are in the league {shown(league.name)}"
+                raise Refused("players-met", f"{told}, so they are two people")
+
+
+def refuse_joined(league: League, player: str, current: Callable[[str], str]) -> None:
+    """Raises `Refused` (league-joined, league-full) if somebody cannot subscribe; `current` is the id of the person."""
+    for there in league.players:
+        if current(there) == current(player):
+            also = "" if there == player else f", as {shown(there)}"
+            raise Refused("league-joined", f"{shown(player)} is in the league {shown(league.name)} already{also}")
+    if len(league.players) >= PLAYERS:
+        raise Refused("league-full", f"the league {shown(league.name)} has its {PLAYERS} players")
+
+
+def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `Refused` (league-not-full, league-scheduled, bad-schedule) if a league cannot get this schedule."""
+    name = shown(league.name)
+    if league.scheduled is not None:
+        raise Refused("league-scheduled", f"the league {name} has its schedule, by {league.scheduled.event_id}")
+    if len(league.players) < PLAYERS:
+        raise Refused("league-not-full", f"the league {name} has {len(league.players)} of {PLAYERS} players")
+    seated = [game["seats"] for game in games]
+    wanted = len(schedule(league.size))
+    if len(seated) != wanted:
+        raise Refused("bad-schedule", f"the league {name} has {wanted} games, not {len(seated)}")
+    if len({game["game_id"] for game in games}) < wanted:
+        raise Refused("bad-schedule", f"two games of the league {name} have one game_id")
+    for game in games:
+        if events.about(f"game:{game['game_id']}"):
+            raise Refused("bad-schedule", f"a game {shown(game['game_id'])} is recorded already")
+    for seats in seated:
+        if len(seats) != league.size or len({*seats}) < len(seats) or not {*seats} <= {*league.players}:
+            told = ", ".join(seats)
+            raise Refused("bad-schedule", f"{league.size} different players of {name} play in each game, not {told}")
+    for player in league.players:
+        if (games_of := sum(player in seats for seats in seated)) != wanted * league.size // PLAYERS:
+            raise Refused("bad-schedule", f"everybody plays equally often in {name}; {shown(player)} {games_of} times")
+
+
+def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str], str]) -> None:
+    """Raises `Refused` (not-scheduled, not-as-scheduled) if a game is not one of the league's, with its players."""
+    name, game_id = shown(league.name), shown(data["game_id"])
+    if data["game"] != league.game:
+        raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
+    if data["game_id"] not in league.games:
+        waiting = f", which has {len(league.players)} of {PLAYERS} players" if league.scheduled is None else ""
+        raise Refused(
+            "not-scheduled",
+            f"{game_id} is no game of the league {name}{waiting}; see: ratings league show {league.name}",
+        )
+    seats = [current(player) for player in league.games[data["game_id"]]]
+    # who sat down first; a substitute takes over a seat that is somebody's
+    first = {current(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
+    if {*first} != {*seats}:
+        raise Refused(
+            "not-as-scheduled", f"{game_id} is scheduled for {', '.join(seats)}, not {', '.join(sorted(first))}"
+        )
+    for player, seat in first.items():
+        if seat not in (None, seats.index(player) + 1):
+            raise Refused(
+                "not-as-scheduled", f"{shown(player)} has seat {seats.index(player) + 1} in {game_id}, not {seat}"
+            )
+
+
+def refuse_taken_back(events: Events, event: Known) -> None:
+    """Raises `Refused` (still-needed) if something live depends on a step of a league."""
+    league = league_of(events, event.data["league"])
+    if league is None or event.type not in TYPES:
+        return
+    name = shown(league.name)
+    if event.type == "league.scheduled":
+        for game_id in league.games:
+            history = events.about(f"game:{game_id}")
+            if history and history[-1].type != "game.voided":
+                raise Refused("still-needed", f"{shown(game_id)} of the league {name} is played; void that game first")
+    elif league.scheduled is not None:
+        raise Refused("still-needed", f"the league {name} has its schedule; void {league.scheduled.event_id} first")
+    elif event.type == "league.created" and league.players:
+        raise Refused("still-needed", f"{len(league.players)} players are in the league {name}; void that first")

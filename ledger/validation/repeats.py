@@ -1,0 +1,63 @@
+"""A game that a table brings again: whether it stands like that by now, after corrections and renames, or what differs.
+
+A sheet in which a mistake was put right after `ratings correct` says what the ledger says. So it is no conflict, though
+the first record of the game says something else.
+"""
+
+from typing import Any
+
+from ledger.events.canonical import format_instant, parse_object
+from ledger.events.game_types import places
+from ledger.events.revisions import Events, live_game
+from ledger.events.types import Draft, meaning
+from ledger.rejections import Rejection, shown
+from ledger.validation.identities import Identities
+
+
+def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
+    """None if the game stands as the draft says it, else the refusal, saying what differs.
+
+    `conflict` is what speaks against the draft by its first record; only an `id-conflict` of a game is looked at.
+    """
+    if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
+        return conflict
+    game = live_game(log.about(draft.subject))
+    if game is None:
+        return conflict
+    there, here = people.present(game.data), people.present(parse_object(draft.data.encode()))
+    if game.voided:
+        return conflict._replace(message=f"the game {shown(here['game_id'])} is recorded, and voided; {_ANOTHER}")
+    if game.occurred_at == draft.occurred_at and said(there) == said(here):
+        return None
+    told = _difference(there, game.occurred_at, here, draft.occurred_at)
+    return conflict._replace(
+        message=f"the game {shown(here['game_id'])} is recorded already with another content: {told}; "
+        f"ratings correct puts it right; {_ANOTHER}"
+    )
+
+
+_ANOTHER = "another game needs another game_id"
+
+
+def result_of(game: dict[str, Any]) -> str:
+    """The participants of a checked game by place: `1 anna, 2 ben, 2 cleo`; without places by side."""
+    placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
+    if placed[0][0] == 0:
+        told = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
+        return ", ".join(f"{name} ({side})" if side else name for side, name in told)
+    return ", ".join(f"{place} {name}" for place, name in placed)
+
+
+def said(game: dict[str, Any]) -> str:
+    """What a game says; in which order its participants stand says nothing."""
+    ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
+    return meaning("game.recorded", 0, {**game, "participants": ordered})
+
+
+def _difference(there: dict[str, Any], then: int, here: dict[str, Any], now: int) -> str:
+    if result_of(there) != result_of(here):
+        return f"there {result_of(there)}; here {result_of(here)}"
+    if then != now:
+        return f"there played {format_instant(then)}, here {format_instant(now)}"
+    members = sorted(name for name in {*there, *here} - {"participants"} if there.get(name) != here.get(name))
+    return f"the {', '.join(members) or 'participants'} differ" + ("s" if len(members) == 1 else "")

@@ -1,0 +1,209 @@
+"""Whether a new event fits what the log holds and what waits before it: lines of corrections, identities, ladders."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from sqlalchemy import Connection
+
+from ledger.events.canonical import format_instant, parse_instant, parse_object
+from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.events.revisions import Batch, Both, Events, Known, refuse_stale, superseded, taken_back
+from ledger.events.types import Draft, corrected_game
+from ledger.rejections import Refused, Rejection, shown
+from ledger.store.log import Head, Log, changes_behind, head, read_naming
+from ledger.validation import leagues, published_lists
+from ledger.validation.identities import finished_games, identities, meeting, players_of
+
+# other people's events that can change what is said of one's own
+WATCHED = (
+    "player.renamed", "event.voided", "ruleset.published", "list.rows", "list.published", *sorted(leagues.TYPES),
+    *CLOCK_TYPES,
+)  # fmt: skip
+# what depends on more than that, so that it is judged again whatever others appended
+FAR_REACHING = frozenset(
+    {"player.renamed", "event.voided", "league.created", "league.joined", "points.adjusted", *CLOCK_TYPES}
+)
+
+
+DAY = 86_400_000_000  # microseconds
+EARLIEST = parse_instant("1900-01-01T00:00:00Z")
+
+
+class Ladders(Protocol):
+    """What the ladders say of a new event. The ledger knows nothing of them."""
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raises `Refused` if they cannot take the event; else it counts for what comes behind it."""
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Raises `Refused` if an event cannot be taken back; else it is gone for what comes behind it."""
+
+
+class NoLadders:
+    """Ladders that say nothing."""
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Take every event."""
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Let every event go."""
+
+
+class Waiting(Events, Protocol):
+    """What waits to be appended, searched by name, too."""
+
+    @property
+    def count(self) -> int:
+        """How many events wait."""
+
+    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+        """The waiting events whose text holds one of these names as a whole string, in order."""
+
+
+class Judge:
+    """Judges one new event after the other, and asks again if others append meanwhile."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        waiting: Waiting,
+        ladders: Callable[[Connection], Ladders] = lambda _: NoLadders(),
+        now: int | None = None,
+        until: int | None = None,
+    ) -> None:
+        """With the present time `now` games at unlikely dates are refused. The log counts up to `until`, by default to
+        its head.
+        """
+        self._ladders_of = ladders
+        self._now = now
+        self._until = until
+        self._outdated = False
+        self._load(connection, waiting)
+
+    def _load(self, connection: Connection, waiting: Waiting) -> None:
+        self.seen = head(connection).position if self._until is None else self._until
+        self._connection = connection
+        self._waiting = waiting
+        self._events = Both(Log(connection) if self._until is None else Log(connection, self._until), waiting)
+        self._identities = identities(connection, self.seen)
+        self._ladders = self._ladders_of(connection)
+        self._leagues: dict[str, leagues.League | None] = {}
+
+    def judge(self, draft: Draft, data: dict[str, Any]) -> str | None:
+        """The id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
+        refuse_stale(self._events, draft)
+        supersedes, game = superseded(self._events, draft.type, data)
+        if draft.type == "game.corrected" and game is not None:
+            self._refuse_unlikely(draft.occurred_at)
+            corrected, played_at = corrected_game(data, game.occurred_at)
+            if played_at != game.occurred_at:
+                self._refuse_unlikely(played_at)
+            self._new("game.recorded", played_at, corrected)
+        elif draft.type == "game.reinstated" and game is not None:
+            self._refuse_game(game.data)
+        elif draft.type == "event.voided":
+            self._void(data["id"])
+        elif draft.type != "game.voided":
+            if draft.type == "game.recorded":
+                self._refuse_unlikely(draft.occurred_at)
+            self._new(draft.type, draft.occurred_at, data)
+        return supersedes
+
+    def recheck(
+        self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
+    ) -> list[tuple[int, Rejection]]:
+        """Under the lock: what speaks against drafts since others appended behind what was seen."""
+        others = before.position != self.seen
+        self._outdated |= others and changes_behind(connection, self.seen, WATCHED)
+        far_reaching = any(draft.type in FAR_REACHING for _, draft in fresh)
+        if not (self._outdated or (others and far_reaching)):
+            return []
+        refused = []
+        batch = Batch()
+        self._load(connection, batch)
+        for index, draft in fresh:
+            try:
+                batch.add(draft, self.judge(draft, parse_object(draft.data.encode())))
+            except Refused as problem:
+                refused.append((index, problem.rejection()))
+        return refused
+
+    def _refuse_unlikely(self, played_at: int) -> None:
+        """Raises `Refused` (unlikely-date) for a game that nobody can have played, or hardly anybody remembers."""
+        if self._now is None or EARLIEST <= played_at <= self._now + DAY:
+            return
+        if played_at < EARLIEST:
+            why = "lies before 1900; is the century missing?"
+        else:
+            why = f"lies ahead: this machine's clock says {format_instant(self._now)[:19]}Z"
+        raise Refused("unlikely-date", f"{format_instant(played_at)[:19]}Z {why} (--any-date takes it)")
+
+    def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """An event, or a game as it is corrected, comes into force."""
+        if type_name == "game.recorded":
+            self._refuse_game(data)
+        elif type_name == "player.renamed":
+            self._rename(data["player"], data["new_player"])
+        elif type_name in leagues.TYPES:
+            data = self._league_step(type_name, data)
+        elif type_name == "list.published":
+            published_lists.refuse_list(self._events, data, occurred_at, self.seen + self._waiting.count + 1)
+        self._ladders.admit(type_name, occurred_at, data)
+
+    def _void(self, event_id: str) -> None:
+        root, was_live = taken_back(self._events, event_id)
+        if not was_live:
+            # what was published stands again, whatever was published since
+            if root.type not in published_lists.TYPES:
+                self._new(root.type, root.occurred_at, root.data)
+            return
+        if root.type in leagues.TYPES:
+            self._leagues.clear()
+            leagues.refuse_taken_back(self._events, root)
+        if root.type == "list.rows":
+            published_lists.refuse_rows_taken_back(self._events, root.data)
+        self._ladders.release(root.type, root.data)
+        if root.type == "player.renamed":
+            self._identities.remove(root.data["player"])
+
+    def _refuse_game(self, game: Mapping[str, Any]) -> None:
+        self._identities.refuse_game(game)
+        if (name := game.get("league")) is not None:
+            if name not in self._leagues:
+                self._leagues[name] = leagues.league_of(self._events, name)
+            if (league := self._leagues[name]) is not None:
+                leagues.refuse_game(league, game, self._identities.current)
+
+    def _league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+        """The event with what the ladders need to know of it: the league's game, when somebody finished games."""
+        name = data["league"]
+        self._leagues.clear()
+        if type_name == "league.created":
+            leagues.refuse_created(self._events, name, self._naming({name}))
+            return data
+        league = leagues.known_league(self._events, name)
+        if type_name == "league.scheduled":
+            leagues.refuse_schedule(self._events, league, data["games"])
+            return data
+        leagues.refuse_joined(league, data["player"], self._identities.current)
+        ids = self._identities.ids(data["player"])
+        return data | {"game": league.game, "finished": finished_games(self._naming(ids), self._events, ids)}
+
+    def _rename(self, player: str, new_player: str) -> None:
+        self._identities.refuse_rename(player, new_player)
+        some, others = self._identities.ids(player), self._identities.ids(new_player)
+        named = [event for event in self._naming(some) if players_of(event) & some]
+        if not named:
+            raise Refused("player-unknown", f"nothing is recorded about {shown(player)}; see: ratings games")
+        if (game_id := meeting(named, self._events, some, others)) is not None:
+            raise Refused(
+                "players-met",
+                f"{shown(player)} and {shown(new_player)} met in {shown(game_id)}, so they are two people; if that "
+                "game is wrong, correct it first",
+            )
+        leagues.refuse_one_person(self._events, named, others)
+        self._identities.add(player, new_player)
+
+    def _naming(self, names: set[str]) -> Iterator[Known]:
+        yield from read_naming(self._connection, sorted(names), self._until)
+        yield from self._waiting.naming(sorted(names))

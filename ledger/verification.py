@@ -1,0 +1,429 @@
+"""`verify` for the log: every hash recomputed from the stored records, every column compared with its record.
+
+Findings are values. Reading goes on behind a damaged place, so that everything that is wrong is named at once; an event
+that cannot be read is one finding, and the chain is taken up again behind it.
+"""
+
+import marshal
+from collections.abc import Callable, Container, Generator, Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from ledger.backups.restoring import Renames
+from ledger.errors import NotALedger
+from ledger.events.canonical import dump, format_instant, parse_object
+from ledger.events.records import ZERO, Row, chain_hash, columns, leaf_hash, refuse_unwritten
+from ledger.events.revisions import SUPERSEDING, superseded
+from ledger.processes.forking import available_cores
+from ledger.processes.workers import UNITS_MAX, forked
+from ledger.rejections import Refused, shown
+from ledger.store import catalogue
+from ledger.store.log import Log, head, ledger_id
+from ledger.store.opening import Ledger
+from ledger.store.schema import SCHEMA_REVISION
+from ledger.validation.validator import Ladders
+from ledger.validation.whole_logs import misfits
+
+PAGE_EVENTS = 1_000
+# a longer log is walked by several processes
+PART_EVENTS = 20_000
+_TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
+# as bytes, because a damaged text may not be UTF-8; and no blob or number passes for the text that it would read as
+_SQLITE_TEXT = (
+    "CASE WHEN typeof({0}) IN ('text', 'null') THEN CAST({0} AS BLOB) ELSE 'a value of type ' || typeof({0}) END"
+)
+
+
+_SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
+
+
+class Finding(NamedTuple):
+    """Something that is not as it was written: a code, the position if it can be told, and the message."""
+
+    code: str
+    position: int | None
+    message: str
+
+    def __str__(self) -> str:
+        where = "" if self.position is None else f"position {self.position}: "
+        return f"{self.code}: {where}{self.message}"
+
+
+CODES = {
+    "storage": "the database itself reports damage",
+    "unreadable": "an event cannot be read from the store",
+    "missing": "positions are absent",
+    "not-a-record": "a record is not canonical JSON of an event",
+    "column": "a column disagrees with the record that it indexes",
+    "leaf-hash": "the record was changed: its hash is another",
+    "chain-hash": "the history before this position was changed, or the hash itself",
+    "time-order": "recorded_at decreases",
+    "supersedes": "an event does not stand in line: what it supersedes is missing, later, or of another game",
+    "twice": "an id, a game or a superseded event occurs twice",
+    "guard": "a trigger that protects the events is gone or altered",
+    "head": "the ledger does not contain the history that was asked for",
+    "meaning": "a record says what no event can say",
+    "schema": "a table, an index, a view or a trigger is not as this program makes it, or is none of its own",
+    "standings": "stored standings differ from a replay",
+    "published": "a published list does not come out of its coordinates",
+    "clock": "a result says of a removal something else than the game's clock",
+    "rule": "a rule failed at a game",
+}
+
+
+class Checked(NamedTuple):
+    """How much was looked at, of each kind."""
+
+    events: int = 0
+    hashes: int = 0
+    guards: int = 0
+    objects: int = 0
+    ladders: int = 0
+    lists: int = 0
+
+
+def verify_log(
+    ledger: Ledger, connection: Connection, expected_head: tuple[int, bytes] | None = None
+) -> Generator[Finding, None, Checked]:
+    """All findings about the log, in order; `expected_head` is a position and chain hash that it must contain.
+
+    Gives how much it looked at. What keeps it from looking is raised: an error of the connection, a lock, a missing
+    right. The walk ends at the head of the log as it was when it began.
+    """
+    for message in ledger.dialect.storage_findings(connection):
+        yield Finding("storage", None, message)
+    objects, whole = yield from _schema(connection)
+    if not whole:
+        return Checked(objects=objects)
+    for name in ledger.dialect.guards_missing(connection):
+        yield Finding(
+            "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
+        )
+    until, count = _extent(ledger, connection)
+    walked, explained = 0, False
+    for part in _walk(ledger, connection, until, count):
+        walked += part.rows
+        explained |= any(finding.code in ("missing", "unreadable") for finding in part.findings)
+        yield from part.findings
+    if (count, walked) != (until, until) and not explained:
+        told = f"{walked:,} events were read and {count:,} are counted, but the last position is {until:,}"
+        yield Finding("missing", None, told)
+    yield from _links(ledger, connection)
+    asked, asked_chain = (0, ZERO) if expected_head is None else expected_head
+    found = _single_hash(ledger, connection, asked) if asked else (ZERO, 0)
+    if found is None or found[0] != asked_chain:
+        yield Finding("head", asked, f"no history with the chain hash {asked_chain.hex()} at position {asked}")
+    return Checked(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
+
+
+def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
+    """What the database holds beside the events that is not as this program makes it; how many objects are, and whether
+    all tables are there, with all columns."""
+    objects, whole = 0, True
+    for message in catalogue.differences(connection):
+        objects += message is None
+        if message is not None:
+            whole &= not (message.startswith(("the table ", "the column ")) and " is missing" in message)
+            yield Finding("schema", None, message)
+    if not whole:
+        return objects, False
+    try:
+        ledger_id(connection)
+    except NotALedger as problem:
+        yield Finding("schema", None, str(problem))
+    versions = list(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
+    if versions != [SCHEMA_REVISION]:
+        yield Finding("schema", None, f"the table alembic_version holds {versions}, not {SCHEMA_REVISION} alone")
+    return objects, True
+
+
+def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
+    """The last position, and how many events there are up to it; what a damaged table says of it is less."""
+    try:
+        until = connection.execute(text("SELECT max(position) FROM events")).scalar() or 0
+        count = connection.execute(text("SELECT count(*) FROM events WHERE position <= :until"), {"until": until})
+        return max(int(until), 0), int(count.scalar_one())
+    except DBAPIError as error:
+        _raise_unless_damage(ledger, error)
+        known = _last_position(ledger, connection)
+        return known, known
+
+
+class _Part(NamedTuple):
+    """What came of a range of positions: how many rows were read, and the findings."""
+
+    rows: int
+    findings: list[Finding]
+
+
+def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Iterator[_Part]:
+    """The parts of the log in order; those of a long one without gaps are walked by several processes at once."""
+    cores = available_cores()
+    size = max(PART_EVENTS, -(-until // UNITS_MAX))
+    if cores == 1 or until <= PART_EVENTS or count != until:
+        yield _range(ledger, connection, 1, until)
+        return
+    ranges = [(first, min(first + size - 1, until)) for first in range(1, until + 1, size)]
+
+    def work(number: int) -> bytes:
+        first, last = ranges[number]
+        with ledger.reading() as own:
+            part = _range(ledger, own, first, last)
+        return marshal.dumps((number, part.rows, [tuple(finding) for finding in part.findings]))
+
+    done: dict[int, _Part] = {}
+    following = 0
+    with closing(forked(work, len(ranges), cores)) as messages:
+        for message in messages:
+            number, rows, findings = marshal.loads(message)
+            done[number] = _Part(rows, [Finding(*finding) for finding in findings])
+            while following in done:
+                yield done.pop(following)
+                following += 1
+
+
+def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> _Part:
+    """The findings in a range of positions; the first range looks at what stands before it, too."""
+    findings: list[Finding] = []
+    position, rows = first - 1, 0
+    before = None if first == 1 else _single_hash(ledger, connection, position)
+    chain: bytes | None = ZERO if first == 1 else before and before[0]
+    recorded_at = -(2**63) if before is None else before[1]
+    for found, row in _rows(ledger, connection, first - 1 if first > 1 else None, until):
+        rows += 1
+        if row is None:
+            findings.append(Finding("unreadable", found, "the event cannot be read: its page is damaged"))
+            position, chain = found, None
+            continue
+        if found != position + 1:
+            findings.append(_gap(position, found))
+            chain = None
+        findings += _row_findings(row, chain)
+        if isinstance(row["recorded_at"], int):
+            if row["recorded_at"] < recorded_at:
+                findings.append(Finding("time-order", found, "recorded before the event before it"))
+            recorded_at = row["recorded_at"]
+        position, chain = found, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
+    if position < until:
+        findings.append(_gap(position, until + 1))
+    return _Part(rows, findings)
+
+
+def _single_hash(ledger: Ledger, connection: Connection, position: int) -> tuple[bytes, int] | None:
+    """The chain hash and the time at a position, as they are stored."""
+    query = text("SELECT chain_hash, recorded_at FROM events WHERE position = :position")
+    try:
+        row = connection.execute(query, {"position": position}).one_or_none()
+    except DBAPIError as error:
+        _raise_unless_damage(ledger, error)
+        return None
+    return None if row is None or not isinstance(row[1], int) else (bytes(row[0]), row[1])
+
+
+def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
+    """Raises an error that tells nothing of what is stored: of the connection, a lock, a right, an interruption."""
+    if not ledger.dialect.is_damage(error.orig or error):
+        raise error
+
+
+def _gap(position: int, found: int) -> Finding:
+    """That the event at `found` does not follow the one at `position`."""
+    if found <= position:
+        return Finding("missing", found, f"stands behind position {position}")
+    absent = f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
+    return Finding("missing", position + 1, f"{absent} absent")
+
+
+def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
+    """What is wrong within one row. `before` is the stored chain hash of the position before, if it could be read."""
+    position = row["position"]
+    record = row["record"]
+    if not isinstance(record, bytes):
+        yield Finding("not-a-record", position, f"the record is {shown(record)}")
+        return
+    leaf = leaf_hash(record)
+    if leaf != row["leaf_hash"]:
+        yield Finding("leaf-hash", position, f"the record does not hash to its leaf hash; it reads {_excerpt(record)}")
+    stored_leaf = row["leaf_hash"] if isinstance(row["leaf_hash"], bytes) else b""
+    if before is not None and chain_hash(before, stored_leaf) != row["chain_hash"]:
+        yield Finding("chain-hash", position, "the chain hash does not follow from the position before")
+    try:
+        event = parse_object(record)
+        text_ = record.decode()
+        expected = columns(text_, event, ZERO)
+        if dump(event) != text_ or format_instant(expected.occurred_at) != event["occurred_at"]:
+            raise Refused("restore-mismatch", "it is not in canonical form")
+    except Refused as problem:
+        yield Finding("not-a-record", position, f"{problem.message}; it reads {_excerpt(record)}")
+        return
+    named = list(_column_findings(position, row, expected))
+    yield from named
+    if not named:
+        try:
+            refuse_unwritten(expected, event)
+        except Refused as problem:
+            yield Finding("meaning", position, f"no event says this: {problem.message}")
+
+
+def _column_findings(position: int, row: dict[str, Any], expected: Row) -> Iterator[Finding]:
+    for name in Row._fields:
+        if name in ("record", "leaf_hash", "chain_hash"):
+            continue
+        value = row[name]
+        if name in _TEXTS and isinstance(value, bytes):
+            value = value.decode("utf-8", "backslashreplace")
+        wanted = getattr(expected, name)
+        if value != wanted or type(value) is not type(wanted):
+            yield Finding("column", position, f"{name} is {shown(value)}, the record says {shown(wanted)}")
+
+
+def _excerpt(record: bytes) -> str:
+    return shown(record[:200].decode("utf-8", "backslashreplace"), 120)
+
+
+def _rows(
+    ledger: Ledger, connection: Connection, after: int | None, until: int
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """(position, row) in order from behind `after` (None: from the very first), texts as bytes; None for a row that
+    cannot be read."""
+    sqlite = ledger.engine.dialect.name == "sqlite"
+    names = ", ".join(_SQLITE_TEXT.format(name) if sqlite and name in _TEXTS else name for name in Row._fields)
+    page = text(
+        f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
+    )
+    single = text(f"SELECT {names} FROM events WHERE position = :position")
+    # also what stands before the first position
+    behind = -(2**63) if after is None else after
+    while behind < until:
+        try:
+            rows = connection.execute(page, {"after": behind, "until": until, "size": PAGE_EVENTS}).all()
+        except DBAPIError as error:
+            _raise_unless_damage(ledger, error)
+            # a page of the file is damaged: position by position as far as the log is known to reach
+            behind, last = max(behind, 0), min(until, _last_position(ledger, connection))
+            for position in range(behind + 1, min(behind + PAGE_EVENTS, last) + 1):
+                yield position, _single(ledger, connection, single, position)
+            behind += PAGE_EVENTS
+            if behind >= last:
+                return
+            continue
+        for row in rows:
+            plain = _plain(row)
+            position = plain["position"] if isinstance(plain["position"], int) else behind + 1
+            yield position, plain
+        if len(rows) < PAGE_EVENTS:
+            return
+        behind = max(behind + 1, rows[-1][0])
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    values = dict(zip(Row._fields, row, strict=True))
+    for name, value in values.items():
+        if isinstance(value, memoryview) or (name in _TEXTS and isinstance(value, str)):
+            values[name] = value.encode() if isinstance(value, str) else bytes(value)
+    return values
+
+
+def _single(ledger: Ledger, connection: Connection, query: Any, position: int) -> dict[str, Any] | None:
+    try:
+        row = connection.execute(query, {"position": position}).one_or_none()
+    except DBAPIError as error:
+        _raise_unless_damage(ledger, error)
+        return None
+    return None if row is None else _plain(row)
+
+
+def _last_position(ledger: Ledger, connection: Connection) -> int:
+    """The last position, counted in an index if there is one to read: in a damaged table any number may stand last."""
+    counted = "SELECT count(*) FROM events INDEXED BY {}"
+    for query in (
+        counted.format("events_by_type"),
+        counted.format("events_by_subject"),
+        "SELECT max(position) FROM events",
+    ):
+        try:
+            found = connection.execute(text(query)).scalar()
+        except DBAPIError as error:
+            _raise_unless_damage(ledger, error)
+            continue
+        if isinstance(found, int):
+            return found
+    return 0
+
+
+def _lines(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+    """Corrections, voids and reinstatements that do not stand in line with what was recorded before them."""
+    found = text(
+        f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) ORDER BY position"
+    )
+    try:
+        for position, type_name, record, supersedes in connection.execute(found).all():
+            try:
+                data = parse_object(record.encode())["data"]
+                expected, _ = superseded(Log(connection, until=position - 1), type_name, data)
+            except Refused as problem:
+                yield Finding("supersedes", position, problem.message)
+                continue
+            if supersedes != expected:
+                wrong = f"it supersedes {shown(supersedes)} where it can only supersede {shown(expected)}"
+                yield Finding("supersedes", position, wrong)
+    except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, DBAPIError):
+            _raise_unless_damage(ledger, error)
+        # what cannot be read is a finding of its own
+        yield Finding("storage", None, f"the lines of corrections cannot be checked: {shown(str(error))}")
+
+
+def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+    """Renames that lead in a circle, or an id to two others."""
+    renames = Renames()
+    query = text(
+        f"SELECT {', '.join(Row._fields)} FROM events "
+        "WHERE type IN ('player.renamed', 'event.voided') ORDER BY position"
+    )
+    try:
+        rows = [Row(*row) for row in connection.execute(query)]
+    except DBAPIError as error:
+        _raise_unless_damage(ledger, error)
+        return
+    for row in rows:
+        try:
+            renames.check(row)
+        except Refused as problem:
+            yield Finding("meaning", row.position, problem.message)
+        except (LookupError, ValueError, TypeError):
+            continue  # what cannot be read is a finding of its own
+
+
+def verify_order(
+    connection: Connection, ladders: Callable[[Connection], Ladders], told: Container[int | None] = ()
+) -> Generator[Finding, None, None]:
+    """Events that do not fit those before them, in a log of sound records; not those at positions that are `told`."""
+    for position, problem in misfits(connection, head(connection).position, ladders):
+        if position not in told:
+            yield Finding("meaning", position, f"it does not fit the events before it: {problem.message}")
+
+
+def _links(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+    """Supersedes links and what must be unique, straight from the table (a dropped index protects nothing)."""
+    queries = {
+        "supersedes": "SELECT position, event_id FROM events "
+        f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})",
+        "twice": "SELECT max(position), event_id FROM events GROUP BY event_id HAVING count(*) > 1 "
+        "UNION ALL SELECT max(position), subject FROM events WHERE type = 'game.recorded' GROUP BY subject "
+        "HAVING count(*) > 1 "
+        "UNION ALL SELECT max(position), supersedes FROM events WHERE supersedes IS NOT NULL GROUP BY supersedes "
+        "HAVING count(*) > 1",
+    }
+    yield from _lines(ledger, connection)
+    yield from _renames(ledger, connection)
+    for code, query in queries.items():
+        try:
+            for position, what in connection.execute(text(query)):
+                yield Finding(code, position, f"{shown(what)}: {CODES[code]}")
+        except DBAPIError as error:
+            _raise_unless_damage(ledger, error)
+            yield Finding("storage", None, f"the links cannot be checked: {str(error.orig).splitlines()[0]}")

@@ -1,0 +1,1 @@
+"""What ladders and rules are asked before something is appended or published."""

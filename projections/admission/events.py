@@ -1,0 +1,370 @@
+"""What the ladders say of a new event before it is appended: the checks that need rulesets.
+
+A game that a ladder's scope admits but its rule cannot score, a ruleset that cannot be used, an adjustment that fits no
+ladder. Rulesets published earlier in the same import count.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.events.games import seats_of
+from ledger.events.revisions import Known
+from ledger.events.types import Ruleset
+from ledger.events.zones import local_time
+from ledger.rejections import Refused, did_you_mean, shown
+from ledger.store.appending import version_exists
+from ledger.store.log import head, read_live
+from ledger.validation.leagues import scheduled_games
+from projections.admission.new_ladders import NewLadders
+from projections.facts.columns import LABELS, Facts
+from projections.facts.decoding import apply
+from projections.game_clock.logs import Clocks
+from projections.replay.containment import RuleFailure
+from projections.replay.eligibility import counted, told_players, why_not_scored, why_out_of_scope
+from projections.replay.ladders import parse_name, partition_values, refuse_name
+from projections.rulesets.registry import BUILT_IN
+from projections.rulesets.versions import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
+
+DAY = 86_400_000_000  # microseconds
+SHAPES_MAX = 10_000
+_LABELS = frozenset(LABELS)
+_PLACED = frozenset({"player", "place"})
+
+
+class Admission:
+    """The live rulesets, asked about one new event after the other (`ledger.validation.validator.Ladders`)."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        allow_uncounted: bool = False,
+        homeless: dict[str, str] | None = None,
+        leagueless: dict[str, str] | None = None,
+        until: int | None = None,
+        new_ladders: NewLadders | None = None,
+    ) -> None:
+        """`homeless` is filled with a game for each reason why games are on no ladder, `leagueless` with one for each
+        league that has scheduled games which do not name it; `until` defaults to the head.
+        """
+        self.allow_uncounted = allow_uncounted
+        self._homeless = homeless
+        self._leagueless = leagueless
+        self._new_ladders = new_ladders
+        self._scheduled = {} if leagueless is None else scheduled_games(connection)
+        self.versions: dict[str, list[Version]] = {}
+        self._unusable: dict[str, str] = {}
+        # of games, why a ruleset that is for them does not run here
+        self._idle: dict[str, str] = {}
+        self._clocks = Clocks(connection, self.versions, until)
+        # the rulesets that games of a name are judged by
+        self._scoring: dict[str, list[list[Version]]] = {}
+        self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
+        # of each game from when on it is scored, and by which ruleset
+        self._since: dict[str, tuple[int, Ruleset] | None] = {}
+        # games that were found countable, by their shape and the versions that may score them
+        self._countable: set[tuple[Any, ...]] = set()
+        self._connection = connection
+        self._until = head(connection).position if until is None else until
+        # how often each ruleset's ladders are adjusted by what waits
+        self._adjusted: Counter[str] = Counter()
+        for event in read_live(connection, until=self._until, type_name="ruleset.published"):
+            ruleset = Ruleset.model_validate(event.data)
+            version, problems = bind(ruleset, event.position or 0)
+            if version is not None:
+                self._add(version)
+            else:
+                self._unusable[ruleset.id] = f"{ruleset.name} cannot be used here: {problems[0].message}"
+                self._idle |= dict.fromkeys(ruleset.scope.game, self._unusable[ruleset.id])
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raises `Refused` if the ladders cannot take the event; else it counts for what comes behind it."""
+        if type_name == "game.recorded":
+            if not self.allow_uncounted:
+                self._game(occurred_at, data)
+            if self._homeless is not None and (
+                reason := self._why_homeless(data) or self._why_early(occurred_at, data)
+            ):
+                self._homeless.setdefault(reason, data["game_id"])
+            if self._leagueless is not None and data["game_id"] in self._scheduled and "league" not in data:
+                self._leagueless.setdefault(self._scheduled[data["game_id"]], data["game_id"])
+            if self._new_ladders is not None:
+                alone = partial(one_game, occurred_at, data)
+                self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
+        elif type_name == "points.adjusted":
+            self._adjustment(data)
+            self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
+        elif type_name == "list.published":
+            self._fitting(data["ladder"])
+        elif type_name == "ruleset.published":
+            self._add(self._ruleset(data))
+        elif type_name == "league.joined":
+            self._joined(occurred_at, data)
+        elif type_name in CLOCK_TYPES:
+            self._clocks.take(type_name, occurred_at, data)
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Raises `Refused` (still-needed) if an event cannot be taken back; else it is gone for what comes behind."""
+        if type_name in CLOCK_TYPES:
+            self._clocks.release(type_name, data)
+        if type_name == "points.adjusted":
+            self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
+        if type_name != "ruleset.published":
+            return
+        left = [v for v in self.versions.get(data["id"], ()) if v.ruleset.version != data["version"]]
+        years = sorted(
+            ruleset_id for ruleset_id, versions in self.versions.items()
+            if any(getattr(version.params, "of", None) == data["id"] for version in versions)
+        )  # fmt: skip
+        if not left and years:
+            raise Refused(
+                "still-needed",
+                f"{data['id']}@{data['version']} is the only version of its ruleset, whose places the lists of "
+                f"{', '.join(years)} sum; void those rulesets first",
+            )
+        if not left and (count := self._adjustments_of(data["id"])):
+            raise Refused(
+                "still-needed",
+                f"{data['id']}@{data['version']} is the only version of its ruleset, whose ladders have {count} "
+                f"adjustment{'s' * (count > 1)}; void {'those' if count > 1 else 'that'} first",
+            )
+        self.versions[data["id"]] = left
+        self._forget()
+        if not left:
+            del self.versions[data["id"]]
+
+    def _adjustments_of(self, ruleset_id: str) -> int:
+        found = read_live(self._connection, until=self._until, type_name="points.adjusted")
+        ladders = (event.data["ladder"] for event in found)
+        return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
+
+    def _add(self, version: Version) -> None:
+        self.versions.setdefault(version.ruleset.id, []).append(version)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._scoring.clear()
+        self._homes.clear()
+        self._since.clear()
+        self._countable.clear()
+
+    def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
+        facts: Facts | None = None
+        if data["game"] not in self._scoring:
+            self._scoring[data["game"]] = [v for v in self.versions.values() if _may_refuse(v, data["game"])]
+        shape = _shape(data) if self._scoring[data["game"]] else None
+        for versions in self._scoring[data["game"]]:
+            candidates = _candidates(versions, occurred_at)
+            seen = (shape, versions[0].ruleset.id, *(version.position for version in candidates))
+            if seen in self._countable:
+                continue
+            facts = facts or one_game(occurred_at, data)
+            reasons = [_why_uncountable(facts, version) for version in candidates]
+            if reasons and all(reasons) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
+                name = "/".join([versions[0].ruleset.id, *ladders[0]])
+                raise Refused(
+                    "uncounted", f"{name} cannot count this game: {reasons[-1]} (--allow-uncounted records it)"
+                )
+            if shape is not None and len(self._countable) < SHAPES_MAX:
+                self._countable.add(seen)
+
+    def _why_homeless(self, data: dict[str, Any]) -> str | None:
+        """Why a game is on no ladder, as far as its name, kind and labels tell; else None."""
+        kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
+        seen = (data["game"], kind, labels, seats_of(data))
+        if seen not in self._homes:
+            scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
+            idle = None if scored else self._idle.get(data["game"])
+            self._homes[seen] = idle or _why_homeless(self.versions, *seen)
+        return self._homes[seen]
+
+    def _why_early(self, occurred_at: int, data: dict[str, Any]) -> str | None:
+        """Why a game is on no ladder since no version was in force yet, or None."""
+        name = data["game"]
+        if name not in self._since:
+            scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
+            days = [(v.effective_from, v.ruleset) for v in scoring if v.effective_from is not None]
+            self._since[name] = min(days, key=itemgetter(0), default=None)
+        since = self._since[name]
+        if since is None or occurred_at >= since[0]:
+            return None
+        return f"no version of {since[1].id} was in force then (the first from {since[1].effective_from})"
+
+    def _fitting(self, ladder: str) -> list[Version]:
+        """The versions of the ruleset that a ladder's name fits. Raises `Refused` (bad-ruleset, unknown-ladder)."""
+        name = parse_name(ladder)
+        versions = self.versions.get(name.ruleset_id)
+        if name.ruleset_id in self._unusable:
+            raise Refused("bad-ruleset", f"{shown(ladder)}: {self._unusable[name.ruleset_id]}")
+        if versions is None:
+            hint = did_you_mean(name.ruleset_id, self.versions)
+            raise Refused(
+                "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(ladder)}){hint}"
+            )
+        if reason := refuse_name(name, versions[0].ruleset):
+            raise Refused("unknown-ladder", f"{shown(ladder)} is no ladder: {reason}")
+        return versions
+
+    def _adjustment(self, data: dict[str, Any]) -> None:
+        versions = self._fitting(data["ladder"])
+        if versions[0].rule.ranking in ("period", "annual"):
+            raise Refused(
+                "ladder-not-adjustable", f"{data['ladder']} ranks what its games gave; such points are not adjusted"
+            )
+        scale = versions[0].rule.scale
+        points = Decimal(data["points"])
+        if points * scale != int(points * scale):
+            step = "whole points" if scale == 1 else f"steps of 1/{scale} point"
+            raise Refused("finer-than-scale", f"{data['ladder']} counts in {step}; {points:f} is finer")
+        if abs(points) > 1_000_000_000:
+            raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
+
+    def _joined(self, occurred_at: int, data: dict[str, Any]) -> None:
+        """`data` has the league's game, and the instants at which the player finished games."""
+        for versions in self.versions.values():
+            version = in_force(versions, occurred_at)
+            if version is None or data["game"] not in version.ruleset.scope.game:
+                continue
+            wanted = getattr(version.params, "active_games", 0)
+            if version.ruleset.partition.by != ["league"] or not wanted:
+                continue
+            days = getattr(version.params, "active_days", 0)
+            window = [at for at in data["finished"] if occurred_at - days * DAY < at <= occurred_at]
+            if len(window) < wanted:
+                raise Refused("not-active", _inactive(data["player"], window, wanted, days, version.ruleset.time_zone))
+
+    def _ruleset(self, data: dict[str, Any]) -> Version:
+        ruleset, problems = read_ruleset(data)
+        if ruleset is None:
+            raise Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
+        version, _ = bind(ruleset, 2**62 + sum(map(len, self.versions.values())))
+        assert version is not None
+        for published in self.versions.get(ruleset.id, ()):
+            if published.ruleset.version == ruleset.version:
+                rejection = version_exists(ruleset)
+                raise Refused(rejection.code, rejection.message)
+            if problem := refuse_sequel(version, published):
+                raise Refused("partition-changed", f"{problem.key}: {problem.message}")
+        if version.rule.ranking == "annual":
+            of = getattr(version.params, "of", "")
+            if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
+                raise Refused("bad-ruleset", f"params.of: {reason}")
+        return version
+
+
+class Recorded(Admission):
+    """The ladders of this program's own rules, asked about the events of a log from its first on.
+
+    What they say of an event does not depend on which packages are installed: rulesets of others, and ladders and
+    clocks beside them, are left alone.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection, allow_uncounted=True, until=0)
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raises `Refused` if the ladders cannot have taken the event; else it counts for what comes behind it."""
+        if type_name == "ruleset.published":
+            if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
+                self._unusable[data["id"]] = "its rule is not this program's"
+                return
+        elif type_name in ("points.adjusted", "list.published"):
+            if parse_name(data["ladder"]).ruleset_id in self._unusable:
+                return
+        elif type_name == "league.joined" or (type_name in CLOCK_TYPES and self._unusable):
+            return
+        super().admit(type_name, occurred_at, data)
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Raises `Refused` (still-needed) if an event cannot have been taken back."""
+        if type_name == "ruleset.published" and data["id"] in self._unusable:
+            return
+        if type_name in CLOCK_TYPES and self._unusable:
+            return
+        super().release(type_name, data)
+
+
+def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
+    """All that a version can ask of a game, the players by their places in the order of ids; None if that is more.
+
+    The time is not part of it: versions are chosen by it before, and nothing else asks for it but seasons.
+    """
+    participants = sorted(data["participants"], key=itemgetter("player"))
+    if "season" in data or data.get("kind", "placing") != "placing" or not all(map(_PLACED.issuperset, participants)):
+        return None
+    places = tuple(participant.get("place") for participant in participants)
+    return (places, data.get("rated"), data.get("aborted"), *(data.get(label) for label in LABELS))
+
+
+def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
+    """The versions that may score a game that ended then; when its league began is not looked up."""
+    if versions[0].ruleset.freeze != "none":
+        return [version for version in versions if version.effective_from is not None]
+    version = in_force(versions, occurred_at)
+    return [] if version is None else [version]
+
+
+def _why_uncountable(facts: Facts, version: Version) -> str | None:
+    """Why a version admits the one game of these facts, but cannot score it; None if it can, or does not admit it."""
+    if why_out_of_scope(facts, 0, version.ruleset) is not None:
+        return None
+    participants = counted(facts, 0, version)
+    if len(participants) < version.rule.counted_min:
+        return None  # too few counted players is no fault of the game
+    try:
+        return why_not_scored(facts, 0, version, participants)
+    except RuleFailure:
+        return None  # nor is a rule that fails, of which its ladder tells
+
+
+def _why_homeless(
+    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int
+) -> str | None:
+    scoring = [v.ruleset for known in versions.values() for v in known if game in v.ruleset.scope.game]
+    if not versions:
+        return None
+    if not scoring:
+        scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
+        remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped elo --game {game} adds one"
+        return f"no ruleset scores games of {game}{remedy}"
+    if not (of_kind := [ruleset for ruleset in scoring if kind in ruleset.scope.kind]):
+        kinds = sorted({known for ruleset in scoring for known in ruleset.scope.kind})
+        return f"{scoring[0].id} scores games of kind {', '.join(kinds)}, not {kind}"
+    fitting = [one for one in of_kind if one.scope.players_min <= seats <= (one.scope.players_max or seats)]
+    if not fitting:
+        return f"{of_kind[0].id} scores games of {told_players(of_kind[0])} players, this has {seats}"
+    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in fitting}
+    if all(missing.values()):
+        return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+    return None
+
+
+def _inactive(player: str, window: list[int], wanted: int, days: int, time_zone: str) -> str:
+    """How many finished games somebody lacks, and by when he has to play them."""
+    missing = wanted - len(window)
+    told = f"{shown(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
+    if not window:
+        return f"{told} within {days} days"
+    # the oldest that counts today has to count then, too
+    return f"{told} by {local_time(min(window) + days * DAY - 1, time_zone).date()}"
+
+
+def _may_refuse(versions: Sequence[Version], game: str) -> bool:
+    """Whether a ruleset scores games of this name, and there are some that it cannot score."""
+    return any(
+        game in version.ruleset.scope.game and (version.rule.check or "season" in version.ruleset.partition.by)
+        for version in versions
+    )
+
+
+def one_game(occurred_at: int, data: dict[str, Any]) -> Facts:
+    """Facts that hold one game that is not recorded yet."""
+    facts = Facts(0, b"")
+    apply(facts, 1, Known("", "game.recorded", occurred_at, data))
+    return facts

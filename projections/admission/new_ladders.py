@@ -1,0 +1,147 @@
+"""Ladders that begin with a game: a slip in a group, a city, a league or a season makes one.
+
+    catan-elo/basci begins, while there is catan-elo/basic: probably the one was meant, not the other.
+
+Months, years and bands of players are no part of it: new ones come by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.rejections import Refused, closest, shown
+from projections.facts.columns import LABELS, Facts
+from projections.replay.eligibility import why_cell_out_of_scope, why_out_of_scope
+from projections.replay.ladders import LadderName, parse_name, partition_values
+from projections.replay.partition import cell_values
+from projections.rulesets.versions import Version, in_force
+
+Labelled = tuple[str, ...]
+
+
+class Begun(NamedTuple):
+    """A ladder that a game begins, and the close one that there is, or ""."""
+
+    ladder: str
+    like: str
+
+
+class NewLadders:
+    """The ladders that the games of an import begin; `facts` gives those of the log before it."""
+
+    def __init__(self, facts: Callable[[Connection], Facts], strict: bool = False) -> None:
+        """With `strict` a game that begins a ladder is refused."""
+        self._facts_of = facts
+        self._strict = strict
+        self._there: dict[str, set[Labelled]] = {}
+        self._leagues: set[str] = set()
+        # labels of which nothing new can come
+        self._settled: set[tuple[str | None, ...]] = set()
+        self.found: list[Begun] = []
+
+    def meet(
+        self,
+        connection: Connection,
+        versions: Mapping[str, Sequence[Version]],
+        game: Callable[[], Facts],
+        occurred_at: int,
+        data: Mapping[str, Any],
+    ) -> None:
+        """Note the ladders that a game begins; `game` gives the facts that it makes alone.
+
+        Raises `Refused` (new-ladder) if that is asked for.
+        """
+        labels = tuple(data.get(label) for label in LABELS)
+        if labels in self._settled:
+            return
+        facts: Facts | None = None
+        settled = True
+        for known in versions.values():
+            if not any(data["game"] in one.ruleset.scope.game for one in known) or not _named(known, data):
+                continue
+            facts = facts or game()
+            version = in_force(known, occurred_at)
+            if version is None or why_out_of_scope(facts, 0, version.ruleset):
+                settled = False  # another game with these labels may count
+                continue
+            for values in partition_values(facts, 0, version.ruleset):
+                self._begin(connection, known, values, data)
+        if settled:
+            self._settled.add(labels)
+
+    def _begin(
+        self, connection: Connection, known: Sequence[Version], values: Labelled, data: Mapping[str, Any]
+    ) -> None:  # fmt: skip
+        """Note or refuse a ladder, unless it has a game."""
+        ruleset = known[0].ruleset
+        places = label_places(ruleset.partition.by)
+        there = self._there_of(connection, known)
+        own = tuple(values[place] for place in places)
+        created = "league" in ruleset.partition.by and data["league"] in self._leagues
+        if own in there or created:
+            return
+        ladder = "/".join((ruleset.id, *values))
+        close = ""
+        if (found := slip(LadderName(ruleset.id, values), known, there)) is not None:
+            place, label = found
+            close = "/".join((ruleset.id, *values[:place], label, *values[place + 1 :]))
+        if self._strict:
+            hint = f"; did you mean {close}?" if close else ""
+            raise Refused("new-ladder", f"{shown(ladder)} has no game yet{hint} (without --strict this one begins it)")
+        there.add(own)
+        self.found.append(Begun(ladder, close))
+
+    def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labelled]:
+        """The labels of a ruleset's ladders that have a game or an adjustment."""
+        ruleset_id = known[0].ruleset.id
+        if ruleset_id not in self._there:
+            facts = self._facts_of(connection)
+            self._leagues = {facts.texts[league.league] for league in facts.leagues}
+            self._there[ruleset_id] = labelled(facts, known)
+        return self._there[ruleset_id]
+
+
+def _named(known: Sequence[Version], data: Mapping[str, Any]) -> bool:
+    """Whether a game has all labels that name a ladder of a ruleset, if there are any."""
+    by = known[0].ruleset.partition.by
+    places = label_places(by)
+    return bool(places) and all(by[place] in data for place in places)
+
+
+def label_places(by: Sequence[str]) -> list[int]:
+    """Which parts of a ladder's name are labels of its games."""
+    return [place for place, part in enumerate(by) if part in LABELS]
+
+
+def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
+    """The labels in the names of a ruleset's ladders that have a live game or an adjustment."""
+    ruleset = known[0].ruleset
+    places = label_places(ruleset.partition.by)
+    voided = facts.voided
+    live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
+    found = set()
+    for cell in (facts.cells[number] for number in live):
+        if not all(why_cell_out_of_scope(facts, cell, version.ruleset) for version in known):
+            found |= {tuple(values[place] for place in places) for values in cell_values(facts, cell, ruleset)}
+    names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
+    return found | {tuple(n.values[place] for place in places) for n in names if n.ruleset_id == ruleset.id}
+
+
+def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tuple[int, str] | None:
+    """Which part of a ladder's name is probably a slip, and of what: the other labels are the same. None if no label is
+    close to one that is there, or the ladder's own labels are there.
+    """
+    places = label_places(known[0].ruleset.partition.by)
+    labels = tuple(name.values[place] for place in places)
+    for number, label in enumerate(labels if labels not in there else ()):
+        others = [one[number] for one in sorted(there) if _apart(one, number) == _apart(labels, number)]
+        if (close := closest(label, others)) is not None:
+            return places[number], close
+    return None
+
+
+def _apart(labels: Labelled, place: int) -> Labelled:
+    return labels[:place] + labels[place + 1 :]

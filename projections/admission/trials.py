@@ -1,0 +1,256 @@
+"""A rule is tried before anything is published: on drawn games of the kinds that its ruleset scores.
+
+The games go the way of recorded ones, through facts, selection and replay. Of each is asked what the contract demands:
+types, lengths and ranges, books that balance, the same answer twice, whatever stood in the places to be filled in,
+explanations that sum, and compiled code that comes to the same. Some players get as many points as they may have.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
+
+from ledger.events.game_types import KINDS
+from ledger.events.games import draw_seats
+from ledger.events.records import ZERO
+from ledger.events.revisions import Known
+from ledger.events.zones import local_time
+from projections import compiling
+from projections.contract import UNITS_MAX
+from projections.facts.columns import LABELS, Facts
+from projections.facts.decoding import apply, settle
+from projections.lists import LISTS
+from projections.queries.standings import Ladders
+from projections.replay import containment
+from projections.replay.containment import RuleFailure
+from projections.replay.eligibility import why_not_counted
+from projections.replay.ladders import Stream, partition_values
+from projections.replay.replay import Outcome, compiled, course, interpreted
+from projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, table
+from projections.rulesets.versions import Version
+
+GAMES = 1_000
+SEED = 1
+PLAYERS, SEATS_USUAL, SEATS_MANY = 200, 10, 60
+FROM = 1_735_689_600_000_000  # 2025-01-01, as all that is drawn
+HOUR = 3_600_000_000
+# the kinds whose games have places
+PLACED = ("placing", "b5", "diplomacy")
+# so far may somebody be ahead that all together stay within bounds
+AHEAD = UNITS_MAX // 64
+JUNK = (0, 77, -(2**40))
+# so much may rounding take from two expected scores that sum to one
+NEARLY = 16
+
+
+class Trial(NamedTuple):
+    """What came of it: so many games drawn and scored, why others were not, and what is wrong with the rule.
+
+    `compiled`: whether compiled code was tried, too. `foretells`: whether `whatif` can measure what it foretells.
+    """
+
+    drawn: int
+    seed: int
+    scored: int
+    uncounted: list[tuple[str, int]]
+    problems: list[str]
+    compiled: bool
+    foretells: bool
+
+
+def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
+    """Try the rule of a version. A rule of annual lists scores no games, so that none are drawn."""
+    if version.rule.ranking == "annual":
+        return Trial(0, seed, 0, [], [], False, True)
+    version = version._replace(effective_from=-(2**63))
+    facts = _drawn(version, Random(seed), games)
+    problems: dict[str, str] = {}
+    if not is_ours(version.rule) and (why := inexact(version.rule)):
+        problems["inexact"] = f"{why}: points are whole numbers"
+    streams = Ladders(facts).every(version.ruleset.id)
+    found = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
+    scored = {row for stream in streams.values() for row in stream.row}
+    left_out = Counter(
+        _why(facts, row, version) for row in range(len(facts.start)) if row not in scored and not problems
+    )
+    return Trial(
+        games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _foretells(version)
+    )
+
+
+def _foretells(version: Version) -> bool:
+    """Whether the games of a rule that foretells results have places, by which it could be measured."""
+    return version.rule.chance is None or any(kind in PLACED for kind in version.ruleset.scope.kind)
+
+
+def _why(facts: Facts, row: int, version: Version) -> str:
+    return str(why_not_counted(facts, row, [version])[2])
+
+
+def _drawn(version: Version, chance: Random, games: int) -> Facts:
+    """Facts of so many games, and halfway through of adjustments that leave a few players far ahead and behind."""
+    facts = Facts(games, ZERO)
+    names = [f"player-{number:03d}" for number in range(PLAYERS)]
+    half = games // 2
+    for number in range(1, games + 1):
+        instant = FROM + number * HOUR
+        kind = chance.choice(version.ruleset.scope.kind)
+        # a few meet often, as in a club
+        circle = names[: chance.choice((12, 12, 12, PLAYERS))] if number % 50 else names
+        sitting = iter(chance.sample(circle, len(circle)) + [f"guest-{number}-{guest}" for guest in range(PLAYERS)])
+        seats = draw_seats(_seats(version, kind, chance, number), sitting, chance)
+        data = {"game_id": f"g-{number}", "game": chance.choice(version.ruleset.scope.game), "kind": kind,
+                **_labels(version, instant, chance), **KINDS[kind].draw(seats, chance)}  # fmt: skip
+        apply(facts, number, _event("game.recorded", instant, data))
+    if version.rule.ranking not in ("period", "annual"):
+        for name in sorted({_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
+            for player, units in (("player-001", AHEAD), ("player-002", AHEAD - 1), ("player-003", -AHEAD)):
+                data = {"ladder": name, "player": player, "points": str(units // version.rule.scale), "reason": "drawn"}
+                apply(facts, games + 1, _event("points.adjusted", FROM + half * HOUR, data))
+    settle(facts)
+    facts.rulesets = {version.ruleset.id: [version]}
+    return facts
+
+
+def _event(name: str, instant: int, data: dict[str, Any]) -> Known:
+    return Known(f"drawn-{instant}", name, instant, data)
+
+
+def _seats(version: Version, kind: str, chance: Random, number: int) -> int:
+    scope, (fewest, most) = version.ruleset.scope, KINDS[kind].seats
+    low = max(scope.players_min, fewest)
+    usual = SEATS_MANY if number % 50 == 0 else SEATS_USUAL
+    return chance.randint(low, max(low, min(scope.players_max or usual, usual, most)))
+
+
+def _labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
+    """The labels that the ladders of a version ask for."""
+    by, starts = version.ruleset.partition.by, getattr(version.params, "season_months", [])
+    found: dict[str, str] = {label: chance.choice("ab") for label in by if label in LABELS}
+    if "season" in by:
+        local = local_time(instant, version.ruleset.time_zone)
+        begun = sum(month <= local.month for month in starts)
+        found["season"] = f"{local.year}-{begun}" if begun else str(local.year)
+    return found
+
+
+def _ladder(version: Version, facts: Facts, row: int) -> str:
+    values = partition_values(facts, row, version.ruleset)
+    return "/".join([version.ruleset.id, *values[0]]) if values else ""
+
+
+def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:
+    """Try all games of a ladder, and its list; `problems` gets the first of each kind. Whether code was compiled."""
+    if stream.broken is not None:
+        problems.setdefault("check", _at(stream.broken))
+        return False
+    try:
+        outcome = interpreted(stream, len(stream.row), None, {})[0]
+    except RuleFailure as failure:
+        problems.setdefault("score", _at(failure))
+        return False
+    for game, _, before in course(stream, outcome):
+        low, high = stream.offsets[game], stream.offsets[game + 1]
+        columns = [column[low:high].tolist() for column in stream.columns]
+        try:
+            _try_game(stream, game, before, columns, outcome.changes[low:high].tolist())
+        except RuleFailure as failure:
+            problems.setdefault("game", _at(failure))
+            break
+    try:
+        results = ladders.ranked(stream, outcome)[1]
+        LISTS[stream.rule.ranking].explain(results, stream.names[0])
+    except FAULTS as error:
+        problems.setdefault("list", f"its list {stream.rule.ranking}: {fault(error, None)}")
+    return _try_compiled(stream, outcome, problems)
+
+
+def _at(failure: RuleFailure) -> str:
+    """What failed, at which drawn game."""
+    return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
+
+
+def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[int]], change: Sequence[int]) -> None:
+    """Ask all functions of a rule about a game. Raises `RuleFailure`."""
+    version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
+    n, names = len(points), [f"player {number}" for number in range(len(points))]
+
+    def twice(what: str, ask: Callable[[], Any]) -> Any:
+        given = deepcopy((points, columns))
+        answers = [ask(), ask()]
+        if answers[0] != answers[1]:
+            raise _broken(stream, row, what, f"{what} gave {answers[0]}, and then {answers[1]} for the same game")
+        if (points, columns) != given:
+            raise _broken(stream, row, what, f"{what} wrote to what it only reads")
+        return answers[0]
+
+    reason = twice("check", lambda: containment.check(version, ladder, row, n, columns))
+    if reason is not None:
+        raise _broken(stream, row, "check", f"check first let the game through, and then said: {reason}")
+    for junk in JUNK:
+        found = twice("score", partial(_score, stream, version, row, points, columns, junk))
+        if list(found) != list(change):
+            told = f"score made the changes {found} and {[*change]} of the same game"
+            raise _broken(stream, row, "score", f"{told}; it has to fill in all {n}, and to keep nothing")
+    twice("explain", lambda: containment.explain(version, ladder, row, names, points, columns, list(change)))
+    twice("remark", lambda: containment.remark(version, ladder, row, names, columns))
+    if version.rule.chance is not None:
+        for i, j in ((0, 1), (n - 1, 0)) if n > 1 else ():
+            both = [
+                twice("chance", partial(containment.chance, version, ladder, row, *pair, points, columns))
+                for pair in ((i, j), (j, i))
+            ]
+            if abs(sum(both) - containment.CHANCES) > NEARLY:
+                told = f"chance gave {both[0]} for one of two players and {both[1]} for the other"
+                raise _broken(stream, row, "chance", f"{told}; they sum to 2^32 = {containment.CHANCES}")
+
+
+def _score(
+    stream: Stream, version: Version, row: int, points: list[int], columns: list[list[int]], junk: int
+) -> list[int]:  # fmt: skip
+    """The changes of a game, when something stood in their places before. Raises `RuleFailure`."""
+    rule = version.rule
+    change = [junk] * len(points)
+    try:
+        with quiet(rule):
+            rule.score(len(points), points, columns, version.constants, table(rule), change)
+    except FAULTS as error:
+        raise containment.failed(stream.ladder, rule, error, row) from error
+    return change
+
+
+def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
+    return containment.failed(stream.ladder, stream.rule, Broken(message), row, what)
+
+
+def _try_compiled(stream: Stream, outcome: Outcome, problems: dict[str, str]) -> bool:
+    """Whether the rule could be compiled; what came to something else is among the `problems`."""
+    if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
+        return False
+    found = compiled(stream, len(stream.row), None, {}, keep=True)
+    if found is None:
+        return False
+    for what in ("points", "games", "minted", "burned"):
+        if _plain(getattr(found[0], what)) != _plain(getattr(outcome, what)):
+            problems.setdefault("compiled", f"compiled code came to other {what} than the rule as it stands: does a "
+                                            "number leave 64 bits?")  # fmt: skip
+    return True
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int) else list(value)
+
+
+def told(trial: Trial) -> Iterator[str]:
+    """What came of a trial, a line each; what is wrong is not among it."""
+    if not trial.drawn:
+        yield "its lists sum places; there is no game to try it on"
+        return
+    compiled_too = ", interpreted and compiled" if trial.compiled else ""
+    yield f"tried on {trial.drawn:,} drawn games (seed {trial.seed}): {trial.scored:,} scored{compiled_too}"
+    if not trial.foretells:
+        yield "it foretells results, but games of this kind have no places: whatif cannot measure it"
+    for reason, count in trial.uncounted[:3]:
+        yield f"{count:,} not scored: {reason}"

@@ -1,0 +1,317 @@
+"""The log into columns by the page: plain games by the compiled scanner, everything else one by one, in log order.
+
+Without the extra `fast` everything is taken one by one. So is the rest of the log from a page on that holds a name that
+nobody can have, or other lines than one record for each position: somebody wrote to the database himself.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.errors import StoreDamaged
+from ledger.events.fields import GameId, Label, PlayerId, Slug, is_written
+from ledger.events.types import TYPES
+from ledger.store.log import read_page
+from projections import compiling
+from projections.facts import scanning
+from projections.facts.columns import LABELS, Facts
+from projections.facts.games import cell_number, player_number
+
+# a shorter stretch of the log is not worth loading the libraries
+BULK_EVENTS = 10_000
+PAGE_EVENTS = 25_000
+LANES = 2
+PAGES_FIRST = 16
+COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
+           "seconds_played": "i"}  # fmt: skip
+PARTICIPANT_BYTES = 14  # at least
+OF_GAMES = ("occurred_at", "size", "in_cell")
+
+Take = Callable[[Facts, int, str], None]
+
+
+class Page(NamedTuple):
+    """Records, a line each, and the columns of the plain games among them, as `scanning.scan` leaves them.
+
+    `names` and `cells` are those that are new; the columns name them by codes that go on from page to page. `sound`
+    says whether an event can have all these names and labels, and the ids of the games.
+    """
+
+    text: bytes
+    after: int
+    line: Any
+    plain: Any
+    columns: dict[str, Any]
+    game_id: Any
+    name_game: list[int]
+    names: list[str]
+    cells: list[tuple[Any, ...]]
+    sound: bool
+
+
+class _Texts:
+    """The distinct texts of all pages by code: their bytes, where each begins and ends, and a hash table of them."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self.known = 0
+        self.table = np.zeros(1, dtype=np.int32)
+        self.pool = np.empty(0, dtype=np.uint8)
+        self.begins, self.ends = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+
+    def make_room(self, more: int, size: int) -> None:
+        """For so many more texts of so many bytes together."""
+        import numpy as np
+
+        used = int(self.ends[self.known - 1]) if self.known else 0
+        if used + size > len(self.pool):
+            self.pool = _longer(self.pool, used + size)
+        if self.known + more > len(self.begins):
+            self.begins, self.ends = (_longer(column, self.known + more) for column in (self.begins, self.ends))
+        if 2 * (self.known + more) > len(self.table):
+            self.table = np.zeros(4 * (self.known + more) + 1, dtype=np.int32)
+            compiling.compiled(scanning.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
+
+    def told(self, first: int) -> list[str]:
+        """The texts from a code on."""
+        begins, ends = (column[first : self.known].tolist() for column in (self.begins, self.ends))
+        if not begins:
+            return []
+        whole = self.pool[begins[0] : ends[-1]].tobytes()
+        return [_decoded(whole[begin - begins[0] : end - begins[0]]) for begin, end in zip(begins, ends, strict=True)]
+
+
+def _longer(column: Any, least: int) -> Any:
+    """The same numbers in an array with room for at least so many."""
+    import numpy as np
+
+    longer = np.empty((max(least, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
+    longer[: len(column)] = column
+    return longer
+
+
+class Scanner:
+    """Scans one page after the other; what they name is numbered throughout."""
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self.names, self.labels = _Texts(), _Texts()
+        self.cells, self.cells_known = np.empty((0, scanning.CELL), dtype=np.int64), 0
+        self.cell_table = np.zeros(1, dtype=np.int32)
+        self.label: list[str | None] = []
+
+    def scan(self, text: bytes, after: int) -> Page:
+        """A page of records, each ended by a newline, of which the first stands behind the position `after`.
+
+        Raises `StoreDamaged` if it is no UTF-8.
+        """
+        import numpy as np
+
+        if not text.isascii():
+            _decoded(text)
+        seen = np.frombuffer(text, dtype=np.uint8)
+        line = np.concatenate(([0], np.flatnonzero(seen == scanning.NEWLINE) + 1))
+        records, slots = len(line) - 1, len(text) // PARTICIPANT_BYTES + 1
+        self._make_room(records, slots, len(text))
+        room = {
+            name: np.empty(records if name in OF_GAMES else slots, dtype=np.dtype(code))
+            for name, code in COLUMNS.items()
+        }
+        plain, game_id = np.empty(records, dtype=np.int8), np.empty((records, 2), dtype=np.int64)
+        names, labels = self.names, self.labels
+        before = names.known, labels.known, self.cells_known
+        found, name_game = np.array([0, *before], dtype=np.int64), np.empty(slots, dtype=np.int64)
+        words, word_from = _words()
+        games = compiling.compiled(scanning.scan)(
+            seen, after, TYPES["game.recorded"].schema_version, np.frombuffer(words, dtype=np.uint8),
+            compiling.as_numpy(word_from), line, plain, np.empty(12, dtype=np.int64),
+            np.empty(scanning.CELL, dtype=np.int64), np.empty(slots, dtype=np.int64),
+            np.empty(slots, dtype=np.int64), room["occurred_at"],
+            room["size"], room["in_cell"], game_id, room["player"], room["place"], room["status"], room["seat"],
+            room["seconds_played"], names.table, names.pool, names.begins, names.ends, name_game,
+            labels.table, labels.pool, labels.begins, labels.ends, self.cell_table, self.cells, found,
+        )  # fmt: skip
+        used, names.known, labels.known, self.cells_known = found.tolist()
+        self.label.extend(labels.told(before[1]))
+        new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
+        unsure = game_id[:games][plain[plain != 0] == scanning.LOOKED_AT].tolist()
+        sound = (
+            all(is_written(PlayerId, name) for name in new_names)
+            and all(_is_cell(cell) for cell in new_cells)
+            and all(is_written(GameId, _decoded(text[begin:end])) for begin, end in unsure)
+        )
+        return Page(
+            text, after, line, plain != 0,
+            {name: column[: games if name in OF_GAMES else used] for name, column in room.items()}, game_id[:games],
+            name_game[: names.known - before[0]].tolist(), new_names, new_cells, sound,
+        )  # fmt: skip
+
+    def _make_room(self, records: int, slots: int, size: int) -> None:
+        import numpy as np
+
+        self.names.make_room(slots, size)
+        self.labels.make_room(records * len(LABELS), size)
+        if self.cells_known + records > len(self.cells):
+            self.cells = _longer(self.cells, self.cells_known + records)
+        if 2 * (self.cells_known + records) > len(self.cell_table):
+            self.cell_table = np.zeros(4 * (self.cells_known + records) + 1, dtype=np.int32)
+            compiling.compiled(scanning.file_cells)(self.cells_known, self.cell_table, self.cells)
+
+    def _new_cells(self, first: int) -> list[tuple[Any, ...]]:
+        """The cells from a code on, with their labels as texts."""
+        label = [*self.label, None]  # -1 is the last
+        return [
+            (*(label[code] for code in cell[: len(LABELS)]), *cell[len(LABELS) :])
+            for cell in self.cells[first : self.cells_known].tolist()
+        ]
+
+
+class Numbers:
+    """What the codes of a scanner are in some facts."""
+
+    def __init__(self) -> None:
+        self.players, self.cells = array("i"), array("i")
+
+
+class Lane(NamedTuple):
+    """What scans some of the pages, one after the other."""
+
+    thread: ThreadPoolExecutor
+    scanner: Scanner
+    numbers: Numbers
+
+
+def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> int:
+    """Take what was recorded behind the facts up to a position; pages are scanned while the next ones are read.
+
+    Gives the position up to which all is taken: that, or the one before a page that has to be taken one by one.
+    Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken if
+    its scan waits for the libraries to be loaded.
+    """
+    after, scanned = facts.position, deque[tuple[Future[Page], Numbers]]()
+    ahead = LANES + 1 if "numba" in sys.modules else PAGES_FIRST
+    with ExitStack() as threads:
+        lanes = deque(Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), Numbers()) for _ in range(LANES))
+        while after < until or scanned:
+            if after < until and len(scanned) < ahead:
+                upto = min(until, after + PAGE_EVENTS)
+                text = read_page(connection, after, upto)
+                if text.count(b"\n") != upto - after:
+                    until = after
+                    continue
+                lane = lanes[0]
+                scanned.append((lane.thread.submit(lane.scanner.scan, text, after), lane.numbers))
+                lanes.rotate(-1)
+                after = upto
+            else:
+                future, numbers = scanned.popleft()
+                page = future.result()
+                if not page.sound:
+                    return page.after
+                take_page(facts, page, take, numbers)
+                ahead = LANES + 1
+    return until
+
+
+def _is_cell(cell: tuple[Any, ...]) -> bool:
+    """Whether an event can have the labels of a cell."""
+    game, _, *labels = cell[: len(LABELS)]
+    return is_written(Slug, game) and all(label is None or is_written(Label, label) for label in labels)
+
+
+@cache
+def _words() -> tuple[Any, Any]:
+    """The words of the scanner, one behind the other, and where each begins."""
+    begins = array("q", [0])
+    for word in scanning.WORDS:
+        begins.append(begins[-1] + len(word))
+    return "".join(scanning.WORDS).encode(), begins
+
+
+def _decoded(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise StoreDamaged(f"{text[:60]!r} in a record is no UTF-8; see: ratings verify") from None
+
+
+def take_page(facts: Facts, page: Page, take: Take, numbers: Numbers) -> None:
+    """Take a page, its plain games by the stretch."""
+    import numpy as np
+
+    cuts = [0, *(np.flatnonzero(page.plain[1:] != page.plain[:-1]) + 1).tolist(), len(page.plain)]
+    starts = np.concatenate(([0], np.cumsum(page.columns["size"])))
+    game = named = celled = 0
+    cell_from = len(numbers.cells)
+    for first, last in pairwise(cuts):
+        if not page.plain[first]:
+            for index in range(first, last):
+                record = _decoded(page.text[page.line[index] : page.line[index + 1] - 1])
+                take(facts, page.after + 1 + index, record)
+            continue
+        games = slice(game, game + last - first)
+        while named < len(page.names) and page.name_game[named] < games.stop:
+            # who was new in a record that was not plain is told there
+            numbers.players.append(player_number(facts, page.names[named]))
+            at = page.after + 1 + first + max(page.name_game[named] - game, 0)
+            facts.players_at.extend([at] * (len(facts.players) - len(facts.players_at)))
+            named += 1
+        newest = int(page.columns["in_cell"][games].max()) + 1
+        while cell_from + celled < newest:
+            numbers.cells.append(_cell(facts, page.cells[celled]))
+            celled += 1
+        slots = slice(int(starts[game]), int(starts[games.stop]))
+        _take_games(facts, page, games, slots, page.after + 1 + first, numbers)
+        game = games.stop
+    # of records that were not plain
+    numbers.players.extend(player_number(facts, name) for name in page.names[named:])
+
+
+def _take_games(facts: Facts, page: Page, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
+    """Put a stretch of plain games, recorded from a position on, behind all others."""
+    import numpy as np
+
+    base_rows, base_slots = (facts.base.rows, facts.base.slots) if facts.base else (0, 0)
+    if facts.rows:
+        _name_rows(facts, page, games, base_rows + len(facts.first_position))
+    sizes = page.columns["size"][games]
+    at = np.arange(len(sizes), dtype=np.int64) + position
+    starts = np.cumsum(sizes) - sizes + (base_slots + len(facts.player))
+    players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
+    in_cell = page.columns["in_cell"][games]
+    for column, values in (
+        (facts.first_position, at), (facts.live_position, at), (facts.occurred_at, page.columns["occurred_at"][games]),
+        (facts.start, starts), (facts.count, sizes), (facts.cell, cells[in_cell]),
+        (facts.kind_start, np.zeros(len(at))), (facts.player, players[page.columns["player"][slots]]),
+        (facts.place, page.columns["place"][slots]), (facts.status, page.columns["status"][slots]),
+        (facts.replaced, np.zeros(slots.stop - slots.start)),
+        *((column, page.columns[name][slots]) for name, column in facts.optional.items()),
+    ):  # fmt: skip
+        column.frombytes(np.ascontiguousarray(values, dtype=np.dtype(column.typecode)).data.cast("B"))
+
+
+def _cell(facts: Facts, told: tuple[Any, ...]) -> int:
+    labels = dict(zip(LABELS, told, strict=False))
+    labels["kind"] = labels["kind"] or "placing"
+    return cell_number(facts, labels.values(), *told[len(LABELS) :])
+
+
+def _name_rows(facts: Facts, page: Page, games: slice, row: int) -> None:
+    """Tell those games their rows about which more is recorded."""
+    for begin, end in page.game_id[games].tolist():
+        game_id = _decoded(page.text[begin:end])
+        if game_id in facts.rows:
+            facts.rows[game_id] = row
+        row += 1

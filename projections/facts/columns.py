@@ -1,0 +1,316 @@
+"""The facts that replay needs, as columns, up to a known position.
+
+Games are rows of parallel arrays; their participants stand in other arrays from `start` on, `count` of them. A game
+that is corrected keeps its row and gets new participants. Texts (players, games, groups ...) are interned and stand as
+numbers, -1 for none. `projections.facts.decoding` fills them from the log.
+"""
+
+from __future__ import annotations
+
+import mmap
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeAlias
+
+from ledger.events.game_types import KINDS
+from projections.contract import OPTIONAL_COLUMNS
+from projections.rulesets.versions import Version
+
+UNRATED, ABORTED = 1, 2
+LABELS = ("game", "kind", "group", "city", "league", "season")
+NONE = -1
+SAME = -(2**63)  # of a change: the game keeps its time
+
+
+class Cell(NamedTuple):
+    """All that scopes and partitions look at, but the time: the numbers of the labels' texts, seats, and flags."""
+
+    game: int
+    kind: int
+    group: int
+    city: int
+    league: int
+    season: int
+    seats: int
+    flags: int
+
+
+class Change(NamedTuple):
+    """What a later event made of the game in a row: `voided`, or live again, or (with a `start`) told anew."""
+
+    position: int
+    row: int
+    voided: bool
+    occurred_at: int = SAME
+    start: int = NONE
+    size: int = 0
+    cell: int = NONE
+    kind_start: int = NONE
+
+
+class Adjustment(NamedTuple):
+    """A `points.adjusted`: `points` is a decimal string."""
+
+    occurred_at: int
+    position: int
+    ladder: str
+    player: int
+    points: str
+
+
+class Account(NamedTuple):
+    """From `occurred_at` on, the player's account is this."""
+
+    occurred_at: int
+    position: int
+    player: int
+    account: str
+
+
+class Rename(NamedTuple):
+    """A `player.renamed`."""
+
+    position: int
+    player: int
+    new_player: int
+
+
+class League(NamedTuple):
+    """A `league.created`: from `occurred_at` on, there is a league of this game."""
+
+    occurred_at: int
+    position: int
+    league: int
+    game: int
+
+
+class Unusable(NamedTuple):
+    """A published version that does not run here, and why."""
+
+    position: int
+    ruleset_id: str
+    reason: str
+
+
+@dataclass
+class Recorded:
+    """What other events than games said, taken back or not."""
+
+    adjustments: list[Adjustment] = field(default_factory=list)
+    accounts: list[Account] = field(default_factory=list)
+    renames: list[Rename] = field(default_factory=list)
+    versions: list[Version] = field(default_factory=list)
+    unusable: list[Unusable] = field(default_factory=list)
+    leagues: list[League] = field(default_factory=list)
+    # the events of game clocks by game_id: position, instant, type, data
+    clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
+    # the positions of these events by id, what an `event.voided` is about in the end, and what is taken back now
+    positions: dict[str, int] = field(default_factory=dict)
+    roots: dict[int, int] = field(default_factory=dict)
+    taken_back: set[int] = field(default_factory=set)
+
+
+# of integers: an array, or a memoryview, which is indexed and sliced alike and never grows
+Column: TypeAlias = Any
+ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
+SLOT_COLUMNS = ("player", "place", "status", "replaced")
+
+
+class Base(NamedTuple):
+    """How much stands in a cache before a delta: games, participants, and numbers of each kind's columns."""
+
+    rows: int
+    slots: int
+    of_kind: dict[str, int]
+
+
+def _numbers() -> array[int]:
+    return array("q")
+
+
+def _small_numbers() -> array[int]:
+    return array("i")
+
+
+@dataclass
+class Facts:
+    """All live facts up to `position`; `chain_hash` names the exact history that they come from."""
+
+    position: int
+    chain_hash: bytes
+
+    # one entry a game, in the order of their first records; `cell` indexes `cells`
+    first_position: Column = field(default_factory=_numbers)
+    live_position: Column = field(default_factory=_numbers)
+    occurred_at: Column = field(default_factory=_numbers)
+    start: Column = field(default_factory=_numbers)
+    count: Column = field(default_factory=_small_numbers)
+    cell: Column = field(default_factory=_small_numbers)
+    kind_start: Column = field(default_factory=_numbers)
+    voided: set[int] = field(default_factory=set)
+
+    # one entry a participant
+    player: Column = field(default_factory=_small_numbers)
+    place: Column = field(default_factory=_small_numbers)
+    status: Column = field(default_factory=lambda: array("b"))
+    replaced: Column = field(default_factory=lambda: array("b"))  # 1: somebody took over his seat
+    optional: dict[str, Column] = field(default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS})
+
+    # numbers that only participants of some kind have: from `kind_start` of their game on, in the same order
+    of_kind: dict[str, Column] = field(
+        default_factory=lambda: {name: _numbers() for kind in KINDS.values() for name in kind.columns}
+    )
+
+    # ids as recorded, and for each the number of the id that the same person has now
+    players: list[str] = field(default_factory=list)
+    players_at: array[int] = field(default_factory=_numbers)  # where each is first named
+    person: array[int] = field(default_factory=_small_numbers)
+    texts: list[str] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    player_numbers: dict[str, int] = field(default_factory=dict)
+    text_numbers: dict[str, int] = field(default_factory=dict)
+    cell_numbers: dict[Cell, int] = field(default_factory=dict)
+
+    # games about which more than one event is recorded, with their rows
+    rows: dict[str, int] = field(default_factory=dict)
+    recorded: Recorded = field(default_factory=Recorded)
+    # of a delta, which goes into a cache: what stands there before it, and what it does not apply but hands on
+    base: Base | None = None
+    changes: list[Change] = field(default_factory=list)
+    others: list[tuple[int, str]] = field(default_factory=list)
+    mapped: bool = False
+
+    # what cannot be read or applied, with the reason, by position: it does not count
+    unread: dict[int, str] = field(default_factory=dict)
+    circular: dict[int, str] = field(default_factory=dict)
+
+    # what `settle` leaves of it, by person
+    adjustments: list[Adjustment] = field(default_factory=list)
+    accounts: dict[int, list[Account]] = field(default_factory=dict)
+    rulesets: dict[str, list[Version]] = field(default_factory=dict)
+    unusable: dict[str, Unusable] = field(default_factory=dict)
+    leagues: list[League] = field(default_factory=list)
+    # the events of game clocks by game_id: position, instant, type, data
+    clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
+    # for rulesets that were asked for, by the positions of their versions: when leagues began, by their labels' numbers
+    league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
+    # by participant: the seconds that he played by the game's clock, rounded up
+    clock_seconds: dict[int, int] = field(default_factory=dict)
+    renamed: bool = False
+    _ranks: array[int] = field(default_factory=_small_numbers)
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """The positions of the events that do not count since no event says what they say, with the reason of each."""
+        return dict(sorted((self.unread | self.circular).items()))
+
+    def snapshot(self) -> Facts:
+        """The facts as they are now, whatever is applied to these later."""
+        # what is appended behind participants, players and texts is none of its games'; who applies thaws first
+        rows = {} if self.mapped else {name: getattr(self, name)[:] for name in ROW_COLUMNS}
+        return replace(self, **rows, person=self.person[:], voided=set(self.voided))
+
+    def thaw(self) -> None:
+        """Make arrays that can grow of mapped columns."""
+        if not self.mapped:
+            return
+        for columns, names in (
+            (vars(self), (*ROW_COLUMNS, *SLOT_COLUMNS)), (self.optional, OPTIONAL_COLUMNS), (self.of_kind, self.of_kind)
+        ):  # fmt: skip
+            for name in names:
+                columns[name] = array(memoryview(columns[name]).format, bytes(columns[name]))
+        for column in self.optional.values():
+            column.extend([NONE] * (len(self.player) - len(column)))
+        self.mapped = False
+
+    def let_go(self) -> None:
+        """Take mapped columns of participants out of memory; nothing writes to them, and who reads has them again."""
+        for name in SLOT_COLUMNS if self.mapped else ():
+            column: Any = getattr(self, name)
+            if isinstance(column, memoryview):
+                column.obj.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+    def ranks(self) -> array[int]:
+        """Of every player the place of his person's id among all ids in their order."""
+        if len(self._ranks) != len(self.players):
+            self._ranks = array("i", bytes(4 * len(self.players)))
+            for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
+                self._ranks[number] = rank
+        return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
+
+    def cell_of(self, row: int) -> Cell:
+        """What scopes and partitions look at of a game."""
+        number: int = self.cell[row]
+        return self.cells[number]
+
+    def label(self, name: str, row: int) -> str | None:
+        """The text of a label of a game, or None."""
+        number: int = getattr(self.cells[self.cell[row]], name)
+        return None if number == NONE else self.texts[number]
+
+    def column(self, name: str, row: int, participants: Sequence[int]) -> list[int]:
+        """What a rule calls by this name, for some participants of a game; `seats` is the same for all of them."""
+        if name == "seats":
+            return [self.cell_of(row).seats] * len(participants)
+        if name == "tied":
+            return self._tied(row, participants)
+        if name in self.of_kind:
+            shift = self.kind_start[row] - self.start[row]
+            return [self.of_kind[name][p + shift] for p in participants]
+        if name == "seconds_played":
+            return [self._seconds_played(p) for p in participants]
+        if name in self.optional:
+            return [self._optional(name, p) for p in participants]
+        source = self.place if name == "place" else self.status
+        return [source[p] for p in participants]
+
+    def _optional(self, name: str, participant: int) -> int:
+        """A number that not everybody has; a mapped column ends where nobody has it any more."""
+        column = self.optional[name]
+        return column[participant] if participant < len(column) else NONE
+
+    def _seconds_played(self, participant: int) -> int:
+        """What the result says, else what the game's clock says, else -1."""
+        said = self._optional("seconds_played", participant)
+        return self.clock_seconds.get(participant, NONE) if said == NONE else said
+
+    def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
+        """How many seats have a participant's place; a seat that changed hands counts once."""
+        first = self.start[row]
+        seated = [self.place[p] for p in range(first, first + self.count[row]) if not self.replaced[p]]
+        return [seated.count(self.place[p]) for p in participants]
+
+    def person_of(self, participant: int) -> int:
+        """The person who is a participant (an index of the participants' arrays): the number of his current id."""
+        number: int = self.player[participant]
+        return self.person[number]
+
+    def name_of(self, participant: int) -> str:
+        """The current id of a participant."""
+        return self.players[self.person_of(participant)]
+
+    def knows(self, player: str) -> bool:
+        """Whether any event names this id."""
+        # what was applied behind a snapshot may have brought ids that it does not know
+        return self.player_numbers.get(player, len(self.person)) < len(self.person)
+
+    def current(self, player: str) -> str:
+        """The id that a player has now, who may be asked for by an old one."""
+        return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
+
+    def account(self, person: int, instant: int) -> str:
+        """The account of a person at an instant: the latest not after it, else premium."""
+        known = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
+        return max(known).account if known else "premium"
+
+    def row_of(self, first_position: int) -> int:
+        """The row of the game first recorded at a position; NONE if none was that counts."""
+        return row_at(self.first_position, first_position)
+
+
+def row_at(first_positions: Sequence[int], position: int) -> int:
+    """Where a position stands among those of the games, which ascend; NONE if it is not there."""
+    row = bisect_left(first_positions, position)
+    return row if row < len(first_positions) and first_positions[row] == position else NONE

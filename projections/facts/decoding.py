@@ -1,0 +1,328 @@
+"""From the log to facts: every event is applied in order, in bulk, then what is taken back is settled.
+
+`settle` leaves out what is taken back, and makes the ids of one person one. A new type of event is a line in `APPLY`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.errors import StoreDamaged
+from ledger.events.game_clocks import CLOCK_TYPES
+from ledger.events.records import ZERO
+from ledger.events.revisions import GAME_TYPES, Known
+from ledger.events.types import Ruleset
+from ledger.processes.memory import give_back
+from ledger.rejections import Refused
+from ledger.store.log import (
+    chain_hash_at,
+    first_positions,
+    head,
+    known_event,
+    known_of,
+    read_records,
+    read_records_at,
+    read_where,
+)
+from ledger.validation.identities import following
+from projections import compiling
+from projections.facts import bulk, column_cache
+from projections.facts.columns import (
+    NONE,
+    Account,
+    Adjustment,
+    Facts,
+    League,
+    Rename,
+    Unusable,
+)
+from projections.facts.games import (
+    game_corrected,
+    game_recorded,
+    game_reinstated,
+    game_voided,
+    player_number,
+    show,
+    text_number,
+)
+from projections.game_clock import GameClock, replay
+from projections.game_clock.logs import timed
+from projections.rulesets.versions import bind
+
+# from so many events on, the columns are kept in a cache; it grows by so many at a time
+CACHED_EVENTS = 20_000
+DELTA_EVENTS = 1_000_000
+
+
+def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True) -> Facts:
+    """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
+
+    Those of a long log come out of the cache unless `cached` is false. Raises `StoreDamaged`.
+    """
+    newest = head(connection).position
+    position = newest if known_at is None else min(known_at, newest)
+    facts = None
+    if cached and newest >= CACHED_EVENTS:
+        facts = _cached(connection, newest, position)
+    if facts is None:
+        facts = Facts(0, ZERO)
+        _name_games(connection, facts, max(position, ahead))
+        extend(facts, connection, position)
+    else:
+        _name_games(connection, facts, ahead)
+    return facts
+
+
+def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
+    """The facts at a position, mapped from the cache, which grows to the head if it has to; None if there is none.
+
+    A cache that turns out wrong is made anew once; after that, and where it cannot be read, the command does without.
+    """
+    cache = column_cache.found(connection, newest)
+    if cache is None:
+        return None
+    try:
+        if cache.position >= position:
+            with suppress(column_cache.Damaged, StoreDamaged):
+                return _completed(connection, cache.facts(position), position)
+        return _grown(connection, cache.root, newest, position)
+    except (column_cache.Damaged, column_cache.Unusable, StoreDamaged) as problem:
+        column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
+        return None
+
+
+def _grown(connection: Connection, root: Path, newest: int, position: int) -> Facts | None:
+    """The facts at a position from the cache that is brought to the head; None if that cannot be done.
+
+    Raises `Damaged`, `Unusable`, `StoreDamaged` where it is wrong although it was made anew.
+    """
+    with column_cache.growing(root) as locked:
+        # as somebody else may have left it by now
+        cache = column_cache.found(connection, newest, locked=True) if locked else None
+        for tries_left in (1, 0) if cache is not None else ():
+            assert cache is not None
+            try:
+                while cache.position < newest:
+                    if not cache.append(_delta(connection, cache, min(newest, cache.position + DELTA_EVENTS))):
+                        return None
+                give_back()  # a fifth of what a long history takes, else
+                return _completed(connection, cache.facts(position), position)
+            except (column_cache.Damaged, StoreDamaged) as problem:
+                if not tries_left:
+                    raise
+                cache.discard(str(problem))
+    return None
+
+
+def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Facts:
+    """What was recorded behind a cache up to a position."""
+    delta = cache.delta()
+    _name_games(connection, delta, until, cache.row_of)
+    _take_pages(delta, connection, until)
+    delta.position, delta.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    return delta
+
+
+def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
+    """The facts that a cache gave, with what it hands on applied."""
+    facts.chain_hash = chain_hash_at(connection, position) or ZERO
+    for at, record in facts.others:
+        take(facts, at, record)
+    held = {at: record for at, record in facts.others if at in facts.unread}
+    if held != read_records_at(connection, list(held)):
+        raise StoreDamaged("it holds other events than the log")
+    found = first_positions(connection, facts.recorded.clocks)
+    facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
+    for change in facts.changes:
+        show(facts, change)
+    facts.others, facts.changes = [], []
+    settle(facts)
+    return facts
+
+
+def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callable[[int], int] | None = None) -> None:
+    """Name the games whose rows must be found again: those of later events behind the facts, up to a position."""
+    names = set()
+    for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
+        behind = read_where(connection, after=facts.position, until=until, type_name=name)
+        names |= {event.data["game_id"] for event in known_of(name, behind)}
+    facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
+    if facts.position:
+        for name, at in first_positions(connection, names).items():
+            if at <= facts.position:
+                facts.rows[name] = (row_of or facts.row_of)(at)
+
+
+def extend(facts: Facts, connection: Connection, until: int) -> None:
+    """Take what was recorded behind the facts, up to a position."""
+    _take_pages(facts, connection, until)
+    facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
+    settle(facts)
+
+
+def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
+    taken = facts.position
+    if until - taken >= bulk.BULK_EVENTS and compiling.allowed():
+        taken = bulk.take_pages(facts, connection, until, take)
+    for page in read_records(connection, after=taken, until=until):
+        for position, record in page:
+            take(facts, position, record)
+
+
+def take(facts: Facts, position: int, record: str) -> None:
+    """Apply a record. One that no event has, which somebody put in by SQL, is left out, and `unread` names it."""
+    try:
+        event = known_event(position, record)
+        if facts.base is not None and event.type not in GAME_TYPES:
+            facts.others.append((position, record))
+            return
+        apply(facts, position, event)
+    except (Refused, LookupError) as problem:
+        if facts.base is not None:
+            facts.others.append((position, record))
+            return
+        facts.unread[position] = str(problem.args[0])
+    if len(facts.players_at) < len(facts.players):
+        facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
+
+
+def apply(facts: Facts, position: int, event: Known) -> None:
+    """Take one event into the facts. Raises `LookupError` if what it is about is not recorded before it."""
+    if event.type in GAME_TYPES:
+        facts.thaw()
+    if event.type in CLOCK_TYPES:
+        told = (position, event.occurred_at, event.type, event.data)
+        facts.recorded.clocks.setdefault(event.data["game_id"], []).append(told)
+    else:
+        APPLY[event.type](facts, position, event.occurred_at, event.data)
+    if event.type not in GAME_TYPES:
+        facts.recorded.positions[event.event_id] = position
+
+
+def settle(facts: Facts) -> None:
+    """Leave out what is taken back, and give every id its person. May be called again after more events."""
+    recorded = facts.recorded
+    gone = recorded.taken_back
+    facts.renamed = _identify(facts, [rename for rename in recorded.renames if rename.position not in gone])
+    facts.adjustments = [
+        entry._replace(player=facts.person[entry.player])
+        for entry in recorded.adjustments
+        if entry.position not in gone
+    ]
+    facts.leagues = [league for league in recorded.leagues if league.position not in gone]
+    facts.accounts, facts.rulesets, facts.unusable, facts.league_starts = {}, {}, {}, {}
+    for account in recorded.accounts:
+        if account.position not in gone:
+            facts.accounts.setdefault(facts.person[account.player], []).append(account)
+    for version in recorded.versions:
+        if version.position not in gone:
+            facts.rulesets.setdefault(version.ruleset.id, []).append(version)
+    for unusable in recorded.unusable:
+        if unusable.position not in gone:
+            facts.unusable.setdefault(unusable.ruleset_id, unusable)
+    facts.clock_seconds = _played_by_clocks(facts)
+
+
+def clock_of(facts: Facts, game_id: str) -> GameClock | None:
+    """The clock of a game as far as its live events lead; None if it has none, or one that contradicts itself."""
+    gone = facts.recorded.taken_back
+    told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
+    events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]
+    clock = replay(events)
+    return clock if isinstance(clock, GameClock) else None
+
+
+def _played_by_clocks(facts: Facts) -> dict[int, int]:
+    """The seconds that participants played by the clocks of their games, rounded up; pauses are no playing."""
+    found: dict[int, int] = {}
+    for game_id in facts.recorded.clocks:
+        clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
+        if clock is None or row == NONE:
+            continue
+        numbers = {facts.player_numbers.get(name, NONE): one for name, one in clock.players.items()}
+        played = {facts.person[number]: one.played_ms for number, one in numbers.items() if number != NONE}
+        for p in range(facts.start[row], facts.start[row] + facts.count[row]):
+            if facts.person_of(p) in played:
+                found[p] = -(-played[facts.person_of(p)] // 1000)
+    return found
+
+
+def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
+    """Set the person of every id, along chains of renames; whether there are any."""
+    new_number, circular = following((rename.player, rename.new_player) for rename in renames)
+    told = {renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular}
+    facts.circular = {rename.position: reason for rename, reason in told.items()}
+    facts.person = array("i", range(len(facts.players)))
+    for player in new_number:
+        person = player
+        while person in new_number:
+            person = new_number[person]
+        facts.person[player] = person
+    return bool(new_number)
+
+
+def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    if data["id"] not in facts.recorded.positions:
+        raise LookupError(f"no event {data['id']!r} is recorded before that could be taken back")
+    target = facts.recorded.positions[data["id"]]
+    root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
+    facts.recorded.taken_back ^= {root}
+
+
+def _player_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    rename = Rename(position, player_number(facts, data["player"]), player_number(facts, data["new_player"]))
+    facts.recorded.renames.append(rename)
+
+
+def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    player = player_number(facts, data["player"])
+    facts.recorded.adjustments.append(Adjustment(occurred_at, position, data["ladder"], player, data["points"]))
+
+
+def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    account = Account(occurred_at, position, player_number(facts, data["player"]), data.get("account", "premium"))
+    facts.recorded.accounts.append(account)
+
+
+def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    version, problems = bind(Ruleset.model_validate(data), position)
+    if version is None:
+        reason = f"{data['id']}@{data['version']} cannot be used here: {problems[0].key}: {problems[0].message}"
+        facts.recorded.unusable.append(Unusable(position, data["id"], reason))
+        return
+    facts.recorded.versions.append(version)
+
+
+def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    league = League(occurred_at, position, text_number(facts, data["league"]), text_number(facts, data["game"]))
+    facts.recorded.leagues.append(league)
+
+
+def _nothing(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
+    """No ladder depends on it."""
+
+
+APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
+    "player.registered": _account,
+    "player.account_changed": _account,
+    "player.renamed": _player_renamed,
+    "game.recorded": game_recorded,
+    "game.corrected": game_corrected,
+    "game.voided": game_voided,
+    "game.reinstated": game_reinstated,
+    "event.voided": _event_voided,
+    "points.adjusted": _points_adjusted,
+    "ruleset.published": _ruleset_published,
+    "ledger.zone_set": _nothing,
+    "league.created": _league_created,
+    "league.joined": _nothing,
+    "league.scheduled": _nothing,
+    "list.rows": _nothing,
+    "list.published": _nothing,
+}

@@ -1,0 +1,124 @@
+"""What events about games do to the facts: a row a game, its participants behind all others, names as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ledger.events.game_types import numbers, places
+from ledger.events.games import STATUSES, seats_of
+from ledger.events.types import corrected_game
+from projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Change, Facts
+
+
+def player_number(facts: Facts, name: str) -> int:
+    """The number of a player's id, given on first use."""
+    number = facts.player_numbers.setdefault(name, len(facts.players))
+    if number == len(facts.players):
+        facts.players.append(name)
+        facts.person.append(number)
+    return number
+
+
+def text_number(facts: Facts, text: str | None) -> int:
+    """The number of a text, given on first use; -1 for none."""
+    if text is None:
+        return NONE
+    number = facts.text_numbers.setdefault(text, len(facts.texts))
+    if number == len(facts.texts):
+        facts.texts.append(text)
+    return number
+
+
+def cell_number(facts: Facts, labels: Iterable[str | None], seats: int, flags: int) -> int:
+    """The number of a cell, given on first use."""
+    game, kind, group, city, league, season = (text_number(facts, label) for label in labels)
+    cell = Cell(game, kind, group, city, league, season, seats, flags)
+    number = facts.cell_numbers.setdefault(cell, len(facts.cells))
+    if number == len(facts.cells):
+        facts.cells.append(cell)
+    return number
+
+
+def game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str, Any]) -> None:
+    """Give the game the next row."""
+    row = len(facts.first_position) + (facts.base.rows if facts.base else 0)
+    if game["game_id"] in facts.rows:
+        facts.rows[game["game_id"]] = row
+    start, count, cell, kind_start = _tell(facts, game)
+    facts.first_position.append(position)
+    facts.live_position.append(position)
+    facts.occurred_at.append(occurred_at)
+    facts.start.append(start)
+    facts.count.append(count)
+    facts.cell.append(cell)
+    facts.kind_start.append(kind_start)
+
+
+def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
+    """Put a game's participants behind all others: where they start, how many, the cell, and where a kind's start."""
+    participants = game["participants"]
+    start, kind_start = len(facts.player), 0
+    facts.place.extend(places(game))
+    for participant in participants:
+        facts.player.append(player_number(facts, participant["player"]))
+        facts.status.append(STATUSES.index(participant.get("status", "finished")))
+        facts.replaced.append(0)
+    for participant in participants:
+        if "replaces" in participant:
+            leaver = next(i for i, other in enumerate(participants) if other["player"] == participant["replaces"])
+            facts.replaced[start + leaver] = 1
+    for name, column in facts.optional.items():
+        column.extend(participant.get(name, NONE) for participant in participants)
+    for name, of_kind in numbers(game).items():
+        kind_start = len(facts.of_kind[name]) + (facts.base.of_kind[name] if facts.base else 0)
+        facts.of_kind[name].extend(of_kind)
+    labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
+    flags = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
+    cell = cell_number(facts, labels, seats_of(game), flags)
+    return start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start
+
+
+def _row(facts: Facts, game_id: str) -> int:
+    row = facts.rows.get(game_id, NONE)
+    if row == NONE:
+        raise LookupError(f"no game {game_id!r} is recorded before")
+    return row
+
+
+def _change(facts: Facts, change: Change) -> None:
+    """Let a later event about a game count; a delta hands it on instead."""
+    if facts.base is None:
+        show(facts, change)
+    else:
+        facts.changes.append(change)
+
+
+def show(facts: Facts, change: Change) -> None:
+    """Let a row tell what a later event made of its game."""
+    row = change.row
+    facts.live_position[row] = change.position
+    (facts.voided.add if change.voided else facts.voided.discard)(row)
+    if change.start != NONE:
+        facts.start[row], facts.count[row] = change.start, change.size
+        facts.cell[row], facts.kind_start[row] = change.cell, change.kind_start
+    if change.occurred_at != SAME:
+        facts.occurred_at[row] = change.occurred_at
+
+
+def game_corrected(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    """Let the game's row tell of it as it was corrected; it keeps its time unless that was wrong."""
+    row = _row(facts, data["game_id"])
+    game, played_at = corrected_game(data, SAME)
+    start, count, cell, kind_start = _tell(facts, game)
+    _change(facts, Change(position, row, False, played_at, start, count, cell, kind_start))
+
+
+def game_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    """Let the game count no more."""
+    _change(facts, Change(position, _row(facts, data["game_id"]), True))
+
+
+def game_reinstated(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    """Let the voided game count again."""
+    _change(facts, Change(position, _row(facts, data["game_id"]), False))

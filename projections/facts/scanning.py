@@ -1,0 +1,511 @@
+"""Records of plain games, read byte by byte into columns: what `projections.facts.bulk` compiles.
+
+A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and all
+that `ledger.events.game_types.placing` asks of a game holds; whatever does not fit is left to the decoder that reads
+everything, and never guessed at. Only what names may be is not looked at here. Plain Python over bytes and integers.
+
+A record is only taken as it would be written: members in their order, no number and no time in another form.
+"""
+
+from typing import Any
+
+from ledger.events.canonical import INTEGER_MAX
+from ledger.events.games import STATUSES
+
+Numbers = Any  # an array of integers, or bytes
+
+TOP = ("by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "type")
+DATA = ("game", "kind", "group", "city", "league", "season", "game_id", "participants", "rated", "aborted",
+        "score_order")  # fmt: skip
+PARTICIPANT = ("player", "place", "score", "seat", "seconds_played", "status")
+OTHERS = ("game.recorded", "placing", "high", "low", "true", "false")
+WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHERS, *STATUSES)
+
+BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE = range(8)
+DATA_FROM = len(TOP)
+GAME_ID, PARTICIPANTS, RATED, ABORTED, ORDER = range(DATA_FROM + 6, DATA_FROM + 11)
+KIND = DATA_FROM + 1
+PARTICIPANT_FROM = DATA_FROM + len(DATA)
+PLAYER, PLACE, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPANT_FROM + 6)
+OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
+GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM + 6)
+STATUS_FROM = OTHERS_FROM + len(OTHERS)
+# of each member the place that canonical JSON gives it in its object
+PLACE_OF = tuple(sorted(names).index(name) for names in (TOP, DATA, PARTICIPANT) for name in names)
+SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
+# the members that every game has
+NEEDED = sum(1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID,
+                                        PARTICIPANTS, DATA_FROM))  # fmt: skip
+LABELS = 6  # of a cell, then its seats, and whether it is unrated or aborted, as bits
+CELL = LABELS + 2
+
+QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
+LETTER_G, LETTER_A, LETTER_M, LETTER_E = b"game"
+OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_Z, POINT, SPACE, TILDE = b"{}[]TZ. ~"
+NONE = -1
+DIGITS_MAX = 16
+GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
+ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
+DELETE, OF_CONTROL, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # the latter three: how U+0080 to U+009F begin
+PLAIN, LOOKED_AT = 1, 2  # the second: plain, if the game's id is one
+DAY = 86_400_000_000
+
+
+def string_end(text: Numbers, at: int) -> int:
+    """Where the string that begins at `at`, behind its quote, ends; -1 if it has a backslash or a control character."""
+    while text[at] != QUOTE:
+        if text[at] == BACKSLASH or text[at] < SPACE:
+            return -1
+        at += 1
+    return at
+
+
+def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
+    """Which of the words from `first` up to `last` stands there; -1 if none."""
+    length = end - at
+    for index in range(first, last):
+        begin = word_from[index]
+        if word_from[index + 1] - begin == length:
+            same = 0
+            while same < length and text[at + same] == words[begin + same]:
+                same += 1
+            if same == length:
+                return index
+    return -1
+
+
+def number_end(text: Numbers, at: int) -> int:
+    """Where the whole number that begins at `at` ends; -1 if there is none that is short enough."""
+    start = at + (text[at] == MINUS)
+    at = start
+    while DIGIT_0 <= text[at] <= DIGIT_9:
+        at += 1
+    if text[start] == DIGIT_0 and (at > start + 1 or text[start - 1] == MINUS):
+        return -1
+    return at if start < at <= start + DIGITS_MAX and (text[at] == COMMA or text[at] == CLOSE) else -1
+
+
+def number(text: Numbers, at: int, end: int) -> int:
+    """The whole number from `at` up to `end`."""
+    value = 0
+    negative = text[at] == MINUS
+    for place in range(at + 1 if negative else at, end):
+        value = value * 10 + (text[place] - DIGIT_0)
+    return -value if negative else value
+
+
+def is_instant(text: Numbers, at: int, end: int) -> bool:
+    """Whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z; its numbers may be too large."""
+    if end - at != 27:
+        return False
+    for place in range(27):
+        character = text[at + place]
+        if place == 4 or place == 7:
+            fits = character == MINUS
+        elif place == 13 or place == 16:
+            fits = character == COLON
+        elif place == 10:
+            fits = character == LETTER_T
+        elif place == 19:
+            fits = character == POINT
+        elif place == 26:
+            fits = character == LETTER_Z
+        else:
+            fits = DIGIT_0 <= character <= DIGIT_9
+        if not fits:
+            return False
+    return True
+
+
+def instant(text: Numbers, at: int, end: int) -> int:
+    """Microseconds since 1970 of a time in the record's form; -(2**63) for another."""
+    if not is_instant(text, at, end):
+        return -(2**63)
+    year, month, day = number(text, at, at + 4), number(text, at + 5, at + 7), number(text, at + 8, at + 10)
+    hour, minute, second = (
+        number(text, at + 11, at + 13),
+        number(text, at + 14, at + 16),
+        number(text, at + 17, at + 19),
+    )
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = 30 + (month + month // 8) % 2 if month != 2 else 28 + leap
+    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= days or hour > 23 or minute > 59 or second > 59:
+        return -(2**63)
+    # days since 1970 in years that begin in March
+    since = year - (month <= 2)
+    era = since // 400
+    of_era = since - era * 400
+    of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5 + day - 1
+    days = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+    return days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + number(text, at + 20, at + 26)
+
+
+def mixed(text: Numbers, at: int, end: int) -> int:
+    """A text as a number from 0 on, much the same for much the same text."""
+    found = 0
+    for place in range(at, end):
+        found = (found * 131 + text[place]) & 0xFFFF_FFFF_FFFF
+    return found ^ (found >> 17)
+
+
+def interned(
+    text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
+) -> int:
+    """The code of a text: its own if it is one of the `known`, which the hash table leads to, else the next.
+
+    The texts stand in `pool`, where they begin and end by code.
+    """
+    size = len(table)
+    bucket = mixed(text, at, end) % size
+    while table[bucket]:
+        code = table[bucket] - 1
+        begin = begins[code]
+        if ends[code] - begin == end - at:
+            same = 0
+            while at + same < end and text[at + same] == pool[begin + same]:
+                same += 1
+            if at + same == end:
+                return int(code)
+        bucket = bucket + 1 if bucket + 1 < size else 0
+    table[bucket] = known + 1
+    begin = ends[known - 1] if known else 0
+    for place in range(at, end):
+        pool[begin + place - at] = text[place]
+    begins[known], ends[known] = begin, begin + end - at
+    return known
+
+
+def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers) -> None:
+    """Lead a new hash table, which comes as zeros, to the known texts."""
+    size = len(table)
+    for code in range(known):
+        bucket = mixed(pool, begins[code], ends[code]) % size
+        while table[bucket]:
+            bucket = bucket + 1 if bucket + 1 < size else 0
+        table[bucket] = code + 1
+
+
+def cell_bucket(cell: Numbers, size: int) -> int:
+    """Where a hash table of that size has a cell, or the first after it that is free."""
+    found = 0
+    for part in range(CELL):
+        found = (found * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
+    return (found ^ (found >> 17)) % size
+
+
+def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
+    """The code of a cell, like that of a text."""
+    size = len(table)
+    bucket = cell_bucket(cell, size)
+    while table[bucket]:
+        code = table[bucket] - 1
+        same = 0
+        while same < CELL and cells[code, same] == cell[same]:
+            same += 1
+        if same == CELL:
+            return int(code)
+        bucket = bucket + 1 if bucket + 1 < size else 0
+    table[bucket] = known + 1
+    for part in range(CELL):
+        cells[known, part] = cell[part]
+    return known
+
+
+def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
+    """Lead a new hash table, which comes as zeros, to the known cells."""
+    size = len(table)
+    for code in range(known):
+        bucket = cell_bucket(cells[code], size)
+        while table[bucket]:
+            bucket = bucket + 1 if bucket + 1 < size else 0
+        table[bucket] = code + 1
+
+
+def is_plain_id(text: Numbers, at: int, end: int, most: int) -> bool:
+    """Whether a text is certainly an id: printable ASCII without spaces, and not too long."""
+    for place in range(at, end):
+        if not SPACE < text[place] <= TILDE:
+            return False
+    return 0 < end - at <= most
+
+
+def is_plain_by(text: Numbers, at: int, end: int) -> bool:
+    """Whether a text is certainly the name of somebody who records: no control characters, and not too long."""
+    for place in range(at, end):
+        if text[place] == DELETE or (text[place] == OF_CONTROL and CONTROL_FROM <= text[place + 1] < CONTROL_UNTIL):
+            return False
+    return 0 < end - at <= BY_MAX
+
+
+def is_id_of_game(text: Numbers, at: int, end: int, game_id: int, game_id_end: int) -> bool:
+    """Whether a text is the id that the record of a game gets by itself: `game:` and the game's."""
+    begins = text[at] == LETTER_G and text[at + 1] == LETTER_A and text[at + 2] == LETTER_M and text[at + 3] == LETTER_E
+    if not begins or text[at + 4] != COLON or end - at - 5 != game_id_end - game_id:
+        return False
+    same = game_id
+    while same < game_id_end and text[at + 5 + same - game_id] == text[same]:
+        same += 1
+    return same == game_id_end
+
+
+def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
+    """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); where it ends,
+    -1 if it is not plain."""
+    for member in range(12):
+        told[member] = NONE
+    if text[at] != OPEN:
+        return -1
+    last = NONE
+    while text[at] != CLOSE:
+        if text[at + 1] != QUOTE:
+            return -1
+        at += 2  # the brace or comma, and the quote
+        end = string_end(text, at)
+        if end < 0 or text[end + 1] != COLON:
+            return -1
+        member = word(text, at, end, words, word_from, PARTICIPANT_FROM, OTHERS_FROM)
+        at = end + 2
+        if member >= 0:
+            if PLACE_OF[member] <= last:
+                return -1  # not in its place, or there twice
+            last = PLACE_OF[member]
+        if member in (PLAYER, STATUS):
+            if text[at] != QUOTE:
+                return -1
+            end = string_end(text, at + 1)
+            if end < 0:
+                return -1
+            told[2 * (member - PARTICIPANT_FROM)] = at + 1
+            told[2 * (member - PARTICIPANT_FROM) + 1] = end
+            at = end + 1
+        elif member >= 0:
+            end = number_end(text, at)
+            if end < 0:
+                return -1
+            told[2 * (member - PARTICIPANT_FROM)] = number(text, at, end)
+            told[2 * (member - PARTICIPANT_FROM) + 1] = 1
+            at = end
+        else:
+            return -1
+        if text[at] != COMMA and text[at] != CLOSE:
+            return -1
+    return at + 1
+
+
+def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) -> None:
+    """Competition places (1, 2, 2, 4) from `first` up to `last` by their keys; with `sign` -1 the most is best."""
+    for mine in range(first, last):
+        better = 1
+        for other in range(first, last):
+            if sign * keys[other] < sign * keys[mine]:
+                better += 1
+        place[mine] = better
+
+
+def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: int, last: int, told: int) -> bool:
+    """Whether the participants from `first` up to `last`, who were ranked by their keys, are those of a game.
+
+    `told` is 1 where the keys are places, 2 where there are scores, too: `merits`, the less the better. Nobody is there
+    twice, places have no gap (1, 2, 2, 4 or 1, 2, 2, 3), and who has the better place has no worse score.
+    """
+    competition, different, most = True, 0, 0
+    for mine in range(first, last):
+        new = True
+        for other in range(first, mine):
+            if player[other] == player[mine]:
+                return False
+            if keys[other] == keys[mine]:
+                new = False
+            elif (
+                told == 2
+                and (keys[other] < keys[mine]) != (merits[other] < merits[mine])
+                and (merits[other] != merits[mine])
+            ):
+                return False
+        different += new
+        competition = competition and keys[mine] == place[mine]
+        most = max(most, keys[mine])
+        if told and not 1 <= keys[mine] <= PLACE_MAX:
+            return False
+    return told == 0 or competition or most == different
+
+
+def scan(
+    text: Numbers, after: int, schema: int, words: Numbers, word_from: Numbers,
+    line: Numbers, plain: Numbers, told: Numbers, cell: Numbers, keys: Numbers, merits: Numbers,
+    occurred_at: Numbers, size: Numbers, in_cell: Numbers, game_id: Numbers,
+    player: Numbers, place: Numbers, status: Numbers, seat: Numbers, seconds: Numbers,
+    names: Numbers, name_pool: Numbers, name_begins: Numbers, name_ends: Numbers, name_game: Numbers,
+    labels: Numbers, label_pool: Numbers, label_begins: Numbers, label_ends: Numbers,
+    cell_table: Numbers, cells: Numbers, found: Numbers,
+) -> int:  # fmt: skip
+    """Read the records of a page, a line each, from behind the position `after` on; how many are plain.
+
+    line:    where each begins, and where the last ends, each behind a newline
+    plain:   of each whether it is a plain game, or one if its id is one (PLAIN, LOOKED_AT); the columns that follow
+             hold these alone
+    names, labels, cell_table: hash tables of what the columns name by a code that counts from 0
+    name_game: of every name that is new the index of the game, among the plain ones of the page, where it is
+    found:   how many slots, names, labels and cells there are
+    """
+    games = slots = 0
+    names_before = known_names = int(found[1])
+    known_labels, known_cells = int(found[2]), int(found[3])
+    for record in range(len(line) - 1):
+        at = line[record]
+        plain[record] = 0
+        ok = 1
+        first = slots
+        new_names, new_labels = known_names, known_labels
+        placed = scored = entrants = 0
+        sign, ended = -1, -(2**63)
+        for part in range(CELL):
+            cell[part] = NONE
+        cell[CELL - 1] = 0
+        own_id = own_id_end = position = version = is_game = seen = 0
+        last = last_within = NONE
+        depth, fresh = 0, 1  # depth 1: within data; fresh: behind an opening brace
+        while ok and text[at] != NEWLINE:
+            if text[at] == CLOSE:
+                depth -= 1
+                at += 1
+                if depth < 0:
+                    break
+                continue
+            if text[at] != (OPEN if fresh else COMMA) or text[at + 1] != QUOTE:
+                ok = 0
+                break
+            at, fresh = at + 1, 0
+            end = string_end(text, at + 1)
+            if end < 0 or text[end + 1] != COLON:
+                ok = 0
+                break
+            low, high = (DATA_FROM, PARTICIPANT_FROM) if depth else (0, DATA_FROM)
+            member = word(text, at + 1, end, words, word_from, low, high)
+            at = end + 2
+            if member < 0 or PLACE_OF[member] <= (last_within if depth else last):
+                ok = 0
+                break
+            if depth:
+                last_within = PLACE_OF[member]
+            else:
+                last = PLACE_OF[member]
+            seen |= 1 << member
+            if member == WHOLE:
+                depth = fresh = 1
+            elif member == PARTICIPANTS:
+                ok = text[at] == OPEN_LIST
+                while ok and text[at] != CLOSE_LIST:
+                    if slots == len(player):
+                        ok = 0
+                        break
+                    at = participant(text, at + 1, words, word_from, told)
+                    if at < 0 or (text[at] != COMMA and text[at] != CLOSE_LIST) or told[0] < 0:
+                        ok = 0
+                        break
+                    code = interned(text, told[0], told[1], new_names, names, name_pool, name_begins, name_ends)
+                    if code == new_names:
+                        name_game[code - names_before] = games
+                        new_names += 1
+                    player[slots] = code
+                    placed += told[3] == 1
+                    scored += told[5] == 1
+                    keys[slots] = told[2] if told[3] == 1 else told[4]
+                    merits[slots] = told[4]
+                    ok = (
+                        (told[5] != 1 or -INTEGER_MAX <= told[4] <= INTEGER_MAX)
+                        and (told[7] != 1 or 1 <= told[6] <= SEAT_MAX)
+                        and (told[9] != 1 or 0 <= told[8] <= SECONDS_MAX)
+                    )
+                    seat[slots] = told[6] if ok else NONE
+                    seconds[slots] = told[8] if ok else NONE
+                    status[slots] = 0
+                    if told[10] >= 0:
+                        state = word(text, told[10], told[11], words, word_from, STATUS_FROM, len(word_from) - 1)
+                        # a substitute says whom he replaces, so he is no plain participant
+                        ok = ok and state >= 0 and state != SUBSTITUTE
+                        status[slots] = state - STATUS_FROM
+                    slots += 1
+                    entrants += 1
+                if ok:
+                    at += 1
+            elif member in (RATED, ABORTED):
+                end = at
+                while text[end] > COMMA and text[end] != CLOSE and text[end] != NEWLINE:
+                    end += 1
+                truth = word(text, at, end, words, word_from, TRUE, FALSE + 1)
+                ok = truth >= 0
+                if member == RATED and truth == FALSE:
+                    cell[CELL - 1] |= 1
+                elif member == ABORTED and truth == TRUE:
+                    cell[CELL - 1] |= 2
+                at = end
+            elif member in (POSITION, SCHEMA):
+                end = number_end(text, at)
+                if end < 0:
+                    ok = 0
+                    break
+                if member == POSITION:
+                    position = number(text, at, end)
+                else:
+                    version = number(text, at, end)
+                at = end
+            else:
+                if text[at] != QUOTE:
+                    ok = 0
+                    break
+                end = string_end(text, at + 1)
+                if end < 0:
+                    ok = 0
+                    break
+                if DATA_FROM <= member < DATA_FROM + LABELS:
+                    if new_labels == len(label_begins):
+                        ok = 0
+                        break
+                    code = interned(text, at + 1, end, new_labels, labels, label_pool, label_begins, label_ends)
+                    new_labels += code == new_labels
+                    cell[member - DATA_FROM] = code
+                    if member == KIND:
+                        ok = word(text, at + 1, end, words, word_from, PLACING, PLACING + 1) >= 0
+                elif member == GAME_ID:
+                    own_id, own_id_end = at + 1, end
+                elif member == ORDER:
+                    order = word(text, at + 1, end, words, word_from, HIGH, LOW + 1)
+                    ok = order >= 0
+                    sign = 1 if order == LOW else -1
+                elif member == OCCURRED:
+                    ended = instant(text, at + 1, end)
+                elif member == RECORDED:
+                    ok = instant(text, at + 1, end) > -(2**63)
+                elif member == BY:
+                    ok = is_plain_by(text, at + 1, end)
+                elif member == ID:
+                    # the game's own stands before it
+                    ok = is_id_of_game(text, at + 1, end, own_id, own_id_end) or is_plain_id(text, at + 1, end, ID_MAX)
+                elif member == TYPE:
+                    is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
+                at = end + 1
+        known_names, known_labels = new_names, new_labels
+        whole = entrants > 1 and (
+            (placed == entrants and (scored == 0 or scored == entrants)) or (placed == 0 and scored == entrants)
+        )
+        ok = ok and depth < 0 and text[at] == NEWLINE and seen & NEEDED == NEEDED and at - line[record] <= RECORD_MAX
+        if ok and whole:
+            rank_seats(keys, first, slots, 1 if placed else sign, place)
+            for slot in range(first, slots):
+                merits[slot] *= sign
+            ok = fit(keys, merits, player, place, first, slots, (placed > 0) * (1 + (scored > 0)))
+        if ok and whole and is_game and version == schema and position == after + record + 1 and ended > -(2**63):
+            plain[record] = PLAIN if is_plain_id(text, own_id, own_id_end, GAME_ID_MAX) else LOOKED_AT
+            cell[LABELS] = entrants
+            code = cell_code(cell, known_cells, cell_table, cells)
+            known_cells += code == known_cells
+            occurred_at[games] = ended
+            size[games] = entrants
+            in_cell[games] = code
+            game_id[games, 0], game_id[games, 1] = own_id, own_id_end
+            games += 1
+        else:
+            slots = first
+    found[0], found[1], found[2], found[3] = slots, known_names, known_labels, known_cells
+    return games

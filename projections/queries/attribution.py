@@ -1,0 +1,350 @@
+"""Why a player's points on a ladder are not what they were: the causes between two coordinates, which sum exactly.
+
+The facts are added one by one in log order, and each answers for the difference that it makes. Its own part is what the
+player's games and adjustments give otherwise if everybody comes to them with the points that he had before; the rest
+is the ripple: he himself and others come to them with other points. What is played between two dates comes next, and
+another version for the whole replay last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.events.revisions import GAME_TYPES, Known, root_of
+from ledger.events.types import Ruleset
+from ledger.rejections import shown
+from ledger.store.log import Log, known_events, known_of, read_records, read_where
+from ledger.validation.identities import identities, players_of
+from projections.facts.columns import NONE
+from projections.facts.decoding import decode, settle, take
+from projections.queries.impact import about, matter, same
+from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
+from projections.queries.worlds import Moment, World, own_part
+from projections.replay.ladders import Stream, parse_name, partition_values, refuse_name
+from projections.rulesets.versions import Version, bind, newest
+
+
+class Cause(NamedTuple):
+    """What made a difference; `position` is that of its event, None for another version. The parts sum to it."""
+
+    what: str
+    position: int | None
+    own: Fraction
+    ripple: Fraction
+
+    @property
+    def amount(self) -> Fraction:
+        """The difference that it made."""
+        return self.own + self.ripple
+
+
+class Attribution(NamedTuple):
+    """A player's points at two coordinates, None where he is not on the ladder, and what made the difference.
+
+    Who is not on the ladder counts as one who has `start`.
+    """
+
+    start: Fraction
+    before: Fraction | None
+    after: Fraction | None
+    causes: list[Cause]
+    left_out: dict[int, str]  # the events that do not count, by position, with the reason
+
+
+def attribute(
+    connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
+) -> Attribution:  # fmt: skip
+    """Why a player's points differ between two coordinates.
+
+    Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
+    """
+    if before.known_at > after.known_at:
+        found = attribute(connection, ladder, player, after, before)
+        turned = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(found.causes)]
+        return found._replace(before=found.after, after=found.before, causes=turned)
+    walk = _Walk(connection, ladder, player, before, after.known_at)
+    first = walk.world
+    causes = [*walk.recorded(after.known_at), *walk.played(after.as_of), *walk.scored(after.rules)]
+    causes = [cause for cause in causes if cause.own or cause.ripple]
+    return Attribution(walk.start, first.points, walk.world.points, causes, walk.facts.left_out)
+
+
+LABELS = {
+    "game.corrected": "corrected", "game.voided": "voided", "game.reinstated": "reinstated",
+    "player.renamed": "rename", "points.adjusted": "adjustment", "ruleset.published": "rule change",
+    "event.voided": "taken back", "player.account_changed": "account", "player.registered": "account",
+    "league.created": "league",
+}  # fmt: skip
+
+
+class _Walk:
+    """The way from one set of coordinates to another; `world` is where it has arrived."""
+
+    def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, ahead: int) -> None:
+        self.connection = connection
+        self.ladder = ladder
+        self.name = parse_name(ladder)
+        self.ids = [player, *sorted(identities(connection, ahead).ids(player) - {player})]
+        self.facts = decode(connection, at.known_at, ahead=ahead)
+        self.as_of, self.rules = at.as_of, at.rules
+        self.first = self._some_version(ahead)
+        self.start = Fraction(self.first.start, self.first.rule.scale)
+        self.running_points = self.first.rule.ranking == "points"
+        self.world = self._world(self._ladders(strict=True))
+
+    def _ladders(self, strict: bool = False) -> Ladders:
+        """The ladders where the facts are now; a version that was taken back on the way scores nothing any more."""
+        there = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
+        return Ladders(self.facts, self.as_of, self.rules if strict or self.rules in there else None)
+
+    def _some_version(self, ahead: int) -> Version:
+        """The newest version of the ladder's ruleset; of one that is not published yet, or no longer, the first ever.
+
+        Raises `UnknownLadder`, `RulesetUnusable`.
+        """
+        if self.rules is not None or self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys():
+            return newest(versions_of(self.facts, self.ladder, self.rules))
+        published = read_where(self.connection, until=ahead, subject=f"ruleset:{self.name.ruleset_id}")
+        for event in known_of("ruleset.published", published):
+            ruleset = Ruleset.model_validate(event.data)
+            if reason := refuse_name(self.name, ruleset):
+                raise UnknownLadder(f"{shown(self.ladder)} is no ladder: {reason}")
+            if (version := bind(ruleset, event.position or 0)[0]) is not None:
+                return version
+        return newest(versions_of(self.facts, self.ladder))
+
+    @property
+    def _versions(self) -> Sequence[Version]:
+        return self.facts.rulesets.get(self.name.ruleset_id) or [self.first]
+
+    def _stream(self, ladders: Ladders) -> Stream:
+        """The ladder's stream, empty where its ruleset is not published."""
+        there = self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
+        return ladders.stream(self.ladder) if there else Stream(self.ladder, self.first.rule, [self.first])
+
+    def _world(self, ladders: Ladders) -> World:
+        return World(ladders, self._stream(ladders), self._candidates())
+
+    def _candidates(self) -> list[str]:
+        return [self.facts.current(name) for name in self.ids]
+
+    def _go_on(self, ladders: Ladders | None = None) -> tuple[World, World, Fraction]:
+        """Replay where the facts are now: the worlds before and now, and the difference between them."""
+        old, self.world = self.world, self._world(ladders or self._ladders())
+        return old, self.world, self._points(self.world) - self._points(old)
+
+    def _points(self, world: World) -> Fraction:
+        return self.start if world.points is None else world.points
+
+    # -- what was recorded
+
+    def recorded(self, until: int) -> Iterator[Cause]:
+        """The causes among the events up to a position, in log order."""
+        running: set[int] = set()  # the positions of games that came in order and are not replayed yet
+        last = self._last()
+        for page in read_records(self.connection, after=self.facts.position, until=until):
+            for position, record in page:
+                event = next(known_events([(position, record)]), None)
+                if event is None or not self._matters(event):
+                    take(self.facts, position, record)
+                    continue
+                moment = (event.occurred_at, position)
+                if event.type == "game.recorded" and self._runs_on() and moment > last:
+                    take(self.facts, position, record)
+                    if self._touches(event):
+                        running.add(position)
+                        last = moment
+                    continue
+                if running:
+                    settle(self.facts)
+                    yield from self._in_order(running)
+                    running = set()
+                yield from self._disturbed(event, record, late=moment < last)
+                last = max(last, self._last())
+        self.facts.position = until
+        settle(self.facts)
+        if running:
+            yield from self._in_order(running)
+
+    def _runs_on(self) -> bool:
+        """Whether a game that is played after all others changes nothing but the points of those who play it."""
+        versions = self._versions
+        return self.running_points and not any(version.params.carry_over for version in versions)
+
+    def _last(self) -> Moment:
+        """The moment of the last game or adjustment on the ladder."""
+        adjusted = [(a.occurred_at, a.position) for a in self.world.stream.adjustments]
+        return max([*self.world.moments[-1:], *adjusted], default=(-(2**63), 0))
+
+    def _matters(self, event: Known) -> bool:
+        """Whether an event may concern the ladder, as far as can be told before it is taken."""
+        data, slugs = event.data, set()
+        if event.type == "points.adjusted":
+            return bool(data["ladder"] == self.ladder)
+        if event.type == "game.recorded":
+            slugs = {data["game"]}
+        elif event.type in GAME_TYPES:
+            row = self.facts.rows.get(data["game_id"], NONE)
+            if row == NONE:
+                return False  # somebody put it in by SQL, about a game that there is not
+            slugs = {str(self.facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
+        things = about(event.type, data, slugs)
+        return any(matter(things, version) for version in self._versions)
+
+    def _touches(self, event: Known) -> bool:
+        """Whether an event that matters is about this ladder, where the facts are now."""
+        row = self._row(event)
+        return row is None or (row != NONE and self._on_ladder(row))
+
+    def _row(self, event: Known) -> int | None:
+        """The row of an event's game, NONE before it is recorded; None for an event of another type."""
+        if event.type not in GAME_TYPES:
+            return None
+        if event.type == "game.recorded":
+            row = len(self.facts.first_position) - 1
+            return row if row >= 0 and self.facts.first_position[row] == event.position else NONE
+        return self.facts.rows[event.data["game_id"]]
+
+    def _on_ladder(self, row: int) -> bool:
+        """Whether a game is on the ladder by its labels and date; on one of its months, or an earlier season."""
+        versions = self._versions
+        ruleset, params = versions[0].ruleset, versions[0].params
+        if any(version.params.carry_over for version in versions):
+            return True
+        if versions[0].rule.ranking != "annual":
+            return self.name.values in partition_values(self.facts, row, ruleset)
+        own = dict(zip(ruleset.partition.by, self.name.values, strict=True))
+        for months in self.facts.rulesets.get(getattr(params, "of", ""), ())[:1]:
+            for values in partition_values(self.facts, row, months.ruleset):
+                month = dict(zip(months.ruleset.partition.by, values, strict=True))
+                if {"year": month.pop("month")[:4], **month} == own:
+                    return True
+        return False
+
+    def _in_order(self, positions: set[int]) -> Iterator[Cause]:
+        """The player's games among those that were recorded as they were played: nobody's points before them change."""
+        _, new, total = self._go_on()
+        parts = [(moment[1], played.change) for moment, played in new.played.items() if moment[1] in positions]
+        yield from self._each("game", parts, total)
+
+    def _each(self, what: str, parts: list[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
+        """A cause for each (position, units); where he comes onto the ladder or leaves it, his start with the first."""
+        scale = self.world.stream.rule.scale
+        rest = total - Fraction(sum(units for _, units in parts), scale)
+        for position, units in sorted(parts):
+            yield Cause(what, position, Fraction(units, scale) + rest, Fraction(0))
+            rest = Fraction(0)
+        assert not rest, f"{self.ladder}: a difference of {rest} has no cause"
+
+    def _disturbed(self, event: Known, record: str, late: bool) -> Iterator[Cause]:
+        """What an event makes of the points of games that were there before it."""
+        root = root_of(Log(self.connection), event) or event
+        there, his = self._touches(event), self._is_his(event, root)
+        take(self.facts, event.position or 0, record)
+        settle(self.facts)
+        if not (there or self._touches(event)):
+            return
+        his |= self._is_his(event, root)
+        follows = self.world.candidates == self._candidates()
+        if follows and same(self.world.stream, self._stream(self._ladders())):
+            return
+        old, new, total = self._go_on()
+        comes_or_goes = (old.points is None) != (new.points is None)
+        if self.running_points and root.type != "player.renamed" and not comes_or_goes:
+            own = own_part(old, new)
+        else:
+            own = total if his else Fraction(0)
+        recorded = "late game" if late else "game"
+        what = recorded if event.type == "game.recorded" else LABELS.get(event.type, event.type)
+        yield Cause(what, event.position, own, total - own)
+
+    def _is_his(self, event: Known, root: Known) -> bool:
+        """Whether an event is about the player himself, or about everybody alike."""
+        row = self._row(event)
+        if row is not None:
+            return row >= 0 and self._takes_part(row)
+        players = players_of(root)
+        return not players or any(self._is_him(player) for player in players)
+
+    def _is_him(self, player: str) -> bool:
+        """Whether an id is one of the player, where the facts are now."""
+        return self.facts.current(player) in self._candidates()
+
+    def _takes_part(self, row: int) -> bool:
+        """Whether the player takes part in a game."""
+        first = self.facts.start[row]
+        participants = self.facts.player[first : first + self.facts.count[row]]
+        return any(self._is_him(self.facts.players[number]) for number in participants)
+
+    # -- the other axes
+
+    def played(self, as_of: int | None) -> Iterator[Cause]:
+        """What was played between two instants."""
+        if as_of == self.as_of:
+            return
+        low, high = sorted((_or_never(self.as_of), _or_never(as_of)))
+        forward = _or_never(as_of) == high
+        what = "played" if forward else "not played yet"
+        if not self.running_points:
+            yield from self._one_by_one(what, low, high, as_of, forward)
+            return
+        self.as_of = as_of
+        old, new, total = self._go_on()
+        wider, sign = (new, 1) if forward else (old, -1)
+        games = [(moment, played.change) for moment, played in wider.played.items()]
+        moments = games + [((a.occurred_at, a.position), a.units) for a in wider.adjusted]
+        parts = [(moment[1], sign * units) for moment, units in moments if low < moment[0] <= high]
+        yield from self._each(what, parts, total)
+
+    def _one_by_one(self, what: str, low: int, high: int, as_of: int | None, forward: bool) -> Iterator[Cause]:
+        """On lists: what each game and adjustment makes of the player's points."""
+        for instant, those in sorted(self._between(low, high).items(), reverse=not forward):
+            for number, (position, his) in sorted(enumerate(those), reverse=not forward):
+                # with what comes at the same time, but behind it, left out; backwards without it, too
+                later = {behind for behind, _ in those[number + forward :]}
+                _, _, total = self._go_on(self._without(later, instant))
+                yield Cause(what, position, total if his else Fraction(0), Fraction(0) if his else total)
+        self.as_of = as_of
+        _, _, total = self._go_on()
+        yield Cause(what, None, total, Fraction(0))
+
+    def _between(self, low: int, high: int) -> dict[int, list[tuple[int, bool]]]:
+        """By time the ladder's games and adjustments: their positions, and whether they are the player's."""
+        found: dict[int, list[tuple[int, bool]]] = {}
+        for row, instant in enumerate(self.facts.occurred_at):
+            if low < instant <= high and self._on_ladder(row):
+                found.setdefault(instant, []).append((self.facts.first_position[row], self._takes_part(row)))
+        for adjustment in self.facts.adjustments:
+            if low < adjustment.occurred_at <= high and adjustment.ladder == self.ladder:
+                his = self._is_him(self.facts.players[adjustment.player])
+                found.setdefault(adjustment.occurred_at, []).append((adjustment.position, his))
+        return {instant: sorted(those) for instant, those in found.items()}
+
+    def _without(self, positions: set[int], as_of: int) -> Ladders:
+        """The ladders at a time without the games and adjustments that were first recorded at some positions."""
+        facts = self.facts.snapshot()
+        facts.adjustments = [entry for entry in facts.adjustments if entry.position not in positions]
+        for row, position in enumerate(facts.first_position) if positions else ():
+            if position in positions:
+                facts.voided.add(row)
+        return Ladders(facts, as_of, self._ladders().rules)
+
+    def scored(self, rules: str | None) -> Iterator[Cause]:
+        """What another version for the whole replay makes of it. Raises `UnknownLadder`."""
+        if rules == self.rules:
+            if rules is not None:
+                versions_of(self.facts, self.ladder, rules)  # it may have been taken back on the way
+            return
+        self.rules = rules
+        old, new, total = self._go_on(self._ladders(strict=True))
+        comes_or_goes = (old.points is None) != (new.points is None)
+        own = own_part(old, new) if self.running_points and not comes_or_goes else total
+        yield Cause("rules", None, own, total - own)
+
+
+def _or_never(as_of: int | None) -> int:
+    return 2**63 if as_of is None else as_of

@@ -1,0 +1,146 @@
+"""What would be if a ruleset had scored its games from the start, and how well ratings foretell. Nothing is recorded.
+
+The quality of ratings is measured over all pairs of counted players of all counted games, by what both had before it:
+
+    Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
+    log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
+    accuracy     how often who had more points was placed better, half for equal points; of pairs that did not tie
+
+Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ledger.events.types import Ruleset
+from ledger.rejections import Refused, shown
+from projections.facts.columns import Facts
+from projections.queries.standings import Ladders
+from projections.replay import containment
+from projections.replay.ladders import Stream
+from projections.replay.replay import course, replay
+from projections.rulesets.versions import bind, refuse_months, refuse_sequel
+
+ONE = 1 << 32
+
+
+class Quality(NamedTuple):
+    """How well ratings foretold so many pairs, of which `decided` did not tie; None where there are none.
+
+    In `unplaced` games nobody has a place, so that nothing could be foretold.
+    """
+
+    pairs: int
+    decided: int
+    log_loss: float | None
+    brier: float | None
+    accuracy: float | None
+    unplaced: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Six decimal places, as strings; `unplaced` where there are such games."""
+        told = self._asdict()
+        if not self.unplaced:
+            del told["unplaced"]
+        return {name: f"{value:.6f}" if isinstance(value, float) else value for name, value in told.items()}
+
+
+def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
+    """All ladders as they would be if this ruleset had scored its games from the start.
+
+    Raises `Refused` (bad-ruleset, partition-changed) if it could not be published as a version of its ruleset.
+    """
+    version, problems = bind(ruleset, facts.position + 1)
+    if version is None:
+        raise Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
+    for published in facts.rulesets.get(ruleset.id, ()):
+        if problem := refuse_sequel(version, published):
+            raise Refused("partition-changed", f"{problem.key}: {problem.message}")
+    of = getattr(version.params, "of", None)
+    if of is not None and (reason := refuse_months(version, facts.rulesets.get(of, []))):
+        raise Refused("bad-ruleset", f"params.of: {reason}")
+    always = version._replace(effective_from=-(2**63))
+    unusable = {name: problem for name, problem in facts.unusable.items() if name != ruleset.id}
+    rulesets = {**facts.rulesets, ruleset.id: [always]}
+    return Ladders(replace(facts, rulesets=rulesets, unusable=unusable, league_starts={}), as_of)
+
+
+def quality(facts: Facts, stream: Stream) -> Quality | None:
+    """How well the points foretold the games of a ladder; None if a rule of it foretells nothing.
+
+    Raises `RuleFailure`.
+    """
+    if any(version.rule.chance is None for version in stream.versions):
+        return None
+    outcome, _ = replay(stream)
+    squares: list[float] = []
+    losses: list[float] = []
+    foretold: list[float] = []
+    unplaced = 0
+    for game, participants, before in course(stream, outcome):
+        version, row = stream.versions[stream.version[game]], stream.row[game]
+        places = _places(facts, row, [stream.persons[player] for player in participants])
+        if not all(places):
+            unplaced += 1
+            continue
+        low, high = stream.offsets[game], stream.offsets[game + 1]
+        columns = [column[low:high].tolist() for column in stream.columns]
+        for i, points in enumerate(before):
+            for j in range(i + 1, len(before)):
+                chance = containment.chance(version, stream.ladder, row, i, j, before, columns) / ONE
+                scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
+                squares.append((chance - scored) ** 2)
+                losses.append(-scored * math.log(chance) - (1 - scored) * math.log(1 - chance))
+                if scored != 0.5:
+                    ahead = 0.5 if points == before[j] else float(points > before[j])
+                    foretold.append(1 - abs(ahead - scored))
+    return Quality(len(squares), len(foretold), _mean(losses), _mean(squares), _mean(foretold), unplaced)
+
+
+def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
+    """The places of these participants of a game; 0 where its kind has none."""
+    first = facts.start[row]
+    place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
+    return [place[person] for person in persons]
+
+
+def _mean(values: list[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+Data = dict[str, Any]
+
+
+def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dict[str, str], Data]]:
+    """A ruleset's data with each combination of the values given for dotted keys: (what is set, the data).
+
+    Values are whole numbers, true, false or else texts, and texts where the key holds one; without a value a key is
+    left out. Raises `Refused` (bad-value) for a key that holds several values.
+    """
+    found: list[tuple[dict[str, str], Data]] = [({}, data)]
+    for key, values in changed.items():
+        found = [({**told, key: value}, _with(given, key, value)) for told, given in found for value in values]
+    return found
+
+
+def _with(data: Data, key: str, value: str) -> Data:
+    """A copy of nested tables with another value for a dotted key. Raises `Refused`."""
+    name, _, rest = key.partition(".")
+    there = data.get(name, {} if rest else None)
+    if rest and not isinstance(there, dict):
+        raise Refused("bad-value", f"{shown(name)} is no table, so there is no {shown(key)}")
+    if not rest and isinstance(there, (dict, list)):
+        raise Refused("bad-value", f"{shown(name)} holds several values; change them in a file")
+    others = {other: kept for other, kept in data.items() if other != name}
+    if rest:
+        return {**others, name: _with(there or {}, rest, value)}
+    return {**others, name: value if isinstance(there, str) else _read(value)} if value else others
+
+
+def _read(text: str) -> int | str | bool:
+    if re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
+        return int(text)
+    return {"true": True, "false": False}.get(text, text)

@@ -1,0 +1,158 @@
+"""The door to rules: whatever a rule does fails its own ladder, by name, with the game and the line of the rule.
+
+A rule of a package is trusted code that may be wrong. It may raise, return nothing, leave changes out, print, or try to
+end the program; none of that may reach another ladder. (Who wants to harm can: a package runs with all rights.)
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.store.log import read_records_at
+from projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
+from projections.facts.columns import Facts
+from projections.rulesets.faults import FAULTS, OF_PLAYERS, Broken, fault, members, quiet, table, told, whole
+from projections.rulesets.versions import Version
+
+# an expected score of one
+CHANCES = 1 << 32
+
+
+class RuleFailure(Exception):
+    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points ran out of bounds.
+
+    `ladder` is its name, or that of its ruleset. `row` is the game's in the facts, or None where `position` names an
+    adjustment.
+    """
+
+    def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.ladder = ladder
+        self.row = row
+        self.position = position
+
+    def told(self, facts: Facts) -> str:
+        """What failed where, in one line."""
+        return f"{self.ladder}: the rule failed at position {self.place(facts)}: {self}"
+
+    def place(self, facts: Facts) -> int:
+        """The log position of the game or adjustment."""
+        return facts.live_position[self.row] if self.row is not None else self.position or 0
+
+
+def told_with_game(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
+    """What failed where, in one line, with the id of the game if it was at one."""
+    position = failure.place(facts)
+    record = read_records_at(connection, [position]).get(position)
+    game_id = None if record is None else json.loads(record)["data"].get("game_id")
+    where = f"at position {position}"
+    return failure.told(facts).replace(where, f"{where} (game {game_id})" if game_id else where, 1)
+
+
+def failed(ladder: str, rule: Rule, error: BaseException, row: int | None, what: str = "score") -> RuleFailure:
+    """The failure of a ladder whose rule raised this, or broke its contract, in one of its functions at a game."""
+    return RuleFailure(ladder, fault(error, getattr(rule, what)), row)
+
+
+def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> str | None:
+    """Why the rule cannot score a game, or None. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.check is None:
+        return None
+    try:
+        with quiet(rule):
+            reason = rule.check(n, columns, version.params)
+        if reason is None or isinstance(reason, str):
+            return reason
+        raise Broken(f"check returned {told(reason)}; a reason or None is needed")
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "check") from error
+
+
+def score(version: Version, ladder: str, row: int, points: Numbers, columns: Columns) -> tuple[int, list[int]]:
+    """What the rule mints at a game, and the changes of all players. Raises `RuleFailure`."""
+    rule, n = version.rule, len(points)
+    change = array("q", bytes(8 * n))
+    try:
+        with quiet(rule):
+            minted = whole(rule.score(n, points, columns, version.constants, table(rule), change), "score")
+        return minted, balanced(n, minted, change)
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row) from error
+
+
+def balanced(n: int, minted: int, change: array[int]) -> list[int]:
+    """The changes that a rule filled in. Raises `Broken` where the books do not balance."""
+    found = change.tolist()
+    if len(found) != n:
+        raise Broken(f"score made {len(found)} changes of {n}")
+    if minted > UNITS_MAX:
+        raise Broken(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
+    if minted < 0 or minted < sum(found):
+        raise Broken(f"the books do not balance: score minted {minted}, and the changes sum to {sum(found)}")
+    return found
+
+
+def explain(
+    version: Version, ladder: str, row: int, names: Sequence[str], points: Numbers, columns: Columns,
+    change: Sequence[int],
+) -> list[list[Term]]:  # fmt: skip
+    """What the rule gives as the reasons of the changes. Raises `RuleFailure`, also where they do not sum to them."""
+    rule = version.rule
+    try:
+        with quiet(rule):
+            terms = rule.explain(len(names), names, points, columns, version.params, change)
+        _look_at_terms(terms, change)
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "explain") from error
+    return terms
+
+
+def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
+    """Raises `Broken` unless these are as many lists of terms as there are changes, and sum to them."""
+    if not isinstance(terms, list) or len(terms) != len(change) or not all(isinstance(mine, list) for mine in terms):
+        raise Broken(f"explain returned {told(terms)}; a list of terms for each of {len(change)} players is needed")
+    for term in (term for mine in terms for term in mine):
+        if not isinstance(term, Term) or not all(map(isinstance, term, (str, int, str, str))):
+            raise Broken(f"explain returned {told(term)}; a Term of texts and a whole number is needed")
+    sums = [sum(term.amount for term in mine) for mine in terms]
+    if sums != list(change):
+        raise Broken(f"explain: the terms sum to {sums}, the changes are {list(change)}")
+
+
+def remark(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:
+    """What the rule says of a game as a whole, if anything. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.remark is None:
+        return None
+    try:
+        with quiet(rule):
+            said = rule.remark(len(names), names, columns, version.params)
+        if isinstance(said, str):
+            return said
+        raise Broken(f"remark returned {told(said)}; a text is needed")
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "remark") from error
+
+
+def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numbers, columns: Columns) -> int:
+    """The expected score of player i against player j, in units of 2^-32, of a rule that has one. Raises
+    `RuleFailure`, also for what is not between 0 and 1."""
+    rule = version.rule
+    assert rule.chance is not None
+    try:
+        given: tuple[Any, ...] = (points[i], points[j])
+        if members(rule.chance) == OF_PLAYERS:
+            given = (i, j, points, columns)
+        with quiet(rule):
+            found = whole(rule.chance(*given, version.constants, table(rule)), "chance")
+        if not 0 < found < CHANCES:
+            raise Broken(f"chance returned {found}; it lies between 0 and 2^32 = {CHANCES}, and is neither")
+        return found
+    except FAULTS as error:
+        raise failed(ladder, rule, error, row, "chance") from error

@@ -1,0 +1,242 @@
+"""Ladders: their names, which games are on which, and the stream of games and adjustments that each replays.
+
+club-catan-elo/3-4      the ruleset's id, then a value for each member of its partition
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ledger.events.types import Ruleset
+from ledger.events.zones import local_time
+from ledger.rejections import did_you_mean, shown
+from projections.contract import Rule
+from projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
+from projections.replay.containment import RuleFailure
+from projections.replay.eligibility import league_starts
+from projections.replay.inputs import Games, columns_of
+from projections.replay.partition import Numbered, Shared, by_time, cell_values, dated, number_players, share
+from projections.replay.selection import rows_in_order, select
+from projections.rulesets.periods import period_of
+from projections.rulesets.versions import Version, in_force, oldest
+
+
+class Inserted(NamedTuple):
+    """An adjustment at its place in a stream: before the game of index `game`, `units` are added.
+
+    `version` indexes the version whose start value somebody new has at that moment.
+    """
+
+    game: int
+    player: int
+    units: int
+    version: int
+    position: int
+    occurred_at: int
+
+
+@dataclass
+class Batch:
+    """The ladders of a ruleset, to be replayed together; `outcomes` is what came out, for `replay`."""
+
+    shared: Shared
+    numbered: Numbered
+    columns: Sequence[Column]
+    versions: Sequence[Version]
+    outcomes: tuple[Any, ...] | None = None
+
+
+@dataclass
+class Stream:
+    """What a ladder replays: its counted games in order, with their counted participants, and its adjustments.
+
+    The players are numbered for the ladder alone (`persons` by number); game `g` has the participants `offsets[g]` up
+    to `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is
+    the same ladder of the season before, where a ruleset carries points over. Where compiled code pays for all ladders
+    of the ruleset together, they are a `batch`, and this one has an `index` there. One that is `broken` cannot be
+    replayed: the check of its rule fails at one of its games.
+    """
+
+    ladder: str
+    rule: Rule
+    versions: list[Version]
+    names: list[str] = field(default_factory=list)
+    offsets: Column = field(default_factory=lambda: array("q", [0]))
+    players: Column = field(default_factory=lambda: array("i"))
+    columns: Sequence[Column] = ()
+    version: Column = field(default_factory=lambda: array("h"))
+    row: Column = field(default_factory=lambda: array("q"))
+    adjustments: list[Inserted] = field(default_factory=list)
+    persons: list[int] = field(default_factory=list)
+    batch: Batch | None = None
+    index: int = 0
+    previous: Stream | None = None
+    broken: RuleFailure | None = None
+
+    def number(self, facts: Facts, person: int) -> int:
+        """The person's number on this ladder, given on first use."""
+        if person not in self.numbers:
+            self.numbers[person] = len(self.names)
+            self.persons.append(person)
+            self.names.append(facts.players[person])
+        return self.numbers[person]
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """The numbers by person."""
+        return {person: number for number, person in enumerate(self.persons)}
+
+
+class LadderName(NamedTuple):
+    """A parsed ladder name."""
+
+    ruleset_id: str
+    values: tuple[str, ...]
+
+
+def parse_name(name: str) -> LadderName:
+    """Split a ladder's name; whether its ruleset exists is another question."""
+    ruleset_id, *values = name.split("/")
+    return LadderName(ruleset_id, tuple(values))
+
+
+_VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": r"[1-9]\d*"}
+
+
+def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
+    """Why a ladder name does not fit the partition of its ruleset, or None."""
+    by, bands = ruleset.partition.by, ruleset.partition.bands
+    form = "/".join([ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(part, part.upper()) for part in by)])
+    if len(name.values) != len(by) or not all(name.values):
+        return f"the ladders of {ruleset.id} are named {form}" + (
+            f", {by[-1].upper()} one of {', '.join(bands)}" if bands else ""
+        )
+    for part, value in zip(by, name.values, strict=True):
+        if part == "players" and bands and value not in bands:
+            return f"{shown(value)} is none of the bands {', '.join(bands)}{did_you_mean(value, bands)}"
+        if not (part == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(part, ".+"), value, re.ASCII):
+            return f"{shown(value)} is no {part}; the ladders are named {form}"
+    return None
+
+
+def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
+    """The partition values of the ladders that a game is on: none, one, or several where bands overlap."""
+    values = cell_values(facts, facts.cell_of(row), ruleset)
+    if not by_time(ruleset):
+        return values
+    local = local_time(facts.occurred_at[row], ruleset.time_zone)
+    return [dated(own, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}") for own in values]
+
+
+def streams(
+    facts: Facts,
+    versions: Sequence[Version],
+    *,
+    only: tuple[str, ...] | None = None,
+    as_of: int | None = None,
+    ordered: Column | None = None,
+) -> dict[str, Stream]:
+    """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name."""
+    ruleset = versions[0].ruleset
+    if only is not None and any(version.params.carry_over for version in versions):
+        every = streams(facts, versions, as_of=as_of, ordered=ordered)
+        return {name: stream for name, stream in every.items() if parse_name(name).values == only}
+    found = _played(facts, versions, only, as_of, ordered)
+    starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
+    for adjustment in sorted(facts.adjustments):
+        name = parse_name(adjustment.ladder)
+        late = as_of is not None and adjustment.occurred_at > as_of
+        if name.ruleset_id == ruleset.id and not late and only in (None, name.values):
+            league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
+            instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
+            if name.values not in found:
+                found[name.values] = Stream(adjustment.ladder, versions[0].rule, list(versions))
+            _add_adjustment(found[name.values], facts, adjustment, instant)
+    if any(version.params.carry_over for version in versions):
+        _chain_seasons(found, ruleset.partition.by.index("season"))
+    return {stream.ladder: stream for stream in found.values()}
+
+
+def _played(
+    facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, as_of: int | None, ordered: Column | None
+) -> dict[tuple[str, ...], Stream]:
+    """The streams by partition values, without adjustments."""
+    ruleset = versions[0].ruleset
+
+    def asked(cell: Cell) -> bool:
+        values = cell_values(facts, cell, ruleset)
+        return bool(values) if only is None or by_time(ruleset) else only in values
+
+    failures: dict[int, RuleFailure] = {}
+    # nothing else holds the rows, so that their memory is free again
+    selected = select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked, failures)
+    shared = share(facts, ruleset, selected, only)
+    del selected
+    games = Games(shared.row, shared.size, shared.slot)
+    with ThreadPoolExecutor(1) as thread:
+        numbering = thread.submit(number_players, facts, shared)
+        columns = columns_of(facts, versions, games, shared.version, shared.compiled)
+        numbered = numbering.result()
+    batch = Batch(shared, numbered, columns, versions) if shared.compiled else None
+    found: dict[tuple[str, ...], Stream] = {}
+    for ladder, values in enumerate(shared.ladders):
+        low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
+        first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
+        persons = list(numbered.names[numbered.names_from[ladder] : numbered.names_from[ladder + 1]])
+        found[values] = Stream(
+            "/".join([ruleset.id, *values]), versions[0].rule, list(versions), [facts.players[p] for p in persons],
+            shared.offset[low + ladder : high + ladder + 1], numbered.number[first:last],
+            [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
+            persons=persons, batch=batch, index=ladder,
+        )  # fmt: skip
+        if failures:
+            found[values].broken = _first_failure(found[values], failures)
+    return found
+
+
+def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFailure | None:
+    """The first of these failures, by row, at a game of a stream, as its own."""
+    row = next((row for row in stream.row if row in failures), None)
+    return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
+
+
+def _rows(
+    facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None, ordered: Column | None
+) -> Column:
+    """The games that may be on the ladders, in order: of one that is a month's or a year's, those of that time."""
+    if only is not None and (period := period_of(ruleset, only)) is not None:
+        return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
+    return rows_in_order(facts, as_of) if ordered is None else ordered
+
+
+def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
+    """Let each season's ladder know the one before it; seasons follow each other in the order of their ids."""
+    before: dict[tuple[str, ...], Stream] = {}
+    for values in sorted(found, key=lambda values: values[part]):
+        others = values[:part] + values[part + 1 :]
+        found[values].previous = before.get(others)
+        before[others] = found[values]
+
+
+def games_before(stream: Stream, facts: Facts, moment: tuple[int, int]) -> int:
+    """How many of a stream's games come before a (time, position); games and adjustments share one order."""
+    return bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
+
+
+def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
+    """Put an adjustment in its place; the version in force at `instant`, or the first that comes into force behind it,
+    says what somebody new begins with."""
+    game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
+    units = int(Decimal(adjustment.points) * stream.rule.scale)
+    version = in_force(stream.versions, instant) or oldest(stream.versions)
+    index = next(index for index, other in enumerate(stream.versions) if other is version)
+    number = stream.number(facts, adjustment.player)
+    stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))

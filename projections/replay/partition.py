@@ -1,0 +1,199 @@
+"""Which of the selected games are on which ladder of a ruleset, one ladder behind the other, with players numbered for
+each ladder alone.
+
+What depends on a game's cell alone is asked once a cell; the rest are the loops of `projections.replay.loops`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+from ledger.events.types import Ruleset
+from ledger.events.zones import local_time
+from projections import compiling
+from projections.facts.columns import LABELS, NONE, Cell, Column, Facts
+from projections.replay import loops
+from projections.replay.selection import Selected
+from projections.rulesets.periods import month_start
+from projections.rulesets.versions import band_range
+
+Values = tuple[str, ...]
+
+
+class Shared(NamedTuple):
+    """The games of all ladders, one ladder behind the other, as `loops.gather` leaves them.
+
+    `compiled` says whether there are so many that all this is numpy's, and worth compiled replays.
+    """
+
+    ladders: list[Values]
+    ladder_from: Column
+    row: Column
+    version: Column
+    size: Column
+    offset: Column
+    slot: Column
+    slot_from: Column
+    compiled: bool
+
+
+class Numbered(NamedTuple):
+    """The players of the ladders: `number` stands beside `slot`, and ladder L has the persons `names` by number from
+    `names_from[L]` on."""
+
+    number: Column
+    names: Column
+    names_from: Column
+
+
+def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
+    """The values of a partition that a cell's games have, a choice for each member; an empty one where time decides."""
+    choices: list[Sequence[str]] = []
+    for part in ruleset.partition.by:
+        if part == "players":
+            bands = ruleset.partition.bands
+            within = [band for band in bands if band_range(band)[0] <= cell.seats <= band_range(band)[1]]
+            choices.append(within if bands else [str(cell.seats)])
+        elif part in LABELS:
+            number = getattr(cell, part)
+            choices.append([] if number == NONE else [facts.texts[number]])
+        else:
+            choices.append([""])
+    return list(product(*choices))
+
+
+def by_time(ruleset: Ruleset) -> bool:
+    """Whether the ladders of a ruleset are those of months or years."""
+    return any(part in ("month", "year") for part in ruleset.partition.by)
+
+
+def share(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Shared:
+    """The selected games on the ladders of their partition, or on the one with the values `only`."""
+    arrays = compiling.Arrays(compiling.pays(len(found.row)))
+    keys, ladders = _keys(facts, ruleset, found, only)
+    names = sorted({values for key in ladders for values in key})
+    if len(names) == 1 and all(ladders):
+        placed = _on_one_ladder(found)
+    else:
+        number = {values: index for index, values in enumerate(names)}
+        placed = _on_ladders(arrays, found, keys, [[number[values] for values in key] for key in ladders], len(names))
+    columns = {name: memoryview(column) for name, column in placed.items()}
+    return Shared(names, **columns, compiled=arrays.compiled)
+
+
+def number_players(facts: Facts, shared: Shared) -> Numbered:
+    """The participants numbered for each ladder alone."""
+    zeros, slots, ladders = compiling.zeros, len(shared.slot), len(shared.ladders)
+    room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
+    compiling.Arrays(shared.compiled).run(
+        loops.number_players, shared.slot, shared.slot_from, facts.player, facts.person,
+        array("i", [loops.NOWHERE]) * len(facts.person), *room,
+    )  # fmt: skip
+    return Numbered(*(memoryview(column) for column in room))
+
+
+def _on_one_ladder(found: Selected) -> dict[str, Column]:
+    """The selected games as they stand, where one ladder has them all: long histories are not copied."""
+    sizes = compiling.differences(found.offset)
+    games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
+    return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
+
+
+def _on_ladders(
+    arrays: compiling.Arrays, found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int
+) -> dict[str, Column]:
+    """The selected games by ladder, given the ladders, by number, of every key."""
+    key_from, key_ladders = array("q", [0]), array("q")
+    for key in ladders:
+        key_ladders.extend(key)
+        key_from.append(len(key_ladders))
+    widest = max((len(key) for key in ladders), default=0)
+    ladder_from, ladder_games = array("q", [0]) * (count + 1), compiling.zeros("q", len(found.row) * widest)
+    total = arrays.run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
+    zeros = compiling.zeros
+    room = {
+        "row": zeros("q", total), "version": zeros("h", total), "size": zeros("i", total),
+        "offset": zeros("q", total + count),
+        "slot": zeros(memoryview(found.slot).format, len(found.slot) * widest), "slot_from": zeros("q", count + 1),
+    }  # fmt: skip
+    arrays.run(loops.gather, ladder_from, ladder_games, *found, *room.values())
+    room["slot"] = memoryview(room["slot"])[: room["slot_from"][count]]
+    return {"ladder_from": ladder_from, **room}
+
+
+def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
+    """A key for every selected game, and for every key the ladders that its games are on.
+
+    The key stands for the game's cell, and its month where time decides.
+    """
+    periods = _periods(facts, ruleset, found) if by_time(ruleset) else [(-(2**63), "")]
+    if compiling.pays(len(found.row)):
+        keys, distinct = _bulk_keys(facts, found, periods)
+    else:
+        starts = [start for start, _ in periods]
+        numbers: dict[int, int] = {}
+        keys = array("q")
+        for row in found.row:
+            key = facts.cell[row] * len(periods) + bisect_right(starts, facts.occurred_at[row]) - 1
+            keys.append(numbers.setdefault(key, len(numbers)))
+        distinct = list(numbers)
+    ladders = []
+    for key in distinct:
+        cell, period = divmod(key, len(periods))
+        every = [
+            dated(values, ruleset.partition.by, periods[period][1])
+            for values in cell_values(facts, facts.cells[cell], ruleset)
+        ]
+        ladders.append([values for values in every if only in (None, values)])
+    return keys, ladders
+
+
+def _bulk_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
+    """The same for many games: their keys, numbered, and what the numbers stand for."""
+    import numpy as np
+
+    rows = compiling.as_numpy(found.row)
+    keys = compiling.as_numpy(facts.cell)[rows].astype(np.int64)
+    if len(periods) > 1:
+        starts = np.array([start for start, _ in periods], dtype=np.int64)
+        keys = keys * len(periods) + np.searchsorted(starts, compiling.as_numpy(facts.occurred_at)[rows], "right") - 1
+    space = len(facts.cells) * len(periods)
+    if space > 1_000_000 + len(keys):
+        distinct, numbers = np.unique(keys, return_inverse=True)
+    else:
+        distinct = np.flatnonzero(np.bincount(keys, minlength=space))
+        number = np.zeros(space, dtype=np.int64)
+        number[distinct] = np.arange(len(distinct))
+        numbers = number[keys]
+    return compiling.as_column(np.ascontiguousarray(numbers, dtype=np.int64)), distinct.tolist()
+
+
+def dated(values: Values, by: Sequence[str], month: str) -> Values:
+    """Partition values with the month, or the year, of a game."""
+    return tuple(
+        month if part == "month" else month[:4] if part == "year" else value
+        for part, value in zip(by, values, strict=True)
+    )
+
+
+def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
+    """The months, as people of the ruleset see them, in which the games were played: when each starts, and its name."""
+    if not len(found.row):
+        return []
+    zone = ruleset.time_zone
+    if compiling.pays(len(found.row)):
+        times = compiling.as_numpy(facts.occurred_at)[compiling.as_numpy(found.row)]
+        low, high = int(times.min()), int(times.max())
+    else:
+        low, high = (least(facts.occurred_at[row] for row in found.row) for least in (min, max))
+    local, last = local_time(low, zone), local_time(high, zone)
+    year, month = local.year, local.month
+    months = [(-(2**63), f"{year:04d}-{month:02d}")]
+    while (year, month) < (last.year, last.month):
+        year, month = year + month // 12, month % 12 + 1
+        months.append((month_start(year, month, zone), f"{year:04d}-{month:02d}"))
+    return months

@@ -1,0 +1,225 @@
+"""Which games a ruleset counts, and with whom: the work before any scoring, in bulk.
+
+What depends on a game's cell alone is asked once a cell; the rest are the loops of `loops`, compiled for long
+histories.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ledger.events.games import STATUSES
+from projections import compiling
+from projections.facts.columns import NONE, SAME, Cell, Column, Facts
+from projections.replay import loops
+from projections.replay.containment import RuleFailure
+from projections.replay.eligibility import league_starts, needs_a_look, why_cell_out_of_scope, why_not_scored
+from projections.replay.inputs import Games, bulk_columns
+from projections.rulesets.versions import Version, in_force
+
+ACCOUNTS = ("premium", "free")
+HALVED_GAMES = 500_000  # are selected by two threads
+SUBSTITUTIONS = ("both", "leaver", "substitute", "none")
+
+
+class Selected(NamedTuple):
+    """Games with their counted participants: those of game g are `slot[offset[g]:offset[g + 1]]`, sorted by id."""
+
+    row: Column
+    version: Column
+    offset: Column
+    slot: Column
+
+
+def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
+    """The rows of the games between two instants, in replay order: by time, then by first position."""
+    if compiling.pays(len(facts.occurred_at)):
+        import numpy as np
+
+        times = compiling.as_numpy(facts.occurred_at)
+        in_order = bool((times[1:] >= times[:-1]).all())
+        rows = np.arange(len(times)) if in_order else np.argsort(times, kind="stable")
+        if as_of is not None or since is not None:
+            ordered = times[rows]
+            low = 0 if since is None else int(np.searchsorted(ordered, since, "left"))
+            high = len(rows) if as_of is None else int(np.searchsorted(ordered, as_of, "right"))
+            rows = rows[low:high]
+        return compiling.as_column(rows.astype(np.int64, copy=False))
+    some = range(len(facts.occurred_at))
+    inside = [
+        row for row in some
+        if (as_of is None or facts.occurred_at[row] <= as_of) and (since is None or facts.occurred_at[row] >= since)
+    ]  # fmt: skip
+    # rows stand in the order of their first positions, and sorting is stable
+    return array("q", sorted(inside, key=facts.occurred_at.__getitem__))
+
+
+def select(
+    facts: Facts, versions: Sequence[Version], rows: Column, ladders: Callable[[Cell], bool],
+    failures: dict[int, RuleFailure],
+) -> Selected:  # fmt: skip
+    """The games of a ruleset among `rows`, of those cells that are on some ladder.
+
+    Games at which the check of their rule fails are among them; `failures` gets them by row.
+    """
+    admitted = _admitted(facts, versions, ladders)
+    if not any(admitted) or not len(rows):
+        return Selected(array("q"), array("h"), array("q", [0]), array("i"))
+    arrays = compiling.Arrays(compiling.pays(len(rows)))
+    since, version_since = timeline(versions)
+    frozen = versions[0].ruleset.freeze != "none"
+    starts = league_starts(facts, versions) if frozen else {}
+    slots = sum(facts.count) if len(rows) < 1_000 else len(facts.player)
+    room = [
+        compiling.zeros("q", len(rows)), compiling.zeros("h", len(rows)), compiling.zeros("q", len(rows) + 1),
+        compiling.zeros("i" if len(facts.player) < 2**31 else "q", slots),
+    ]  # fmt: skip
+    rows = _live(facts, rows)
+    given = (
+        facts.cell, facts.occurred_at, facts.start, facts.count, facts.player, facts.person, facts.status,
+        facts.replaced, facts.ranks(), int(facts.renamed), array("q", since), array("h", version_since),
+        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]), int(frozen),
+        admitted, len(facts.cells),
+        array("q", [_bits(STATUSES, version.ruleset.scope.exclude_status) for version in versions]),
+        array("q", [SUBSTITUTIONS.index(version.params.substitution) for version in versions]),
+        array("q", [version.rule.counted_min for version in versions]),
+        array("q", [_bits(ACCOUNTS, version.ruleset.scope.exclude_accounts) for version in versions]),
+        *_accounts(facts, versions),
+    )  # fmt: skip
+    if arrays.compiled and len(rows) >= HALVED_GAMES:
+        games = _in_halves(facts, rows, lambda some, into: arrays.run(loops.select, some, *given, *into), room)
+    else:
+        games = arrays.run(loops.select, rows, *given, *room)
+    facts.let_go()
+    row, version, offset, slot = (memoryview(column) for column in room)
+    found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
+    return _scorable(facts, versions, found, failures)
+
+
+def _in_halves(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
+    """Select among both halves of the rows at once; what the second one leaves is moved up to the first one's end."""
+    import numpy as np
+
+    half = len(rows) // 2
+    row, version, offset, slot = (compiling.as_numpy(column) for column in room)
+    room_ends = int(compiling.as_numpy(facts.count)[compiling.as_numpy(rows)[:half]].sum())
+    behind = np.empty(len(rows) - half + 1, dtype=np.int64)
+    with ThreadPoolExecutor(1) as thread:
+        second = thread.submit(run, rows[half:], (row[half:], version[half:], behind, slot[room_ends:]))
+        games = run(rows[:half], (row, version, offset[: half + 1], slot))
+        more = second.result()
+    used, moved = int(offset[games]), int(behind[more])
+    offset[games + 1 : games + 1 + more] = behind[1 : more + 1] + used
+    for column, end, length, begin in (
+        (row, games, more, half), (version, games, more, half), (slot, used, moved, room_ends)
+    ):  # fmt: skip
+        if end < begin:
+            column[end : end + length] = column[begin : begin + length]
+    return games + more
+
+
+def _live(facts: Facts, rows: Column) -> Column:
+    """The rows without those of voided games."""
+    if not facts.voided:
+        return rows
+    if compiling.pays(len(rows)):
+        import numpy as np
+
+        live = np.ones(len(facts.cell), dtype=bool)
+        live[list(facts.voided)] = False
+        seen = compiling.as_numpy(rows)
+        return compiling.as_column(seen[live[seen]])
+    return array("q", [row for row in rows if row not in facts.voided])
+
+
+def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
+    """For every version and cell whether its games are in scope and on a ladder."""
+    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
+    asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
+    return array("b", [
+        on_a_ladder and why_cell_out_of_scope(facts, cell, version.ruleset) is None
+        for version in versions
+        for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
+    ])  # fmt: skip
+
+
+def _bits(names: Sequence[str], excluded: Sequence[str]) -> int:
+    return sum(1 << names.index(name) for name in set(excluded))
+
+
+def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
+    """Where every person's accounts begin among all, from when each is his, and which it is."""
+    first, since, code = array("q", [0]), array("q"), array("q")
+    if not any(version.ruleset.scope.exclude_accounts for version in versions):
+        return first, since, code
+    for person in range(len(facts.person)):
+        for entry in sorted(facts.accounts.get(person, ())):
+            since.append(entry.occurred_at)
+            code.append(ACCOUNTS.index(entry.account))
+        first.append(len(since))
+    return first, since, code
+
+
+def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
+    """Instants in order, and the index of the version in force from each on; NONE before the first."""
+    instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
+    chosen = [in_force(versions, instant) for instant in instants]
+    indices = {id(version): index for index, version in enumerate(versions)}
+    return [-(2**63), *instants], [NONE, *(indices[id(version)] for version in chosen)]
+
+
+def _scorable(
+    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, RuleFailure]
+) -> Selected:  # fmt: skip
+    """The games without those that their rule cannot score."""
+    looked_at = [needs_a_look(version) for version in versions]
+    if not any(looked_at):
+        return found
+    alike = _alike(facts, versions, found)
+    known: dict[Any, bool] = {}
+    gone: list[int] = []
+    for game, key in enumerate(alike):
+        if not looked_at[found.version[game]]:
+            continue
+        out = known.get(key) if key is not None else None
+        if out is None:
+            row, participants = found.row[game], found.slot[found.offset[game] : found.offset[game + 1]]
+            try:
+                out = why_not_scored(facts, row, versions[found.version[game]], participants) is not None
+            except RuleFailure as failure:
+                failures[row], out = failure, False
+            else:
+                known[key] = out
+        if out:
+            gone.append(game)
+    return _without(found, gone) if gone else found
+
+
+def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
+    """A key for every game, the same for games of which a rule's check says the same; None where nothing is known."""
+    seasonal = any(getattr(version.params, "season_months", []) for version in versions)
+    if seasonal or len({version.rule.columns for version in versions}) > 1 or not compiling.pays(len(found.row)):
+        return [None] * len(found.row)
+    import numpy as np
+
+    offset = compiling.as_numpy(found.offset)
+    games = Games(found.row, compiling.as_column(np.diff(offset)), found.slot)
+    read = np.ascontiguousarray(bulk_columns(facts, versions[0].rule.columns, games).T)
+    width, raw = read.itemsize * len(versions[0].rule.columns), read.tobytes()
+    ends = (offset * width).tolist()
+    return ((version, raw[first:last]) for version, (first, last) in zip(found.version, pairwise(ends), strict=True))
+
+
+def _without(found: Selected, gone: list[int]) -> Selected:
+    row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(found.slot).format)
+    for first, last in pairwise([-1, *gone, len(found.row)]):
+        row.extend(found.row[first + 1 : last])
+        version.extend(found.version[first + 1 : last])
+        shift = len(slot) - found.offset[first + 1]
+        offset.extend(found.offset[game + 1] + shift for game in range(first + 1, last))
+        slot.extend(found.slot[found.offset[first + 1] : found.offset[last]])
+    return Selected(row, version, offset, slot)

@@ -1,0 +1,1 @@
+"""Rulesets: their versions, the rules that they name, and the months and years of their zone."""

@@ -1,0 +1,153 @@
+"""What rules do wrong: what they raise and return, and what numbers they use; told in a line, with the place."""
+
+import dis
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from functools import cache
+from inspect import Parameter, signature
+from pathlib import Path
+from types import CodeType, FunctionType, TracebackType
+from typing import Any
+
+from ledger.rejections import escaped, shown
+from projections.contract import INT64_MAX, Numbers, Rule
+
+# what a rule may raise; whoever catches it calls `fault`, or lets an interruption of the program go on by himself
+FAULTS = (BaseException,)
+INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
+MESSAGE_MAX = 500
+OURS = "projections.rules."
+# how many arguments `chance` takes: of two players' points, or of two players among all, with the columns
+OF_POINTS, OF_PLAYERS = 4, 6
+
+
+class Broken(Exception):
+    """A rule did not keep to the contract."""
+
+
+def fault(error: BaseException, function: Any) -> str:
+    """What went wrong in a function of a rule, in one line, and where in its file.
+
+    Raises the error itself if somebody interrupted the program.
+    """
+    if isinstance(error, INTERRUPTIONS):
+        raise error
+    code = getattr(function, "__code__", None)
+    message = _text(error) if isinstance(error, Broken) else f"{type(error).__name__}: {_text(error)}"
+    if not isinstance(code, CodeType):
+        return message
+    line = _line_in(error.__traceback__, code.co_filename) or code.co_firstlineno
+    return f"{message} ({Path(code.co_filename).name}, line {line})"
+
+
+def _text(value: Any) -> str:
+    """What a rule says, in one line of printable characters, whatever it is."""
+    try:
+        text = str(value)
+    except BaseException as error:
+        if isinstance(error, INTERRUPTIONS):
+            raise
+        return f"a {type(value).__name__} that cannot be read"
+    return escaped(text[:MESSAGE_MAX])
+
+
+def _line_in(traceback: TracebackType | None, file: str) -> int | None:
+    """The innermost line of a file on the way to an error."""
+    found = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == file:
+            found = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return found
+
+
+def is_ours(rule: Rule) -> bool:
+    """Whether a rule comes with this program."""
+    return str(getattr(rule.score, "__module__", "")).startswith(OURS)
+
+
+def quiet(*rules: Rule) -> AbstractContextManager[Any]:
+    """What rules of packages print goes to standard error: standard output is an answer, which programs read."""
+    return nullcontext() if all(map(is_ours, rules)) else redirect_stdout(sys.stderr)
+
+
+def whole(value: Any, what: str) -> int:
+    """A number that a rule returned. Raises `Broken` for anything else."""
+    if isinstance(value, int):
+        return int(value)
+    raise Broken(f"{what} returned {told(value)}; a whole number is needed")
+
+
+def told(value: Any) -> str:
+    """A value that a rule returned, in a few words."""
+    return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else _text(value)[:80]
+
+
+@cache
+def members(function: Callable[..., Any]) -> int:
+    """How many arguments a function takes one after the other."""
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in positional for one in signature(function).parameters.values())
+
+
+def table(rule: Rule) -> Numbers:
+    """The table of a rule; that of a package is read once, and is the same at every game. Raises `Broken`."""
+    return rule.table() if is_ours(rule) else _table(rule.table)
+
+
+@cache
+def _table(made: Callable[[], Numbers]) -> Numbers:
+    with redirect_stdout(sys.stderr):
+        return integers(made(), "table")
+
+
+def integers(values: Any, what: str) -> tuple[int, ...]:
+    """Constants of a rule. Raises `Broken` unless they are integers of 64 bits."""
+    try:
+        found = tuple(values)
+    except TypeError:
+        raise Broken(f"{what} returned {told(values)}; whole numbers are needed") from None
+    if wrong := [value for value in found if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
+        kind = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
+        raise Broken(f"{what}: {told(wrong[0])}; {kind}")
+    return tuple(map(int, found))
+
+
+def compiles(rule: Rule) -> bool:
+    """Whether compiled code may stand for a rule: not for one of a package that has other numbers than integers."""
+    return is_ours(rule) or inexact(rule) is None
+
+
+def inexact(rule: Rule) -> str | None:
+    """Where the scoring function of a rule, or a function that it calls, uses another number than integers, or None."""
+    return _inexact(rule.score)
+
+
+@cache
+def _inexact(function: Any) -> str | None:
+    return next(_floats(function, set()), None) if isinstance(function, FunctionType) else None
+
+
+def _floats(function: FunctionType, seen: set[Any]) -> Iterator[str]:
+    seen.add(function)
+    file, line = Path(function.__code__.co_filename).name, function.__code__.co_firstlineno
+    for step in dis.get_instructions(function):
+        line = step.starts_line if isinstance(step.starts_line, int) and step.starts_line > 1 else line
+        line = getattr(step, "line_number", None) or line
+        where = f"({file}, line {line})"
+        known = function.__globals__.get(str(step.argval)) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
+        if step.opname.startswith("LOAD_CONST") and isinstance(step.argval, (float, complex)):
+            yield f"{function.__name__} has the number {step.argval} {where}"
+        elif isinstance(known, (float, complex)):
+            yield f"{function.__name__} reads {step.argval} = {known} {where}"
+        elif step.argval == "float" and step.opname == "LOAD_GLOBAL":
+            yield f"{function.__name__} calls float {where}"
+        elif step.opname == "BINARY_OP" and step.argrepr in ("/", "/="):
+            yield f"{function.__name__} divides with / {where}; // divides whole numbers"
+        elif (
+            isinstance(known, FunctionType)
+            and known.__module__ in (function.__module__, "projections.expected_scores")
+            and known not in seen
+        ):
+            yield from _floats(known, seen)

@@ -1,0 +1,94 @@
+"""The rules by name and number: those of this program, and those that other packages register by entry point.
+
+A package registers a rule in the entry-point group `ratings_ledger.rules`, under its full name such as `my-rule/1`.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from projections.contract import UNITS_MAX, Params, Rule
+from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, fault, members
+
+ENTRY_POINT_GROUP = "ratings_ledger.rules"
+
+BUILT_IN = {
+    "annual-places/1": "projections.rules.annual_places",
+    "ante-pool/1": "projections.rules.ante_pool",
+    "blue-max/1": "projections.rules.blue_max",
+    "catan-points/1": "projections.rules.catan_points",
+    "contribution-pool/1": "projections.rules.contribution_pool",
+    "italia/1": "projections.rules.italia",
+    "pairwise-elo/1": "projections.rules.pairwise_elo",
+    "placement-points/1": "projections.rules.placement_points",
+    "wooden-ships/1": "projections.rules.wooden_ships",
+}
+
+
+@cache
+def rule(name: str) -> Rule | None:
+    """The rule of that name and number, or None.
+
+    Raises `ValueError` where two packages register the same, or it cannot be loaded, or is none.
+    """
+    if name in BUILT_IN:
+        found = import_module(BUILT_IN[name]).RULE
+        assert isinstance(found, Rule)
+        return found
+    outside = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
+    if len(outside) > 1:
+        raise ValueError(f"the rule {name} is registered by several packages: {', '.join(e.value for e in outside)}")
+    if not outside:
+        return None
+    if name in _given_up:
+        raise ValueError(_given_up[name])
+    try:
+        with redirect_stdout(sys.stderr):
+            loaded = outside[0].load()
+    except FAULTS as error:
+        raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {fault(error, None)}") from error
+    if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_parts(name)):
+        raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
+    if wrong := next(_why_malformed(loaded), None):
+        raise ValueError(f"the rule {name} ({outside[0].value}) {wrong}")
+    return loaded
+
+
+def _parts(name: str) -> Iterator[str | int]:
+    first, _, number = name.rpartition("/")
+    yield from (first, int(number) if number.isdecimal() else number)
+
+
+def _why_malformed(found: Rule) -> Iterator[str]:
+    """What is wrong with the members of a rule, whatever they do."""
+    if not isinstance(found.scale, int) or not 1 <= found.scale <= UNITS_MAX:
+        yield f"has the scale {found.scale!r}; a whole number of units in a point is needed"
+    if not isinstance(found.columns, tuple) or not all(isinstance(name, str) for name in found.columns):
+        yield f"has the columns {found.columns!r}; a tuple of names is needed, such as ('place', 'seats')"
+    if not isinstance(found.params, type) or not issubclass(found.params, Params):
+        yield "has params that are not derived from projections.contract.Params"
+    if not isinstance(found.ranking, str) or not isinstance(found.counted_min, int) or found.counted_min < 1:
+        yield f"has the ranking {found.ranking!r} and counted_min {found.counted_min!r}; a name and a number are needed"
+    for member in ("prepare", "table", "refuse_params", "check", "score", "explain", "remark", "chance"):
+        function = getattr(found, member)
+        if not callable(function) and not (function is None and member in ("check", "remark", "chance")):
+            yield f"has {function!r} for {member}; a function is needed"
+    if found.chance is not None and members(found.chance) not in (OF_POINTS, OF_PLAYERS):
+        yield "has a chance that takes neither (points, others, constants, table) nor (i, j, points, columns, ...)"
+
+
+def give_up(name: str, reason: str) -> None:
+    """Let nobody in this process load a rule of a package that was tried in another."""
+    _given_up[name] = reason
+    rule.cache_clear()
+
+
+_given_up: dict[str, str] = {}
+
+
+def rule_names() -> list[str]:
+    """The names of all registered rules, sorted."""
+    return sorted({*BUILT_IN, *(entry.name for entry in entry_points(group=ENTRY_POINT_GROUP))})

@@ -1,0 +1,361 @@
+"""Rulesets: from a TOML file or a published event to a version that can score games.
+
+A file is read into the event model `Ruleset`; `bind` joins it with its rule and says what does not fit. Problems
+name the key and, in a file, the line.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import date
+from importlib import resources
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from ledger.events.canonical import INSTANT_MIN
+from ledger.events.game_types import KINDS
+from ledger.events.types import Ruleset
+from ledger.events.zones import start_of
+from ledger.rejections import did_you_mean, shown
+from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
+from projections.lists import LISTS
+from projections.rulesets.faults import FAULTS, fault, integers, quiet, table
+from projections.rulesets.registry import rule, rule_names
+
+# in the order in which `init` publishes them
+SHIPPED = (
+    "galactic-points-1", "b5-league-1", "youplay-league-1", "youplay-bluemax-1", "italia-2010-1", "club-catan-elo-1",
+    "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03", "catan-open-pre-2008-03",
+    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
+    "youplay-wsim-v1", "youplay-wsim-v2",
+)  # fmt: skip
+# what a ruleset file may hold: many more than any needs
+NESTED_MAX, CHARACTERS_MAX = 200, 200_000
+INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
+# a ruleset for whatever game it is published for: GAME and ZONE stand for the game and a time zone
+ELO = "elo"
+# the same in every ledger, so that the export of one can be imported into another
+SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
+
+
+class Version(NamedTuple):
+    """A version of a ruleset, ready to score: with its rule, its parameters, and where it stands in the log."""
+
+    ruleset: Ruleset
+    rule: Rule
+    params: Params
+    constants: tuple[int, ...]
+    effective_from: int | None  # microseconds; None: never in force by itself
+    position: int
+
+    @property
+    def start(self) -> int:
+        """The points of somebody new, in units."""
+        return self.params.start * self.rule.scale
+
+
+class Problem(NamedTuple):
+    """What is wrong with a ruleset: the key in dotted form, the message, and the line in its file if there is one."""
+
+    key: str
+    message: str
+    line: int | None = None
+
+
+NESTED = Problem("", "the brackets are nested too deeply")
+
+
+def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """The tables of a ruleset file, or why it is no TOML."""
+    for number, written in enumerate(text.splitlines(), 1):
+        # dotted keys make tables within tables: the time to read them grows with the square of their number
+        if max(map(written.count, ".[{")) > NESTED_MAX:
+            return None, [Problem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
+    if len(text) > CHARACTERS_MAX:
+        return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")]
+    try:
+        data = tomllib.loads(text)
+    except RecursionError:
+        return None, [NESTED]
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        return None, [Problem("", str(error), int(line.group(1)) if line else None)]
+    except ValueError as error:  # of a number that is too long
+        return None, [Problem("", str(error))]
+    if nested_too_deeply(data):
+        return None, [NESTED]
+    if isinstance(data.get("effective_from"), date):
+        data["effective_from"] = data["effective_from"].isoformat()
+    return data, []
+
+
+def nested_too_deeply(data: dict[str, Any]) -> bool:
+    """Whether tables and lists stand in each other deeper than whatever walks through them can follow."""
+    level: list[Any] = [data]
+    for _ in range(NESTED_MAX):
+        inner = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [part for parts in inner for part in parts if isinstance(part, (dict, list))]
+    return bool(level)
+
+
+def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset file as a ruleset, or everything that is wrong with it."""
+    data, problems = parse_toml(text)
+    if data is None:
+        return None, problems
+    ruleset, problems = read_ruleset(data)
+    return ruleset, [problem._replace(line=_line_of(text, problem.key)) for problem in problems]
+
+
+def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
+    """A ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
+    if problems := [Problem(key, INEXACT)
+                    for key in _inexact(data)]:  # fmt: skip
+        return None, problems
+    try:
+        ruleset = Ruleset.model_validate(data)
+    except ValidationError as error:
+        return None, _problems(error, "", Ruleset)
+    version, problems = bind(ruleset)
+    if problems == [_not_installed(ruleset)]:
+        # who writes a ruleset can take another rule; a published one waits for its package
+        there = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
+        problems = [one._replace(message=one.message + there) for one in problems]
+    return (ruleset if version else None), problems
+
+
+def _not_installed(ruleset: Ruleset) -> Problem:
+    return Problem("rule", f"{shown(ruleset.rule)} is not installed")
+
+
+def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Problem]]:
+    """The ruleset with its rule and checked parameters, or everything that does not fit."""
+    try:
+        found = rule(ruleset.rule)
+    except ValueError as error:
+        return None, [Problem("rule", str(error))]
+    if found is None:
+        return None, [_not_installed(ruleset)]
+    try:
+        params = found.params.model_validate(ruleset.params)
+    except ValidationError as error:
+        return None, _problems(error, "params", found.params)
+    except FAULTS as error:
+        return None, [Problem("params", f"{found.id} cannot read them: {fault(error, None)}")]
+    problems = [
+        *_refuse_rule(found, params),
+        *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
+          for kind in ruleset.scope.kind if kind not in KINDS),
+        *(Problem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
+          for kind in ruleset.scope.kind if kinds_of(found) and kind in KINDS and kind not in kinds_of(found)),
+        *(Problem("partition.bands", f"the band {band} ends before it begins")
+          for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
+        *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
+          for key in ruleset.assumed
+          if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}),
+    ]  # fmt: skip
+    by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
+    for key, values in (("by", by), ("bands", bands)):
+        if len(set(values)) < len(values):
+            problems.append(Problem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder"))
+    if scope.players_max is not None and scope.players_max < scope.players_min:
+        problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
+    if found.ranking == "annual" and ("year" not in by or "month" in by or getattr(params, "of", "") == ruleset.id):
+        problems.append(Problem("partition.by", "an annual list is partitioned by year, and sums another's months"))
+    if ruleset.freeze == "league-start" and "league" not in by:
+        problems.append(Problem("freeze", "a league keeps the version that it began under, so partition by league"))
+    if params.carry_over and "season" not in by:
+        problems.append(Problem("params.carry_over", "points carry over from season to season, so partition by season"))
+    if bands and "players" not in by:
+        problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
+    # a seat that changed hands has two players
+    constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
+    problems += [reason] if reason else []
+    if problems:
+        return None, problems
+    since = None if ruleset.effective_from is None else _start(ruleset.effective_from, ruleset.time_zone)
+    return Version(ruleset, found, params, constants, since, position), []
+
+
+def _refuse_rule(found: Rule, params: Params) -> Iterator[Problem]:
+    """What keeps a rule from running at all: its list, or what it asks of games."""
+    if found.ranking not in LISTS:
+        hint = did_you_mean(found.ranking, LISTS)
+        yield Problem("rule", f"{found.id} names the list {shown(found.ranking)}; there are {', '.join(LISTS)}{hint}")
+    elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
+        yield Problem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
+                              f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
+    known = {*COMMON_COLUMNS, *(name for kind in KINDS.values() for name in kind.columns)}
+    for name in found.columns:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield Problem("rule", f"{found.id} asks for the column {shown(name)}, which no kind of game has; "
+                                  f"there are {_columns_told()}{hint}")  # fmt: skip
+    if known.issuperset(found.columns) and not kinds_of(found):
+        yield Problem("rule", f"{found.id} asks for the columns {', '.join(found.columns)}, and no kind of game has "
+                              f"all of them: there are {_columns_told()}")  # fmt: skip
+    if abs(params.start) * found.scale > UNITS_MAX:
+        yield Problem("params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units")
+
+
+def _columns_told() -> str:
+    own = [f"{', '.join(kind.columns)} (kind {name})" for name, kind in KINDS.items() if kind.columns]
+    return "; ".join([", ".join(COMMON_COLUMNS), *own])
+
+
+def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], Problem | None]:
+    """The constants of a rule under some parameters, or why these cannot be used for up to so many players."""
+    function: Any = found.refuse_params
+    try:
+        with quiet(found):
+            reason = function(params, players_max)
+            if reason is not None:
+                key, colon, message = str(reason).partition(": ")
+                return (), Problem(key, message) if colon else Problem("params", key)
+            function = found.prepare
+            constants = integers(found.prepare(params), "prepare")
+        function = found.table
+        table(found)
+    except FAULTS as error:
+        return (), Problem("rule", f"{found.id} fails: {fault(error, function)}")
+    return constants, None
+
+
+def _nested(params: dict[str, Any]) -> set[str]:
+    """The keys of the tables that stand in some parameters."""
+    return {name for value in params.values() if isinstance(value, dict) for name in value}
+
+
+def kinds_of(found: Rule) -> list[str]:
+    """The kinds of games whose participants have all that a rule looks at."""
+    return [name for name, kind in KINDS.items() if {*found.columns} <= {*COMMON_COLUMNS, *kind.columns}]
+
+
+def refuse_sequel(new: Version, old: Version) -> Problem | None:
+    """Why `new` cannot be a version of the ruleset that `old` is a version of, or None."""
+    for member in ("partition", "time_zone", "freeze"):
+        before = getattr(old.ruleset, member)
+        if getattr(new.ruleset, member) != before:
+            what = ", ".join([*before.by, *before.bands]) if member == "partition" else before
+            return Problem(member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it")
+    if new.rule.ranking != old.rule.ranking:
+        return Problem("rule", f"{new.rule.id} makes another kind of list than {old.ruleset.name}")
+    if new.rule.scale != old.rule.scale:
+        return Problem("rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}")
+    return None
+
+
+def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
+    """Why an annual list cannot sum the places on the lists of `params.of`, whose versions are `monthly`, or None."""
+    of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
+    if not monthly:
+        return f"no ruleset is called {shown(of)}, whose places it sums"
+    months = monthly[0].ruleset.partition.by
+    wanted = ["month" if part == "year" else part for part in by]
+    if sorted(months) != sorted(wanted) or monthly[0].rule.ranking != "period":
+        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(wanted)} are needed"
+    return None
+
+
+def in_force(versions: Iterable[Version], instant: int) -> Version | None:
+    """The version with the latest effective date not after the instant; of equal dates the one recorded last."""
+    candidates = [v for v in versions if v.effective_from is not None and v.effective_from <= instant]
+    return max(candidates, key=lambda v: (v.effective_from, v.position), default=None)
+
+
+def newest(versions: Iterable[Version]) -> Version:
+    """The version that is in force in the end; of a ruleset that never is, the one recorded last."""
+    known = list(versions)
+    return in_force(known, 2**63) or max(known, key=lambda version: version.position)
+
+
+def oldest(versions: Iterable[Version]) -> Version:
+    """The version that comes into force first, of equal dates the one recorded last; else the one recorded first."""
+    known = list(versions)
+    dated = [version.effective_from for version in known if version.effective_from is not None]
+    first = in_force(known, min(dated)) if dated else None
+    return first or min(known, key=lambda version: version.position)
+
+
+def shipped() -> list[str]:
+    """The texts of the shipped ruleset files, in the order in which `init` publishes them."""
+    return [_shipped_file(name) for name in SHIPPED]
+
+
+def shipped_elo(game: str, time_zone: str = "UTC") -> str:
+    """The text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
+    return _shipped_file("elo-1").replace("GAME", game).replace("ZONE", time_zone)
+
+
+def _shipped_file(name: str) -> str:
+    return resources.files("projections").joinpath("shipped", f"{name}.toml").read_text(encoding="utf-8")
+
+
+def band_range(band: str) -> tuple[int, int]:
+    """The smallest and largest number of players of a band such as 3-4, 8 or all."""
+    if band == "all":
+        return 0, PLAYERS_MAX
+    low, _, high = band.partition("-")
+    return int(low), int(high or low)
+
+
+def _start(day: str, time_zone: str) -> int:
+    # the first day of all begins before any instant that a record can hold, in zones east of Greenwich
+    return INSTANT_MIN if day == "0001-01-01" else start_of(date.fromisoformat(day), time_zone)
+
+
+def _inexact(value: Any, key: str = "") -> list[str]:
+    """The keys of floats and times, which a record cannot hold."""
+    if isinstance(value, dict):
+        return [found for name, part in value.items() for found in _inexact(part, f"{key}.{name}".lstrip("."))]
+    if isinstance(value, list):
+        return [found for part in value for found in _inexact(part, key)]
+    return [] if isinstance(value, (str, int)) else [key]
+
+
+def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> list[Problem]:
+    found = []
+    for problem in error.errors(include_url=False):
+        key = ".".join([table] * bool(table) + [str(part) for part in problem["loc"] if not isinstance(part, int)])
+        message = {
+            "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
+            "missing": "this key must be given",
+        }.get(problem["type"]) or f"{problem['msg']} (it is {shown(problem['input'])})"
+        found.append(Problem(key, message))
+    return found
+
+
+def _whose(key: str, table: str, model: type[BaseModel]) -> str:
+    """Which rules know a key that this one does not, or which of its own was probably meant."""
+    name = key.rpartition(".")[2]
+    if key != f"{table}.{name}".lstrip("."):
+        return ""
+    if hint := did_you_mean(name, model.model_fields):
+        return hint
+    others = [] if table != "params" else [other.id for other in _rules_here() if name in other.params.model_fields]
+    if others:
+        return f"; {joined(others)} {'have' if len(others) > 1 else 'has'} it"
+    return f"; there are {', '.join(sorted(model.model_fields))}"
+
+
+def _rules_here() -> Iterator[Rule]:
+    for name in rule_names():
+        with suppress(ValueError):
+            if found := rule(name):
+                yield found
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """The line of a dotted key in a TOML text, else of its table, else None; good enough for plain ruleset files."""
+    *tables, name = key.split(".")
+    table, best = "", None
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[([^\[\]]+)\]", line):
+            table = header.group(1).strip()
+            if table in (key, ".".join(tables)):
+                best = number
+        elif table == ".".join(tables) and re.match(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=", line):
+            return number
+    return best

@@ -1,0 +1,227 @@
+"""From facts to the standings of all ladders, ready to be stored: one after the other, or in several processes.
+
+A ladder is computed alone, from its stream, so that it does not matter how many processes share the work.
+"""
+
+import marshal
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from typing import Any, NamedTuple
+
+from projections.facts.columns import Facts
+from projections.lists.contract import Standing
+from projections.queries.standings import Ladders, UnknownLadder
+from projections.replay.containment import RuleFailure
+from projections.replay.ladders import Stream, parse_name
+from projections.replay.replay import replay, replay_together
+from projections.rulesets.faults import is_ours
+from projections.rulesets.versions import Version
+from projections.stored.sql_changes import Block, blocks_of
+
+# costs are counted in games; a ladder costs so much besides its own
+LADDER_COST = 20
+# what costs less is done sooner than processes are started
+FORKING_COST = 20_000
+UNITS_PER_CORE, UNITS_MAX = 16, 500
+
+
+class Failure(NamedTuple):
+    """A ladder, or all ladders of a ruleset, that could not be built: the old standings keep serving."""
+
+    ladder: str
+    position: int
+    message: str
+
+
+class Built(NamedTuple):
+    """A ladder's standings as they are stored; rows are `stored_row` of its standings, in order. `changes` are all that
+    led to them, where they are asked for."""
+
+    ladder: str
+    ruleset: str
+    digest: str
+    scale: int
+    games: int
+    rows: list[tuple[Any, ...]]
+    changes: list[Block] | None = None
+
+
+class Plan(NamedTuple):
+    """What there is to compute: the streams by ladder, and what cannot be; and rulesets to be planned by `apart`."""
+
+    streams: dict[str, Stream]
+    failures: list[Failure]
+    apart: list[str] = []
+
+
+def stored_row(row: Standing) -> tuple[Any, ...]:
+    """A standing as plain values in the order of its members, places as a text; most have neither gold nor places."""
+    rank, player, points, games, qualified, divisor, gold, places = row
+    if gold is None and places is None:
+        return rank, player, points, games, int(qualified), divisor
+    text = None if places is None else ",".join(map(str, places))
+    return rank, player, points, games, int(qualified), divisor, gold, text
+
+
+def standing(values: tuple[Any, ...]) -> Standing:
+    """The standing that is stored as these values."""
+    found = Standing(*values)
+    return found if found.places is None else found._replace(places=tuple(map(int, str(found.places).split(","))))
+
+
+def is_named(ladder: str, names: Collection[str]) -> bool:
+    """Whether a ladder or its ruleset is among some names."""
+    return ladder in names or parse_name(ladder).ruleset_id in names
+
+
+def of_packages(facts: Facts) -> list[str]:
+    """The rulesets that run here by rules of packages, and those whose lists sum their places."""
+    own = {name for name, versions in facts.rulesets.items() if not all(is_ours(version.rule) for version in versions)}
+    sums = {
+        name for name, versions in facts.rulesets.items()
+        if any(getattr(version.params, "of", None) in own for version in versions)
+    }  # fmt: skip
+    return sorted((own | sums) - facts.unusable.keys())
+
+
+def plan(
+    ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = (), apart: Collection[str] = ()
+) -> Plan:  # fmt: skip
+    """What is to be computed of the ladders and rulesets that are asked for (default: of all).
+
+    These are the ladders with games or adjustments, and the `stored` ones even if they have none any more. The rulesets
+    `apart` are left to `compute`.
+    """
+    facts = ladders.facts
+    streams, failures, later = dict[str, Stream](), list[Failure](), list[str]()
+    for ruleset_id in sorted(_rulesets(asked) or facts.rulesets.keys() | facts.unusable.keys()):
+        if unusable := facts.unusable.get(ruleset_id):
+            failures.append(Failure(ruleset_id, unusable.position, unusable.reason))
+        elif ruleset_id in apart:
+            later.append(ruleset_id)
+        elif ruleset_id in facts.rulesets:
+            every = ladders.every(ruleset_id)
+            streams |= {name: stream for name, stream in every.items() if not asked or is_named(name, asked)}
+            for version in facts.rulesets[ruleset_id]:
+                _look_at_months(ladders, version)
+    failed = _rulesets(one.ladder for one in failures)
+    for name in stored:
+        if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*later}:
+            with suppress(UnknownLadder):
+                streams[name] = ladders.stream(name)
+    return Plan(dict(sorted(streams.items())), failures, later)
+
+
+def _rulesets(names: Iterable[str]) -> set[str]:
+    return {parse_name(name).ruleset_id for name in names}
+
+
+def _look_at_months(ladders: Ladders, version: Version) -> None:
+    """Make the streams that an annual list looks into, so that they are there when processes share the work."""
+    of = getattr(version.params, "of", None)
+    if of in ladders.facts.rulesets and of not in ladders.facts.unusable:
+        ladders.every(of)
+
+
+def built(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """A ladder as it is stored, or why it cannot be."""
+    try:
+        found = ladders.of_stream(stream)
+    except RuleFailure as error:
+        return failure(stream.ladder, ladders, error)
+    rows = [stored_row(row) for row in found.rows]
+    return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows)
+
+
+def built_with_changes(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """The same with every change that led there."""
+    try:
+        outcome = replay(stream)[0]
+        found = ladders.ranked(stream, outcome)[0]
+    except RuleFailure as error:
+        return failure(stream.ladder, ladders, error)
+    rows = [stored_row(row) for row in found.rows]
+    changes = blocks_of(ladders.facts, stream, outcome)
+    return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows, changes)
+
+
+def failure(ladder: str, ladders: Ladders, error: RuleFailure) -> Failure:
+    """Why a ladder, or those of a ruleset, cannot be built, as plain data."""
+    return Failure(ladder, int(error.place(ladders.facts)), str(error))
+
+
+def compute(
+    ladders: Ladders,
+    planned: Plan,
+    one: Callable[[Ladders, Stream], Built | Failure] = built,
+    cores: int | None = None,
+    apart: Callable[[str], Generator[Built | Failure]] | None = None,
+    changes: bool = False,
+) -> Generator[Built | Failure]:
+    """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` gives for the
+    rulesets that are left to it.
+
+    With `changes`, `one` asks for those of all games. Long work is shared by `cores` processes (default: as many as
+    there are processors). Close the iterator if it is not read to its end. Raises `WorkerLost`.
+    """
+    with closing(_all_of(ladders, planned, one, cores, changes)) as results:
+        yield from results
+    for ruleset_id in planned.apart:
+        assert apart is not None
+        with closing(apart(ruleset_id)) as results:
+            yield from results
+
+
+def _all_of(
+    ladders: Ladders, planned: Plan, one: Callable[[Ladders, Stream], Built | Failure], cores: int | None, changes: bool
+) -> Generator[Built | Failure]:  # fmt: skip
+    # loaded only here: reading commands do not need it
+    from ledger.processes.workers import available_cores, forked
+
+    yield from planned.failures
+    replay_together(planned.streams.values(), changes)
+    cores = available_cores() if cores is None else cores
+    units = _units(list(planned.streams.values()), cores)
+    if cores == 1 or len(units) == 1 or sum(map(_cost, planned.streams.values())) < FORKING_COST:
+        for stream in planned.streams.values():
+            yield one(ladders, stream)
+        return
+
+    def work(number: int) -> bytes:
+        return packed(one(ladders, stream) for stream in units[number])
+
+    with closing(forked(work, len(units), cores)) as messages:
+        for message in messages:
+            yield from unpacked(message)
+
+
+def packed(results: Iterable[Built | Failure]) -> bytes:
+    """Results as another process reads them with `unpacked`."""
+    return marshal.dumps([(isinstance(result, Built), tuple(result)) for result in results])
+
+
+def unpacked(message: bytes) -> Iterator[Built | Failure]:
+    """What `packed` wrote."""
+    for is_built, values in marshal.loads(message):
+        yield Built(*values) if is_built else Failure(*values)
+
+
+def _units(streams: list[Stream], cores: int) -> list[list[Stream]]:
+    """The streams in parts that cost about the same, so many that all cores end together; what costs most comes first.
+
+    A ladder is never cut; small ones stay in their order.
+    """
+    enough = sum(map(_cost, streams)) / min(cores * UNITS_PER_CORE, UNITS_MAX)
+    units: list[list[Stream]] = [[]]
+    cost = 0
+    for stream in sorted(streams, key=_cost, reverse=True):
+        if cost >= enough:
+            units.append([])
+            cost = 0
+        units[-1].append(stream)
+        cost += _cost(stream)
+    return units
+
+
+def _cost(stream: Stream) -> int:
+    return len(stream.row) + LADDER_COST

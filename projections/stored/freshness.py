@@ -1,0 +1,83 @@
+"""How old the stored standings are: which ladders a rebuild left as they were, and why.
+
+A rebuild of everything that fails for one ladder promotes all others; this one goes on serving what it was. So the
+standings are as old as the oldest of them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.events.types import Ruleset
+from ledger.store.log import head, read_live
+from ledger.store.runs import Run
+from projections.rulesets.registry import rule_names
+from projections.stored.computing import is_named
+from projections.stored.generations import ages_of, live
+
+FAILED, NOT_ASKED = "failed", "not-asked"
+
+
+class Stale(NamedTuple):
+    """A ladder that is older than the live position, or that a rebuild could not build at all (no position then).
+
+    `why` is `failed` (its rule) or `not-asked` (a rebuild was of other ladders); the message is that of the rule.
+    """
+
+    ladder: str
+    position: int | None
+    built_at: int | None
+    why: str
+    message: str | None
+
+
+class Missing(NamedTuple):
+    """A published version of a ruleset whose rule is not installed here, and the games that it scores."""
+
+    ruleset: str
+    rule: str
+    games: list[str]
+
+
+def stale_ladders(connection: Connection, runs: Sequence[Run]) -> list[Stale]:
+    """The ladders of the live generation that are not as new as it is, by name; `runs` come the newest first."""
+    generation = live(connection)
+    failures = _failures(runs, None if generation is None else generation.generation)
+    rows = [] if generation is None else ages_of(connection, generation.generation)
+    newest = max([row.position for row in rows] + ([] if generation is None else [generation.position]), default=0)
+    found, named = list[Stale](), set[str]()
+    for row in rows:
+        failed = next((name for name in failures if is_named(row.ladder, [name])), None) if failures else None
+        named |= {failed} if failed else set()
+        if failed:
+            found.append(Stale(row.ladder, row.position, row.built_at, FAILED, failures[failed]))
+        elif row.position < newest:
+            assert generation is not None
+            why = FAILED if row.position < generation.position else NOT_ASKED
+            found.append(Stale(row.ladder, row.position, row.built_at, why, None))
+    found += [Stale(name, None, None, FAILED, message) for name, message in failures.items() if name not in named]
+    return sorted(found)
+
+
+def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
+    """Why ladders or rulesets failed when they were last built, by name, as far as the runs of rebuilds tell."""
+    failed: dict[str, str] = {}
+    for run in reversed(runs):
+        number, asked, now = (run.details.get(name) for name in ("generation", "asked", "failed"))
+        if run.kind != "rebuild" or type(number) is not int or live_generation is None or number > live_generation:
+            continue
+        names = [name for name in asked if isinstance(name, str)] if isinstance(asked, list) else []
+        failed = {name: why for name, why in failed.items() if names and not is_named(name, names)}
+        for one in now if isinstance(now, list) else ():
+            if isinstance(one, dict) and isinstance(one.get("ladder"), str):
+                failed[one["ladder"]] = str(one.get("message"))
+    return failed
+
+
+def missing_rules(connection: Connection) -> list[Missing]:
+    """The rulesets of the ledger whose rules are not installed here; no rule is loaded for it."""
+    installed = set(rule_names())
+    published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
+    rulesets = [Ruleset.model_validate(event.data) for event in published]
+    return [Missing(one.name, one.rule, one.scope.game) for one in rulesets if one.rule not in installed]

@@ -1,0 +1,379 @@
+"""Generations: the stored standings of all ladders, written beside the live ones and promoted by flipping one pointer.
+
+All SQL over their tables is here. Every transaction is small, so that appends never wait for long; all of them but the
+one that flips the pointer change what no reader sees. Killed at any instant a rebuild leaves the live generation as it
+was, and what it left behind is unfinished: the next one sweeps it up.
+"""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, select, tuple_, type_coerce, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import NullType
+
+from ledger.clock import Clock
+from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
+from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ledger.store.opening import Ledger
+from projections.facts.columns import Facts
+from projections.lists.contract import Standing
+from projections.stored.computing import Built, standing
+from projections.stored.rebuild_lock import RebuildLock, fenced, only_one
+from projections.stored.schema import generation_ladders, generation_standings, generations, live_generation
+
+TRANSACTION_ROWS, GIVEN_UP_ROWS = 5_000, 200
+# so much of a disk is never taken by a rebuild
+ROOM_BYTES = 1 << 20
+# of names in one statement
+NAMES_MAX = 400
+
+
+class Generation(NamedTuple):
+    """A stored generation; `built` of its `ladders` were computed by its own rebuild, the others are as they were."""
+
+    generation: int
+    position: int
+    chain_hash: bytes
+    finished_at: int
+    ladders: int
+    built: int
+    live: bool
+
+
+def begin(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
+    """Enter a new generation, of which nobody knows yet, and sweep up what cut-off rebuilds left; gives its number."""
+    with lock.fenced() as connection:
+        number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
+        row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
+        connection.execute(insert(generations), row)
+    sweep(lock, number, building=True)
+    return number
+
+
+def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built], now: int) -> None:
+    """Store ladders that were computed from some facts."""
+    named = [
+        (generation, one.ladder, generation, one.ruleset, facts.position, facts.chain_hash, one.scale, one.games,
+         len(one.rows), one.digest, now)
+        for one in built
+    ]  # fmt: skip
+    rows = ((generation, one.ladder, ordinal, *row) for one in built for ordinal, row in enumerate(one.rows, 1))
+    # what names the rows comes with the first of them, so that they are found if no more follow
+    while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
+        leave_room(ledger)
+        with ledger.writing() as connection:
+            insert_rows(connection, generation_ladders, named)
+            for _, alike in groupby(part, key=len):
+                insert_rows(connection, generation_standings, list(alike))
+        named = []
+
+
+def leave_room(ledger: Ledger) -> None:
+    """Raises `StoreUnavailable` where a file's disk is all but full: appends need the rest, and so does the sweep."""
+    if ledger.engine.dialect.name != "sqlite":
+        return
+    free = shutil.disk_usage(Path(str(ledger.url.database)).absolute().parent).free
+    if free < ROOM_BYTES:
+        raise StoreUnavailable(
+            f"no space left for {ledger.location}: {free >> 10:,} KiB are free, which are left to those who append; "
+            "free some and run the same command again",
+            "no-space",
+        )
+
+
+def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
+    """Insert rows, which may leave out the last columns, the way that is fastest for the driver."""
+    if not rows:
+        return
+    columns = ", ".join([column.name for column in table.columns][: len(rows[0])])
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(rows[0]))
+        connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)
+        return
+    statement = f"COPY {table.name} ({columns}) FROM STDIN"
+    try:
+        cursor: Any = connection.connection.cursor()
+        with cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except connection.dialect.loaded_dbapi.Error as error:
+        raise DBAPIError(statement, None, error) from error
+
+
+def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None:
+    """Let a generation name ladders as another one does, with their older builds."""
+    named = iter([(generation, *row[1:]) for row in rows])
+    while part := list(islice(named, TRANSACTION_ROWS)):
+        with ledger.writing() as connection:
+            insert_rows(connection, generation_ladders, part)
+
+
+def promote(
+    lock: RebuildLock, generation: int, clock: Clock, before: int | None,
+    also: Callable[[Connection], None] = lambda connection: None,
+) -> None:  # fmt: skip
+    """Let readers see a generation that is written completely, and do something `also` in the same transaction.
+
+    `before` was live when it was begun. Raises `LockLost` if another rebuild has begun since, or another generation is
+    live, or rows are missing.
+    """
+    with lock.fenced() as connection:
+        _refuse_lost(connection, generation, before)
+        finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
+        connection.execute(finished)
+        connection.execute(delete(live_generation))
+        connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
+        also(connection)
+        promoted = live(connection)
+        if promoted is None or promoted.generation != generation or promoted.finished_at is None:
+            raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")
+
+
+def _refuse_lost(connection: Connection, generation: int, before: int | None) -> None:
+    """Raises `LockLost` unless a generation is the last that was begun, continues the live one, and is whole."""
+    newest = connection.execute(select(func.max(generations.c.generation))).scalar()
+    if newest != generation:
+        raise LockLost(
+            f"another rebuild began generation {newest} while this one built {generation}, so it had lost its lock; "
+            "nothing was promoted"
+        )
+    now = live(connection)
+    if before != (None if now is None else now.generation):
+        raise LockLost(
+            f"{'no generation' if now is None else f'generation {now.generation}'} is live now, not "
+            f"{'none' if before is None else before} as when this rebuild began, so it had lost its lock; "
+            "nothing was promoted"
+        )
+    ladders, rows = generation_ladders.c, generation_standings
+    wanted = select(func.coalesce(func.sum(ladders.players), 0)).where(ladders.generation == generation)
+    named = (rows.c.build == ladders.build) & (rows.c.ladder == ladders.ladder)
+    there = select(func.count()).select_from(generation_ladders.join(rows, named))
+    expected = int(connection.execute(wanted).scalar_one())
+    found = connection.execute(there.where(ladders.generation == generation)).scalar_one()
+    if expected != found:
+        raise LockLost(f"generation {generation} has {found:,} of its {expected:,} standings; nothing was promoted")
+
+
+def give_up(ledger: Ledger, generation: int) -> None:
+    """Forget a generation that could not be built, so that what it took is free again; never one that readers see.
+
+    The lock may be lost already: nothing of another rebuild is touched. The transactions are small, as a disk may be
+    full.
+    """
+    with fenced(ledger) as connection:
+        finished = select(generations.c.finished_at).where(generations.c.generation == generation)
+        seen = connection.execute(select(live_generation).where(live_generation.c.generation == generation)).first()
+        if seen is not None or connection.execute(finished).scalar() is not None:
+            return
+        others = select(generations.c.generation).where(generations.c.generation != generation)
+        named = _builds(connection, connection.execute(others).scalars())
+    _forget(ledger, generation, named, GIVEN_UP_ROWS)
+
+
+def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
+    """Let readers see the finished generation before the live one; gives its row, and the number of the one given up.
+
+    That one is forgotten, so that the next step leads further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
+    """
+    with only_one(ledger) as lock:
+        with lock.fenced() as connection:
+            newest = _finished(connection)
+            if len(newest) < 2:
+                there = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"
+                raise NoEarlierGeneration(f"there is no earlier generation to go back to: {there} stored")
+            given_up, before = newest[0].generation, newest[1]
+            connection.execute(update(live_generation).values(generation=before.generation))
+            _mark_unfinished(connection, [given_up])
+            last = connection.execute(select(func.max(generations.c.generation))).scalar_one()
+        sweep(lock, last)
+    return before, given_up
+
+
+def sweep(lock: RebuildLock, until: int, keep: int | None = None, building: bool = False) -> None:
+    """Forget all generations up to a number but the live one and those before it (`keep` in all; default: all).
+
+    That number stays if it is being built; what is behind it belongs to whoever took the lock over. What goes is chosen
+    and marked as unfinished while nobody promotes; its rows are found by its name until none is left.
+    """
+    with lock.fenced() as connection:
+        staying = {row.generation for row in _finished(connection)[:keep]} | ({until} if building else set())
+        numbers = select(generations.c.generation).where(generations.c.generation <= until)
+        gone = sorted(set(connection.execute(numbers).scalars()) - staying)
+        named = _builds(connection, staying) if gone else set()
+        _mark_unfinished(connection, gone)
+    for generation in gone:
+        _forget(lock.ledger, generation, named)
+    # the newest row stays, with nothing behind it: its number was told, and is not given again
+    if unused := [number for number in gone if number != until]:
+        with lock.ledger.writing() as connection:
+            connection.execute(delete(generations).where(generations.c.generation.in_(unused)))
+    _forget_orphans(lock.ledger)
+
+
+def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
+    connection.execute(update(generations).where(generations.c.generation.in_(numbers)).values(finished_at=None))
+
+
+def _finished(connection: Connection) -> list[Row[Any]]:
+    """The rows of `generations` of the live one and the finished ones before it, the newest first."""
+    number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
+    before = (number < newest) & generations.c.finished_at.is_not(None)
+    return list(connection.execute(select(generations).where((number == newest) | before).order_by(number.desc())))
+
+
+def _builds(connection: Connection, of: Iterable[int]) -> set[tuple[int, str]]:
+    """The (build, ladder) pairs that some generations name."""
+    pairs = select(generation_ladders.c.build, generation_ladders.c.ladder)
+    return {(row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(of))))}
+
+
+def _forget(
+    ledger: Ledger, generation: int, named: set[tuple[int, str]], together: int | None = None
+) -> None:  # fmt: skip
+    """Delete a generation with the builds that it names, unless they are `named` by another one; so many rows together
+    (by default `TRANSACTION_ROWS`)."""
+    together = together or TRANSACTION_ROWS
+    table = generation_ladders
+    query = select(table.c.build, table.c.ladder, table.c.players).where(table.c.generation == generation)
+    with ledger.reading() as connection:
+        rows = connection.execute(query.order_by(table.c.build, table.c.ladder)).all()
+    mine = generation_standings.c
+    for build, ladder, players in rows:
+        for ordinal in range(players - together, 0, -together) if (build, ladder) not in named else ():
+            with ledger.writing() as connection:
+                last = (mine.build == build) & (mine.ladder == ladder) & (mine.ordinal > ordinal)
+                connection.execute(delete(generation_standings).where(last))
+    for part in _parts([(row.build, row.ladder, row.players) for row in rows], together):
+        with ledger.writing() as connection:
+            for build in {build for build, _, _ in part}:
+                names = [ladder for other, ladder, _ in part if other == build and (build, ladder) not in named]
+                unnamed = (mine.build == build) & mine.ladder.in_(names)
+                connection.execute(delete(generation_standings).where(unnamed))
+            ladders = table.c.ladder.in_([ladder for _, ladder, _ in part])
+            connection.execute(delete(table).where(table.c.generation == generation, ladders))
+
+
+def _parts(ladders: list[tuple[int, str, int]], together: int) -> Iterator[list[tuple[int, str, int]]]:
+    """(build, ladder, players) in parts of few rows."""
+    part: list[tuple[int, str, int]] = []
+    rows = 0
+    for one in ladders:
+        if part and (rows + one[2] > together or len(part) == NAMES_MAX):
+            yield part
+            part, rows = [], 0
+        part.append(one)
+        rows += one[2] + 1
+    if part:
+        yield part
+
+
+def _forget_orphans(ledger: Ledger) -> None:
+    """Delete the standings of builds that no generation names, whoever took the names away."""
+    table = generation_standings
+    with ledger.reading() as connection:
+        builds, first = list[int](), select(func.min(table.c.build))
+        build = connection.execute(first).scalar()
+        while build is not None:
+            builds.append(build)
+            build = connection.execute(first.where(table.c.build > build)).scalar()
+        named = set(connection.execute(select(generation_ladders.c.build).distinct()).scalars()) if builds else set()
+    key = (table.c.build, table.c.ladder, table.c.ordinal)
+    for build in sorted(set(builds) - named):
+        some = select(*key).where(table.c.build == build).limit(TRANSACTION_ROWS)
+        gone = TRANSACTION_ROWS
+        while gone == TRANSACTION_ROWS:
+            with ledger.writing() as connection:
+                gone = connection.execute(delete(table).where(tuple_(*key).in_(some))).rowcount
+
+
+def live(connection: Connection) -> Row[Any] | None:
+    """The live generation's row of `generations`, or None before the first rebuild."""
+    query = select(generations).join(live_generation, live_generation.c.generation == generations.c.generation)
+    return connection.execute(query.where(live_generation.c.singleton == 1)).one_or_none()
+
+
+def pointer_findings(connection: Connection) -> Iterator[str]:
+    """What is wrong with the pointer to the live generation, or with what it leads to."""
+    rows = connection.execute(select(live_generation)).all()
+    for row in rows:
+        there = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
+        if row.singleton != 1:
+            yield "the table live_generation has a second row"
+        elif there is None:
+            yield f"the live pointer leads to generation {row.generation}, which there is not"
+        elif there.finished_at is None:
+            yield f"the live pointer leads to generation {row.generation}, which is not finished"
+    finished = select(func.count()).select_from(generations).where(generations.c.finished_at.is_not(None))
+    if not rows and connection.execute(finished).scalar_one():
+        yield "the live pointer is gone, though a generation is finished"
+
+
+def before_live(connection: Connection) -> Row[Any] | None:
+    """The finished generation before the live one, or None."""
+    return next(iter(_finished(connection)[1:]), None)
+
+
+def kept(connection: Connection) -> list[Generation]:
+    """The live generation and the finished ones before it, the newest first; none before the first rebuild."""
+    ladders, found = generation_ladders, []
+    for number, row in enumerate(_finished(connection)):
+        counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
+        counted = connection.execute(counts.where(ladders.c.generation == row.generation)).one()
+        found.append(Generation(row.generation, row.position, *_head(row), *counted, live=number == 0))
+    return found
+
+
+def _head(row: Row[Any]) -> tuple[bytes, int]:
+    """The chain hash of a generation, and when it was finished. Raises `StoreDamaged` for what no rebuild writes."""
+    chain, at = row.chain_hash, row.finished_at
+    numbers = isinstance(row.position, int) and isinstance(at, int) and INSTANT_MIN <= at <= INSTANT_MAX
+    if not numbers or not isinstance(chain, (bytes, memoryview)):
+        raise StoreDamaged(f"generation {row.generation} is stored as no rebuild stores it; rebuild does it anew")
+    return bytes(chain), at
+
+
+def ages_of(connection: Connection, generation: int) -> list[Row[Any]]:
+    """(ladder, position, built_at) of the ladders of a generation, by ladder; `built_at` is None if nobody knows."""
+    table = generation_ladders.c
+    built_at = func.coalesce(table.built_at, generations.c.finished_at).label("built_at")
+    query = select(table.ladder, table.position, built_at).where(table.generation == generation).order_by(table.ladder)
+    there = generation_ladders.outerjoin(generations, generations.c.generation == table.build)
+    return list(connection.execute(query.select_from(there)))
+
+
+def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
+    """The rows of `generation_ladders` of a generation, by ladder."""
+    query = select(generation_ladders).where(generation_ladders.c.generation == generation)
+    return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
+
+
+def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
+    """A ladder's stored standings in order, each behind its ordinal, as the store has them: nothing is converted but
+    that a truth is 0 or 1."""
+    table = generation_standings
+    columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *Standing._fields)]
+    query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
+    rows = connection.execute(query)
+    return [tuple(int(value) if isinstance(value, bool) else value for value in row) for row in rows]
+
+
+def built_otherwise(connection: Connection, generation: int) -> list[str]:
+    """The ladders of a generation that name another one's build, of which that one says something else."""
+    here, there = generation_ladders.alias(), generation_ladders.alias()
+    same = [there.c[column.name] == column for column in here.c if column.name != "generation"]
+    built = (there.c.generation == here.c.build) & (there.c.ladder == here.c.ladder)
+    query = select(here.c.ladder).join(there, built).where(here.c.generation == generation, ~and_(*same))
+    later = select(here.c.ladder).where(here.c.generation == generation, here.c.build > generation)
+    return sorted({*connection.execute(query).scalars(), *connection.execute(later).scalars()})
+
+
+def stored_rows(connection: Connection, build: int, ladder: str) -> list[Standing]:
+    """A ladder's stored standings in order."""
+    table = generation_standings
+    columns = [table.c[name] for name in Standing._fields]
+    query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
+    return [standing(tuple(row)) for row in connection.execute(query)]

@@ -1,0 +1,342 @@
+"""`rebuild`: all ladders, or some, are replayed and stored as a new generation, which is then promoted.
+
+Others go on appending meanwhile: a rebuild is of the log up to the position at which it began to read.
+"""
+
+from collections.abc import Callable, Collection, Generator
+from contextlib import closing, suppress
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row
+
+from ledger.clock import Clock
+from ledger.errors import LedgerError
+from ledger.events.published_lists import digest_of
+from ledger.events.records import ZERO
+from ledger.store.opening import Ledger
+from ledger.store.runs import Outcome, running
+from projections import compiling
+from projections.facts.columns import Facts
+from projections.facts.decoding import decode
+from projections.queries.standings import Ladders, UnknownLadder, versions_of
+from projections.replay.containment import RuleFailure
+from projections.replay.ladders import Stream, parse_name
+from projections.replay.replay import replay
+from projections.stored import generations, sql_history
+from projections.stored.computing import (
+    Built,
+    Failure,
+    built,
+    built_with_changes,
+    compute,
+    failure,
+    is_named,
+    of_packages,
+    plan,
+)
+from projections.stored.rebuild_lock import RebuildLock, only_one
+from projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
+from projections.stored.sql_changes import blocks_of
+from projections.stored.sql_history import Keeping
+
+# the live generation and the one before it, which somebody may still be reading
+KEPT = 2
+TOLD_LADDERS = 500
+# of failures: named in the message of a run, and stored with it
+NAMED_MAX, TOLD_FAILURES, TOLD_CHARACTERS = 5, 500, 300
+
+# what a rebuild has come to: a word, and numbers that go with it
+Tell = Callable[[str, dict[str, Any]], None]
+
+
+class HistoryMissing(ValueError):
+    """The history of some ladders is asked for where that of the others is not kept."""
+
+
+class Rebuilt(NamedTuple):
+    """What a rebuild made. `unchanged` ladders are as they were; of `differing` ones a second replay came to other
+    standings, so that nothing was promoted. `left_out` are the events that do not count, by position, with the reason.
+    `history` says whether changes and games are kept for SQL; `changes` is how many of them the ladders have that were
+    built.
+    """
+
+    generation: int
+    position: int
+    chain_hash: bytes
+    ladders: int
+    rows: int
+    games: int
+    failures: list[Failure]
+    unchanged: int
+    differing: list[str]
+    promoted: bool
+    left_out: dict[int, str]
+    history: bool = False
+    changes: int = 0
+
+
+class _Order(NamedTuple):
+    """What is to be rebuilt, and by what means."""
+
+    lock: RebuildLock
+    clock: Clock
+    asked: Collection[str]
+    check: bool
+    rule_seconds: float
+    cores: int | None
+    tell: Tell
+
+
+class _Kept(NamedTuple):
+    """What becomes of the history for SQL: that of the new generation if it is kept; the live generation if its own is;
+    the generation to which it belongs once the new one is promoted.
+    """
+
+    keeping: Keeping | None
+    before: int | None
+    pointer: int | None
+
+
+def rebuild(
+    ledger: Ledger,
+    clock: Clock,
+    asked: Collection[str] = (),
+    *,
+    keep: int = KEPT,
+    check: bool = False,
+    rule_seconds: float = RULE_SECONDS,
+    cores: int | None = None,
+    keep_history: bool | None = None,
+    tell: Tell = lambda what, numbers: None,
+    by: str | None = None,
+) -> Rebuilt:
+    """Build and promote a generation of the ladders and rulesets that are asked for (default: of all) at the head.
+
+    The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
+    The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. Changes and games are
+    kept for SQL if that is wanted (`keep_history`; default: as it was last). It leaves a run, `by` the operating
+    system's user if nobody else is named.
+    Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
+    """
+    with only_one(ledger) as lock, running(ledger, "rebuild", clock, by) as run:
+        tell("reading", {})
+        try_to_load(ledger, rule_seconds)
+        with ledger.reading() as connection:
+            facts = decode(connection)
+            before = generations.live(connection)
+            pointed = sql_history.pointer(connection)
+        # of what is not computed, the history is that of the live generation, if it has one
+        there = before is not None and before.generation == pointed
+        try:
+            _refuse_unknown(facts, asked)
+            if asked and keep_history and not there:
+                raise HistoryMissing("the history of all other ladders is not kept; first: ratings rebuild --history")
+        except (UnknownLadder, HistoryMissing):
+            run.no_trace = True
+            raise
+        run.position, run.details = facts.position, {"asked": list(asked)}
+        wanted = pointed is not None if keep_history is None else keep_history
+        # a generation has the position of what is not asked for
+        position, chain_hash = facts.position, facts.chain_hash
+        if asked:
+            position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
+        generation = generations.begin(lock, position, chain_hash, clock)
+        sql_history.sweep(ledger, generation, building=True)
+        keeping = sql_history.begin(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
+        # a history that is wanted, but waits for the next rebuild of all, is still wanted
+        pointer = generation if keeping else pointed if wanted else None
+        tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
+        try:
+            order = _Order(lock, clock, asked, check, rule_seconds, cores, tell)
+            done = _make(order, facts, before, generation, _Kept(keeping, pointed if there else None, pointer))
+        except Exception:
+            # what was written is of no use any more, and appends may need the room
+            with suppress(LedgerError):
+                generations.give_up(ledger, generation)
+                sql_history.sweep(ledger, generation)
+            raise
+        generations.sweep(lock, generation, keep if done.promoted else None)
+        sql_history.sweep(ledger, generation)
+        run.details |= {"generation": generation} if done.promoted else {}
+        _tell_failures(run, done)
+    return done
+
+
+def _tell_failures(run: Outcome, done: Rebuilt) -> None:
+    """Say in the run of a rebuild which ladders failed, or differ."""
+    if done.differing:
+        run.fail(f"a second replay comes to other standings of {_some(done.differing)}; nothing was promoted")
+    elif done.failures:
+        told = [f"{one.ladder} (position {one.position}: {one.message})" for one in done.failures]
+        run.fail(f"the rule failed of {_some(told)}")
+        failed = [{**one._asdict(), "message": one.message[:TOLD_CHARACTERS]} for one in done.failures[:TOLD_FAILURES]]
+        run.details["failed"] = failed
+
+
+def _some(names: list[str]) -> str:
+    """The first few of some names, and how many more there are."""
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int, kept: _Kept) -> Rebuilt:
+    """Build a generation that has begun, and promote it unless a second replay differs."""
+    lock, clock, asked, check, rule_seconds, cores, tell = order
+    ledger, ladders, keeping = lock.ledger, Ladders(facts), kept.keeping
+    one, digested = (built_with_changes, _digested_with_changes) if keeping else (built, _digested)
+    old = _stored(ledger, before) if asked else []
+    # a ladder that is asked for and has no games any more is stored as it is now, empty
+    named = [row.ladder for row in old if is_named(row.ladder, asked)]
+    apart = of_packages(facts)
+    planned = plan(ladders, asked, named, apart)
+    results = compute(
+        ladders, planned, one, cores, guarded(ladders, asked, named, one, rule_seconds), changes=keeping is not None
+    )  # fmt: skip
+    digests, rows, failures, changes = _build(
+        ledger, ladders, results, len(planned.streams), generation, clock, keeping, tell
+    )  # fmt: skip
+    failed = {failure.ladder for failure in failures}
+    unchanged = [
+        row for row in (old or _stored(ledger, before) if asked or failed else ())
+        if row.ladder not in digests
+        and (is_named(row.ladder, failed) or (asked and not is_named(row.ladder, asked)))
+    ]  # fmt: skip
+    generations.copy_rows(ledger, generation, unchanged)
+    if keeping is not None:
+        _keep_the_rest(keeping, facts, asked, kept.before, [row.ladder for row in unchanged], tell)
+    differing: list[str] = []
+    if check:
+        tell("checking", {"ladders_done": 0, "ladders": len(digests)})
+        with compiling.interpreting():
+            again = _plainly(ledger, facts.position)
+            results = compute(
+                again, plan(again, asked, named, apart), digested, cores,
+                guarded(again, asked, named, digested, rule_seconds), changes=keeping is not None,
+            )  # fmt: skip
+            differing = _differing(results, digests, failed, tell)
+    if not differing:
+        tell("promoting", {"generation": generation})
+        sql_history.refuse_short(ledger, generation)
+        live = None if before is None else before.generation
+        generations.promote(
+            lock, generation, clock, live, lambda connection: sql_history.point_to(connection, kept.pointer)
+        )
+    return Rebuilt(
+        generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
+        len(unchanged), differing, promoted=not differing, left_out=facts.left_out, history=keeping is not None,
+        changes=changes,
+    )  # fmt: skip
+
+
+def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
+    """The rows of the ladders of a generation, if there is one."""
+    if generation is None:
+        return []
+    with ledger.reading() as connection:
+        return generations.ladders_of(connection, generation.generation)
+
+
+def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
+    """Raises `UnknownLadder` for what is the name of neither a ruleset nor a ladder that a ruleset could have."""
+    for name in asked:
+        known = facts.rulesets.keys() | facts.unusable.keys()
+        if name not in known and parse_name(name).ruleset_id not in facts.unusable:
+            versions_of(facts, name)
+
+
+def _build(
+    ledger: Ledger, ladders: Ladders, results: Generator[Built | Failure], known: int, generation: int, clock: Clock,
+    keeping: Keeping | None, tell: Tell,
+) -> tuple[dict[str, str], int, list[Failure], int]:  # fmt: skip
+    """Store what comes of the ladders, of which so many are known beforehand; gives the digests by ladder, the number
+    of standings, what could not be built, and the number of changes that are kept."""
+    digests: dict[str, str] = {}
+    failures: list[Failure] = []
+    waiting: list[Built] = []
+    rows = waiting_rows = waiting_changes = changes = 0
+    numbers = {"ladders_done": 0, "ladders": known, "standings": 0, "failures": 0}
+    tell("building", numbers)
+    with closing(results):
+        for result in results:
+            if isinstance(result, Failure):
+                failures.append(result)
+                continue
+            digests[result.ladder] = _whole_digest(result)
+            waiting.append(result)
+            waiting_rows += len(result.rows) + 1
+            waiting_changes += sum(len(players) for _, players, _, _ in result.changes or ())
+            if waiting_rows + waiting_changes >= generations.TRANSACTION_ROWS:
+                generations.write(ledger, ladders.facts, generation, waiting, clock())
+                changes += sql_history.write_changes(keeping, waiting) if keeping else 0
+                rows += waiting_rows - len(waiting)
+                waiting, waiting_rows, waiting_changes = [], 0, 0
+                tell("building", numbers | {"ladders_done": len(digests), "standings": rows, "failures": len(failures)})
+    generations.write(ledger, ladders.facts, generation, waiting, clock())
+    changes += sql_history.write_changes(keeping, waiting) if keeping else 0
+    rows += waiting_rows - len(waiting)
+    done = {"ladders_done": len(digests), "ladders": max(known, len(digests) + len(failures))}
+    tell("building", numbers | done | {"standings": rows, "failures": len(failures)})
+    return digests, rows, sorted(failures), changes
+
+
+def _keep_the_rest(
+    keeping: Keeping, facts: Facts, asked: Collection[str], before: int | None, unchanged: list[str], tell: Tell
+) -> None:  # fmt: skip
+    """Keep the games, and the changes of ladders that are unchanged as the generation `before` has them.
+
+    Games are those of the last rebuild of all ladders, as is the position of a generation.
+    """
+    if before is not None:
+        sql_history.copy(keeping, before, [*unchanged, *([sql_history.GAMES] if asked else [])])
+    if not asked:
+        tell("games", {"games": len(facts.first_position)})
+        with keeping.ledger.reading() as connection:
+            sql_history.write_games(keeping, connection, facts)
+
+
+def _differing(
+    results: Generator[Built | Failure], digests: dict[str, str], failed: set[str], tell: Tell
+) -> list[str]:  # fmt: skip
+    """The ladders that come out differently when they are computed again."""
+    found: dict[str, str] = {}
+    failed_again: set[str] = set()
+    with closing(results):
+        for number, result in enumerate(results, 1):
+            if isinstance(result, Failure):
+                failed_again.add(result.ladder)
+            else:
+                found[result.ladder] = _whole_digest(result)
+            if number % TOLD_LADDERS == 0:
+                tell("checking", {"ladders_done": number, "ladders": len(digests)})
+    others = {name for name in digests.keys() | found.keys() if digests.get(name) != found.get(name)}
+    return sorted(others | (failed ^ failed_again))
+
+
+def _plainly(ledger: Ledger, position: int) -> Ladders:
+    """All ladders at a position, from nothing but the log and with nothing that makes it faster."""
+    with ledger.reading() as connection:
+        return Ladders(decode(connection, position, cached=False))
+
+
+def _digested(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """The digest of a ladder by its definition, without the rows."""
+    try:
+        found = ladders.of_stream(stream)
+    except RuleFailure as error:
+        return failure(stream.ladder, ladders, error)
+    digest = digest_of(found.ruleset, found.json_rows())
+    return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [])
+
+
+def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | Failure:
+    """The same with the digests of all changes that led there."""
+    found = _digested(ladders, stream)
+    if isinstance(found, Failure):
+        return found
+    blocks = blocks_of(ladders.facts, stream, replay(stream)[0])
+    return found._replace(changes=[(digest, [], [], b"") for digest, *_ in blocks])
+
+
+def _whole_digest(result: Built) -> str:
+    """The digest of a ladder's standings, and of the changes if they are kept."""
+    return " ".join([result.digest, *(digest for digest, *_ in result.changes or ())])

@@ -1,0 +1,128 @@
+"""Rules of packages in processes of their own, so that one that never ends, or ends its process, stops only its ladder.
+
+A process says before each ladder which one it is; who says nothing for too long is ended, and another one goes on with
+the next ladder.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import closing
+from typing import Any
+
+from ledger.errors import WorkerLost
+from ledger.events.types import Ruleset
+from ledger.processes.forking import TooSlow, ahead
+from ledger.store.log import head, read_live
+from ledger.store.opening import Ledger
+from projections.queries.standings import Ladders
+from projections.replay.containment import RuleFailure
+from projections.replay.ladders import Stream, parse_name
+from projections.rulesets.registry import BUILT_IN, give_up
+from projections.rulesets.versions import bind
+from projections.stored.computing import Built, Failure, built, failure, of_packages, packed, plan, unpacked
+
+# what a rule may take: to be loaded, or for all games of a ladder
+RULE_SECONDS = 60
+BEGUN = b">"
+
+
+def why_lost(error: TooSlow | WorkerLost, seconds: float) -> str:
+    """What a rule did whose process gave no result."""
+    if isinstance(error, TooSlow):
+        return f"the rule gave no result in {seconds:g} s; --rule-seconds N allows it more"
+    return f"the rule ended its process: {error}"
+
+
+def try_to_load(ledger: Ledger, seconds: float) -> None:
+    """Load the rules of packages that published rulesets name in another process first; give up those that do not
+    come back."""
+    with ledger.reading() as connection:
+        published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
+        rulesets = [Ruleset.model_validate(event.data) for event in published]
+    for ruleset in rulesets:
+        if ruleset.rule in BUILT_IN:
+            continue
+
+        def load(ruleset: Ruleset = ruleset) -> Iterator[bytes]:
+            bind(ruleset)
+            yield from ()
+
+        try:
+            for _ in ahead(load(), seconds, apart=True):
+                pass
+        except (TooSlow, WorkerLost) as error:
+            give_up(ruleset.rule, f"{ruleset.rule}: {why_lost(error, seconds)}")
+
+
+def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | Failure:
+    """A single ladder; by the rule of a package in a process of its own.
+
+    Raises `UnknownLadder`, `RulesetUnusable`, and `TooSlow` or `WorkerLost` for a rule that gives no result.
+    """
+    ladders.versions(name)
+    if parse_name(name).ruleset_id not in of_packages(ladders.facts):
+        return _one(ladders, name)
+    with closing(ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, apart=True)) as messages:
+        return next(unpacked(next(messages)))
+
+
+def _one(ladders: Ladders, name: str) -> Built | Failure:
+    try:
+        return built(ladders, ladders.stream(name))
+    except RuleFailure as error:
+        return failure(name, ladders, error)
+
+
+def guarded(
+    ladders: Ladders, asked: Collection[str], stored: Collection[str],
+    one: Callable[[Ladders, Stream], Built | Failure], seconds: float,
+) -> Callable[[str], Generator[Built | Failure]]:  # fmt: skip
+    """What gives `one` of every ladder of a ruleset, computed in processes of their own."""
+    return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, one, seconds)
+
+
+def _guarded(
+    ladders: Ladders, ruleset_id: str, asked: Collection[str], stored: Collection[str],
+    one: Callable[[Ladders, Stream], Built | Failure], seconds: float,
+) -> Generator[Built | Failure]:  # fmt: skip
+    done: set[str] = set()
+    together = True
+
+    def work() -> Iterator[bytes]:
+        names = [name for name in asked if parse_name(name).ruleset_id == ruleset_id] or [ruleset_id]
+        own = [name for name in stored if parse_name(name).ruleset_id == ruleset_id]
+        for name, stream in plan(ladders, names, own).streams.items():
+            if name in done:
+                continue
+            if not together:
+                stream.batch = None
+            yield BEGUN + name.encode()
+            yield packed([one(ladders, stream)])
+
+    while True:
+        current: str | None = None
+        try:
+            with closing(ahead(work(), seconds, apart=True)) as messages:
+                for message in messages:
+                    if message.startswith(BEGUN):
+                        current = message[1:].decode()
+                        continue
+                    assert current is not None
+                    done.add(current)
+                    current = None
+                    yield from unpacked(message)
+            return
+        except (TooSlow, WorkerLost) as error:
+            if current is None and not (done and together):
+                yield _lost(ladders, ruleset_id, ruleset_id, why_lost(error, seconds))
+                return
+            # the ladders of a ruleset may be replayed all at once: whose fault it was is known when each goes alone
+            if together:
+                together = False
+            elif current is not None:
+                done.add(current)
+                yield _lost(ladders, ruleset_id, current, why_lost(error, seconds))
+
+
+def _lost(ladders: Ladders, ruleset_id: str, name: str, message: str) -> Failure:
+    versions: list[Any] = ladders.facts.rulesets[ruleset_id]
+    return Failure(name, max(version.position for version in versions), message)

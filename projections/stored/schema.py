@@ -1,0 +1,171 @@
+"""The tables of the generations, declared in the ledger's metadata; the views over them are for BI tools.
+
+All of it can be dropped and rebuilt from the events.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    Table,
+    Text,
+)
+
+from ledger.store.schema import metadata
+
+# one row per rebuild; finished_at is empty while it runs or if it was cut off
+generations = Table(
+    "generations",
+    metadata,
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, nullable=False),
+    Column("chain_hash", LargeBinary, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+)
+
+# one row per ladder of a generation; `build` is the generation that computed it, an older one where a rule failed;
+# `built_at` is empty where that was before the column was there
+generation_ladders = Table(
+    "generation_ladders",
+    metadata,
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("ladder", Text, primary_key=True),
+    Column("build", Integer, nullable=False),
+    Column("ruleset", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("chain_hash", LargeBinary, nullable=False),
+    Column("scale", Integer, nullable=False),
+    Column("games", Integer, nullable=False),
+    Column("players", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("built_at", BigInteger),
+)
+
+# the standings; points in units of 1/(scale * divisor); places as text, joined by commas
+generation_standings = Table(
+    "generation_standings",
+    metadata,
+    Column("build", Integer, primary_key=True, autoincrement=False),
+    Column("ladder", Text, primary_key=True),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    Column("rank", Integer),
+    Column("player", Text, nullable=False),
+    Column("points", BigInteger, nullable=False),
+    Column("games", Integer, nullable=False),
+    Column("qualified", Boolean, nullable=False),
+    Column("divisor", Integer, nullable=False, server_default="1"),
+    Column("gold", Integer),
+    Column("places", Text),
+)
+
+# one row at most: the generation that readers see
+live_generation = Table(
+    "live_generation",
+    metadata,
+    Column("singleton", SmallInteger, primary_key=True, autoincrement=False),
+    Column("generation", Integer, ForeignKey("generations.generation"), nullable=False),
+    CheckConstraint("singleton = 1", name="one_row"),
+)
+
+# one row at most: the generation whose changes and games are kept for SQL; readers see them while it is the live one
+live_history = Table(
+    "live_history",
+    metadata,
+    Column("singleton", SmallInteger, primary_key=True, autoincrement=False),
+    Column("generation", Integer, nullable=False),
+    CheckConstraint("singleton = 1", name="one_row"),
+)
+
+# the parts that a generation has: some changes of a ladder, one behind the other; without a ladder, some games.
+# `part` is the generation that wrote it times 2**32, and a number; what is the same in two generations is one part
+history_parts = Table(
+    "history_parts",
+    metadata,
+    Column("generation", Integer, primary_key=True, autoincrement=False),
+    Column("ladder", Text, primary_key=True),
+    Column("block", Integer, primary_key=True, autoincrement=False),
+    Column("part", BigInteger, nullable=False),
+    Column("scale", Integer, nullable=False),
+    Column("rows", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
+    Index("history_parts_by_part", "part", "generation", unique=True),
+)
+
+# what games and adjustments did to points, in units of 1/scale; `position` is that of the event that tells it
+history_changes = Table(
+    "history_changes",
+    metadata,
+    Column("part", BigInteger, primary_key=True, autoincrement=False),
+    Column("ordinal", Integer, primary_key=True, autoincrement=False),
+    Column("player", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("occurred_at", BigInteger, nullable=False),
+    Column("place", Integer),
+    Column("before", BigInteger, nullable=False),
+    Column("change", BigInteger, nullable=False),
+    Column("ruleset", Text),
+    Index("history_changes_by_player", "player", "part"),
+    sqlite_with_rowid=False,
+)
+
+# the games as they stand; `position` is that of the first record, `more` the members without a column, as JSON
+history_games = Table(
+    "history_games",
+    metadata,
+    Column("part", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("game_id", Text, nullable=False),
+    Column("occurred_at", BigInteger, nullable=False),
+    Column("game", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("group_name", Text),
+    Column("city", Text),
+    Column("league", Text),
+    Column("season", Text),
+    Column("participants", Integer, nullable=False),
+    Column("rated", Boolean, nullable=False),
+    Column("aborted", Boolean, nullable=False),
+    Column("more", Text),
+    Index("history_games_by_game", "game_id"),
+    sqlite_with_rowid=False,
+)
+
+# who took part in them, under the ids of now; a score as it was written
+history_participants = Table(
+    "history_participants",
+    metadata,
+    Column("part", BigInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("game_id", Text, nullable=False),
+    Column("player", Text, nullable=False),
+    Column("place", Integer),
+    Column("score", Text),
+    Column("status", Text, nullable=False),
+    Column("replaces", Text),
+    Column("seat", Integer),
+    Column("seconds_played", Integer),
+    Column("more", Text),
+    Index("history_participants_by_player", "player", "part"),
+    Index("history_participants_by_game", "game_id"),
+    sqlite_with_rowid=False,
+)
+
+VIEWS = {
+    "live_ladders": """CREATE VIEW live_ladders AS
+SELECT l.ladder, l.ruleset, l.games, l.players, l.position, l.digest
+FROM generation_ladders l JOIN live_generation g ON l.generation = g.generation""",
+    "live_standings": """CREATE VIEW live_standings AS
+SELECT s.ladder, s.rank, s.player, s.points * 1.0 / (l.scale * s.divisor) AS points, s.points AS points_units,
+  l.scale * s.divisor AS scale, s.games, s.qualified, s.ordinal, s.gold, s.places
+FROM generation_standings s
+JOIN generation_ladders l ON l.build = s.build AND l.ladder = s.ladder
+JOIN live_generation g ON g.generation = l.generation""",
+}

@@ -1,0 +1,260 @@
+"""What is kept of the live generation for SQL: every change on every ladder, the games as they stand, who took part.
+
+All SQL over these tables is here. They hold parts: a block of changes of a ladder, or of games. A generation names its
+parts, and those that are as they were are the ones of before. New ones are written beside them, in small transactions,
+and are seen when the generation is promoted; what it does not name goes afterwards.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, count, groupby, islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import Boolean, Connection, Integer, Row, Table, delete, func, insert, select, type_coerce
+
+from ledger.errors import LockLost
+from ledger.rejections import shown
+from ledger.store.opening import Ledger
+from projections.facts.columns import Facts
+from projections.stored import generations
+from projections.stored.computing import Built
+from projections.stored.schema import (
+    history_changes,
+    history_games,
+    history_participants,
+    history_parts,
+    live_history,
+)
+from projections.stored.sql_changes import Block, rows_of
+from projections.stored.sql_games import Games, blocks_of_games
+
+# the parts that are no ladder's, but of games
+GAMES = ""
+ROWS = (history_changes, history_games, history_participants)
+# a generation's own parts are numbered from its number times this on
+PARTS = 1 << 32
+
+Known = dict[tuple[str, int, str], int]
+
+
+class Keeping(NamedTuple):
+    """A generation whose history is being kept: the parts known by ladder, block and digest, and numbers for new ones.
+
+    `generation` names the old ones that fit as its own.
+    """
+
+    ledger: Ledger
+    generation: int
+    known: Known
+    numbers: Iterator[int]
+
+
+def pointer(connection: Connection) -> int | None:
+    """The generation whose history is kept, or None. After a rollback it is not the live one."""
+    found: int | None = connection.execute(select(live_history.c.generation)).scalar()
+    return found
+
+
+def begin(ledger: Ledger, generation: int, reuse: bool) -> Keeping:
+    """Keep the history of a generation that is being built; parts that are stored already are used again if wanted."""
+    table = history_parts.c
+    known: Known = {}
+    if reuse:
+        with ledger.reading() as connection:
+            query = select(table.ladder, table.block, table.digest, table.part)
+            for row in connection.execute(query.where(table.generation == pointer(connection))):
+                known[row.ladder, row.block, row.digest] = row.part
+    return Keeping(ledger, generation, known, count(generation * PARTS + 1))
+
+
+def write_changes(keeping: Keeping, built: Iterable[Built]) -> int:
+    """Store the changes of ladders; gives how many there are."""
+    named: list[tuple[Any, ...]] = []
+    written: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
+    changes = 0
+    for one in built:
+        for number, block in enumerate(one.changes or ()):
+            part, is_new = _part(keeping, one.ladder, number, block[0])
+            named.append((keeping.generation, one.ladder, number, part, one.scale, len(block[1]), block[0]))
+            changes += len(block[1])
+            if is_new:
+                written.append(_of_block(part, number, block))
+    _store(keeping.ledger, named, chain.from_iterable(written))
+    return changes
+
+
+def write_games(keeping: Keeping, connection: Connection, facts: Facts) -> None:
+    """Store the games as they stand."""
+    named: list[tuple[Any, ...]] = []
+    written: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
+    for number, block in enumerate(blocks_of_games(connection, facts)):
+        part, is_new = _part(keeping, GAMES, number, block.digest)
+        named.append((keeping.generation, GAMES, number, part, 1, block.rows, block.digest))
+        if is_new:
+            written.append(_of_games(part, block))
+    _store(keeping.ledger, named, chain.from_iterable(written))
+
+
+def _of_block(part: int, number: int, block: Block) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+    yield from ((history_changes, (part, *row)) for row in rows_of(number, block))
+
+
+def _of_games(part: int, block: Games) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+    games, participants = block.read()
+    yield from ((history_games, (part, *row)) for row in games)
+    yield from ((history_participants, (part, *row)) for row in participants)
+
+
+def _part(keeping: Keeping, ladder: str, number: int, digest: str) -> tuple[int, bool]:
+    """The part that holds a block, and whether it is a new one."""
+    known = keeping.known.get((ladder, number, digest))
+    return (next(keeping.numbers), True) if known is None else (known, False)
+
+
+def _store(ledger: Ledger, named: list[tuple[Any, ...]], rows: Iterator[tuple[Table, tuple[Any, ...]]]) -> None:
+    # what names the rows comes with the first of them, so that they are found if no more follow
+    while (some := list(islice(rows, generations.TRANSACTION_ROWS))) or named:
+        generations.leave_room(ledger)
+        with ledger.writing() as connection:
+            generations.insert_rows(connection, history_parts, named)
+            for table, of_table in groupby(some, key=lambda row: row[0]):
+                generations.insert_rows(connection, table, [row for _, row in of_table])
+        named = []
+
+
+def copy(keeping: Keeping, before: int, ladders: Collection[str]) -> None:
+    """Let the generation name the parts of some ladders, or of the games, as the one before it does."""
+    table = history_parts
+    with keeping.ledger.reading() as connection:
+        rows = connection.execute(select(table).where(table.c.generation == before)).all()
+    wanted = set(ladders)
+    named = [(keeping.generation, *row[1:]) for row in rows if row.ladder in wanted]
+    for start in range(0, len(named), generations.TRANSACTION_ROWS):
+        _store(keeping.ledger, named[start : start + generations.TRANSACTION_ROWS], iter(()))
+
+
+def refuse_short(ledger: Ledger, generation: int) -> None:
+    """Raises `LockLost` unless all is there that a generation wrote."""
+    table = history_parts.c
+    own = (generation * PARTS, (generation + 1) * PARTS)
+    with ledger.reading() as connection:
+        named = select(func.coalesce(func.sum(table.rows), 0)).where(table.generation == generation)
+        wanted = int(connection.execute(named.where(table.part > own[0], table.part < own[1])).scalar_one())
+        found = 0
+        for rows in ROWS:
+            there = select(func.count()).select_from(rows).where(rows.c.part > own[0], rows.c.part < own[1])
+            found += connection.execute(there).scalar_one()
+    if wanted != found:
+        raise LockLost(
+            f"generation {generation} has {found:,} of its {wanted:,} rows of changes and games; nothing was promoted"
+        )
+
+
+def point_to(connection: Connection, generation: int | None) -> None:
+    """Let readers see the history of a generation, as soon as that is the live one; or none any more."""
+    if generation is not None or pointer(connection) is not None:
+        connection.execute(delete(live_history))
+    if generation is not None:
+        connection.execute(insert(live_history), {"singleton": 1, "generation": generation})
+
+
+def sweep(ledger: Ledger, until: int, building: bool = False) -> None:
+    """Forget the history of all generations up to a number but the one that is pointed to.
+
+    That number's stays, too, if it is being built; what is behind it belongs to whoever took the lock over, with all
+    the parts that it names.
+    """
+    table = history_parts.c
+    with ledger.reading() as connection:
+        staying = {pointer(connection)} | ({until} if building else set())
+        # what names rows was stored with them, so that all that are there have their names by now
+        stored = {part for of_rows in ROWS for part in _parts_of(connection, of_rows, until)}
+        rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
+    named = {row.part for row in rows if row.generation in staying or row.generation > until}
+    sizes = {row.part: row.rows for row in rows if row.generation <= until}
+    gone = [part for part in sorted(sizes.keys() | stored) if part not in named]
+    for parts in _few([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in gone]):
+        with ledger.writing() as connection:
+            for of_rows in ROWS:
+                connection.execute(delete(of_rows).where(of_rows.c.part.in_(parts)))
+    for generation in sorted({row.generation for row in rows if row.generation <= until} - staying):
+        with ledger.writing() as connection:
+            connection.execute(delete(history_parts).where(table.generation == generation))
+
+
+def _parts_of(connection: Connection, table: Table, until: int) -> Iterator[int]:
+    """The parts of generations up to a number that a table has rows of, whether one names them or not."""
+    first = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS)
+    part = connection.execute(first).scalar()
+    while part is not None:
+        yield part
+        part = connection.execute(first.where(table.c.part > part)).scalar()
+
+
+def _few(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+    """Parts, given their rows, in portions for a transaction each."""
+    some: list[int] = []
+    rows = 0
+    for part, size in parts:
+        if some and (rows + size > generations.TRANSACTION_ROWS or len(some) == generations.NAMES_MAX):
+            yield some
+            some, rows = [], 0
+        some.append(part)
+        rows += size
+    if some:
+        yield some
+
+
+# -- against a replay
+
+
+def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Built) -> str | None:
+    """What the stored changes of a ladder, given its parts, have that a replay has not, or the reverse; or None."""
+    blocks = replayed.changes or []
+    named = [(number, replayed.scale, len(block[1]), block[0]) for number, block in enumerate(blocks)]
+    what = f"{replayed.ladder}: the stored changes"
+    if not stored and named:
+        return f"{what} are missing"
+    if [(row.block, row.scale, row.rows, row.digest) for row in stored] != named:
+        return f"{what} are not named as a replay has them"
+    for row, block in zip(stored, blocks, strict=True):
+        if _rows(connection, history_changes, row.part) != list(rows_of(row.block, block)):
+            return f"{what} differ from a replay"
+    return None
+
+
+def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: Facts) -> str | None:
+    """What the stored games, given their parts, have that the log has not, or the reverse; or None."""
+    parts = list(stored)
+    for number, block in enumerate(blocks_of_games(connection, facts)):
+        if not parts:
+            return "stored games are missing"
+        row = parts.pop(0)
+        if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.rows, block.digest):
+            return "the stored games are not named as the log has them"
+        for table, wanted in zip((history_games, history_participants), block.read(), strict=True):
+            found = _rows(connection, table, row.part)
+            if found != wanted:
+                first = next((a for a, b in zip(found, wanted, strict=False) if a != b), None)
+                where = "" if first is None else f", the first at position {shown(str(first[0]))}"
+                return f"the stored games differ from the log{where}"
+    return "there are stored games that the log has not" if parts else None
+
+
+def parts_of(connection: Connection, generation: int) -> dict[str, list[Row[Any]]]:
+    """The parts that a generation names, by ladder, in order; those of games without a ladder."""
+    table = history_parts.c
+    rows = connection.execute(
+        select(history_parts).where(table.generation == generation).order_by(table.ladder, table.block)
+    )  # fmt: skip
+    found: dict[str, list[Row[Any]]] = {}
+    for row in rows:
+        found.setdefault(row.ladder, []).append(row)
+    return found
+
+
+def _rows(connection: Connection, table: Table, part: int) -> list[tuple[Any, ...]]:
+    """The rows of a part in order, without its number."""
+    # a truth value as it is stored: in SQLite that may be any number
+    columns = [type_coerce(column, Integer) if isinstance(column.type, Boolean) else column for column in table.columns]
+    query = select(*columns[1:]).where(table.c.part == part).order_by(*table.primary_key.columns)
+    return [tuple(row) for row in connection.execute(query)]
