@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cli.start import INTERRUPTED
+from cli.ctrl_c import INTERRUPTED
 
 # how long the orderly way out may take: a lock of the store is waited for up to 30 s, which nothing can interrupt, and
 # to give back the memory of a long log piece by piece takes its time, too

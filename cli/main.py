@@ -10,22 +10,22 @@ from typing import Any
 
 import click
 
+from cli.ctrl_c import INTERRUPTED, interrupted, under_way
 from cli.failures import failure_of
-from cli.start import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
 
 COMMANDS = {
     "init": "cli.commands.init:init",
     "zone": "cli.commands.init:zone_",
     "import": "cli.commands.import_:import_",
-    "record": "cli.commands.import_:record",
+    "record": "cli.commands.record:record",
     "correct": "cli.commands.correct:correct",
     "void": "cli.commands.correct:void",
     "reinstate": "cli.commands.correct:reinstate",
     "adjust": "cli.commands.adjust:adjust",
     "player": "cli.commands.correct:player",
     "games": "cli.commands.games:games",
-    "log": "cli.commands.games:log",
+    "log": "cli.commands.log:log",
     "export": "cli.commands.export:export",
     "ladders": "cli.commands.lists:ladders_",
     "lists": "cli.commands.lists:lists_",
@@ -46,8 +46,8 @@ COMMANDS = {
     "nightly": "cli.commands.nightly:nightly",
     "backup": "cli.commands.backup:backup",
     "status": "cli.commands.status:status",
-    "doctor": "cli.commands.init:doctor",
-    "grants": "cli.commands.upgrade:grants",
+    "doctor": "cli.commands.doctor:doctor",
+    "grants": "cli.commands.grants:grants",
     "upgrade": "cli.commands.upgrade:upgrade",
     "demo": "cli.commands.demo:demo",
 }

@@ -1,4 +1,4 @@
-"""Alembic's way into the migrations, on the connection that `ledger.store.migrating` hands over, else on RATINGS_DB."""
+"""Alembic's way into the migrations, on the connection that `ledger.store.upgrading` hands over, else on RATINGS_DB."""
 
 import os
 

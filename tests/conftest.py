@@ -16,7 +16,7 @@ from sqlalchemy import make_url
 from stores import compiled_once, made_once, postgres_database, postgres_server, with_shipped_rulesets, without_events
 
 from cli.main import invoke
-from ledger.store.migrating import upgrade
+from ledger.store.upgrading import upgrade
 
 # how fast the machine is says nothing of what is tested
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -21,7 +21,7 @@ from sqlalchemy import Engine, create_engine, event, make_url
 
 from ledger import clock
 from ledger.store import postgres, sqlite
-from ledger.store.migrating import upgrade
+from ledger.store.upgrading import upgrade
 
 MEMORY = Path("/dev/shm")
 ROOM_BYTES_MIN = 1 << 30

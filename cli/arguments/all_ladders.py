@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import click
 
 from cli.arguments.facts import decoded
-from cli.arguments.options import known_position, note_future, played_instant
-from cli.commands.standings import note_unusable
+from cli.arguments.moments import known_position, note_future, played_instant
+from cli.arguments.one_ladder import note_unusable
 from cli.output import render
 from cli.output.axes import heading
 from cli.output.times import Times, times_of

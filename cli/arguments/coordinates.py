@@ -8,7 +8,7 @@ from typing import NamedTuple
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.options import known_position, played_instant
+from cli.arguments.moments import known_position, played_instant
 from ledger.rejections import shown
 from ledger.validation.published_lists import Published, latest, published_lists
 from projections.queries.standings import Coordinates, date_zone

@@ -10,9 +10,10 @@ import click
 from sqlalchemy import Connection
 
 from cli.arguments.facts import decoded
-from cli.arguments.options import composed, instant_or_now, zone_option
+from cli.arguments.moments import instant_or_now, zone_option
+from cli.arguments.one_ladder import failures_told
+from cli.arguments.options import composed
 from cli.commands.correct import How, enter, reason_option, refuse_event, writing
-from cli.commands.standings import failures_told
 from ledger.events.canonical import format_instant
 from ledger.events.types import read_decimal
 from ledger.intake.csv_cells import DELIMITERS

@@ -8,16 +8,17 @@ from typing import Any
 import click
 
 from cli.arguments.options import head_value
-from cli.commands.import_ import refuse_unreadable_twice, rejection_line, result_format
-from cli.commands.verify import line_of
+from cli.arguments.results import refuse_unreadable_twice, result_format
 from cli.output import render
+from cli.output.appended import rejection_line
+from cli.output.findings import line_of
 from ledger import clock
 from ledger.backups.backup_folder import Made, as_json, head_beside, make, read_policy
 from ledger.backups.restoring import Backup, RefusedFile, Whole, check, store
 from ledger.rejections import Refused, Rejection
 from ledger.store.exports import BEGINNING, Place
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 from ledger.verification import Finding
 from projections.admission.events import Recorded
 from projections.stored.rehearsal import differences

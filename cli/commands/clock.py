@@ -5,7 +5,8 @@ from typing import Any
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.options import composed, format_option, known_at_option, known_position
+from cli.arguments.moments import known_position
+from cli.arguments.options import composed, format_option, known_at_option
 from cli.output import render
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import open_ledger

@@ -8,23 +8,21 @@ from typing import Any, NamedTuple
 import click
 
 from cli.arguments.game_files import Many, corrections, note_unchanged, voids
-from cli.arguments.options import by_option, composed, ignore_clock_option, instant_or_now, zone_option
-from cli.commands.import_ import (
-    SHOWN_REJECTIONS,
+from cli.arguments.moments import instant_or_now, zone_option
+from cli.arguments.options import by_option, composed, ignore_clock_option
+from cli.arguments.preview import Preview
+from cli.arguments.results import (
     allow_uncounted_option,
     any_date_option,
     new_names_option,
-    new_told,
-    note_new,
     placed,
     refused_names,
-    rejection_line,
     result_format,
     strict_option,
-    tell_new_ladders,
 )
 from cli.output import render
-from cli.output.impact import Preview, note_failed, print_reach, told
+from cli.output.appended import SHOWN_REJECTIONS, new_told, note_new, rejection_line, tell_new_ladders
+from cli.output.impact import note_failed, print_reach, told
 from ledger import clock
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.game_types import KINDS

@@ -8,15 +8,15 @@ from sqlalchemy import Connection
 
 from cli.arguments.coordinates import Asked, CoordinatesType
 from cli.arguments.facts import decoded
+from cli.arguments.one_ladder import note_other_ladder
 from cli.arguments.options import composed, format_option
-from cli.commands.standings import note_other_ladder
 from cli.output import render
 from cli.output.impact import print_effects
 from cli.output.times import Times, times_of
 from ledger.store.opening import open_ledger
 from ledger.validation.published_lists import Published
 from projections.facts.columns import Facts
-from projections.queries.comparison import Effect, Had, Radius, compare, had, radius
+from projections.queries.impact import Effect, Had, Radius, compare, had, radius
 from projections.queries.publication import as_published, compared_at
 from projections.queries.standings import (
     Coordinates,

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from cli.arguments.coordinates import Asked, CoordinatesType, read_asked
+from cli.arguments.one_ladder import Reading, ladder_second, reading_of
 from cli.arguments.options import axes, composed, format_option
 from cli.commands.explain_change import explain_change
-from cli.commands.standings import Reading, ladder_second, reading_of
 from cli.output import render
 from cli.output.axes import heading, print_csv
 from cli.output.times import Times
@@ -17,8 +17,7 @@ from ledger.rejections import did_you_mean, shown
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
 from projections.facts.players import known_players
-from projections.queries.explanation import UnknownGame, explain, row_of_game
-from projections.queries.reasons import explain_player
+from projections.queries.explanation import UnknownGame, explain, explain_player, row_of_game
 from projections.queries.standings import Coordinates
 
 

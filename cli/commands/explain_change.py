@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from cli.arguments.coordinates import Asked
 from cli.arguments.facts import decoded, note_left_out
+from cli.arguments.one_ladder import refuse_unknown
 from cli.commands.diff import told
-from cli.commands.standings import refuse_unknown
 from cli.output import render
 from cli.output.times import Times, times_of
 from ledger.store.log import head, read_records_at

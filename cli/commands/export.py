@@ -10,10 +10,12 @@ import click
 from sqlalchemy import Connection
 
 from cli.arguments.all_ladders import Survey, survey
-from cli.arguments.options import axes, composed, format_of, known_at_option, known_position
-from cli.commands.standings import as_json, note_other_ladder, places_told, reading_of, why_unfinished
+from cli.arguments.moments import known_position
+from cli.arguments.one_ladder import note_other_ladder, reading_of
+from cli.arguments.options import axes, composed, format_of, known_at_option
 from cli.output import render
 from cli.output.axes import AXES
+from cli.output.standings import as_json, places_told, why_unfinished
 from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from cli.arguments.facts import decoded
-from cli.commands.import_ import note_homeless, note_leagueless, note_new, tell_new_ladders
 from cli.output import render
+from cli.output.appended import note_homeless, note_leagueless, note_new, tell_new_ladders
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.intake.files import Item

@@ -1,67 +1,44 @@
-"""`import` and `record`: results go in."""
+"""`import`: files of results go in, or the lines of another program, or a backup."""
 
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.arguments.facts import decoded
-from cli.arguments.options import by_option, composed, head_value, ignore_clock_option, instant_or_now, zone_option
+from cli.arguments.moments import zone_option
+from cli.arguments.options import by_option, head_value, ignore_clock_option
+from cli.arguments.preview import Preview
+from cli.arguments.results import (
+    CHANGES_GAMES,
+    allow_uncounted_option,
+    any_date_option,
+    new_names_option,
+    refuse_unreadable_twice,
+    refused_names,
+    result_format,
+    strict_option,
+)
 from cli.output import render
-from cli.output.impact import Preview, note_failed, print_lists, print_reach, told
-from cli.output.times import times_of
+from cli.output.appended import note_homeless, note_leagueless, report, tell_new_ladders
 from ledger import clock
 from ledger.backups.restoring import Backup, restore
-from ledger.events.canonical import format_instant, parse_object
-from ledger.events.revisions import live_game
-from ledger.events.types import read_event
 from ledger.intake.csv_cells import GAME_COLUMNS, TableOptions
-from ledger.intake.csv_games import TIE
-from ledger.intake.files import STDIN, Far, Item, read_items, size
+from ledger.intake.files import STDIN, Far, read_items, size
 from ledger.intake.importing import Imported, import_items
 from ledger.processes.forking import available_cores
-from ledger.rejections import Refused, Rejection, shown
+from ledger.rejections import Rejection
 from ledger.store.exports import Place
-from ledger.store.log import Log, home_zone
+from ledger.store.log import home_zone
 from ledger.store.opening import Ledger, open_ledger
-from ledger.validation.leagues import scheduled_games
-from ledger.validation.new_names import TOLD_MAX, Newcomers, Refusing, close_names
-from ledger.validation.published_lists import Published
+from ledger.validation.new_names import Newcomers, close_names
 from projections.admission.events import Admission, Recorded
 from projections.admission.new_ladders import NewLadders
 from projections.facts.players import known_players
-from projections.queries.impact import Reach
-
-SHOWN_REJECTIONS = 20
-# how a whole file is written: one cause, whatever the cells hold
-WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
-
-_WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
-# from so many games on, `record` does not work out what it changes
-CHANGES_GAMES = 20_000
-
-new_names_option = click.option(
-    "--new-names", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True,
-    help="What becomes of a new name that is close to another one, or looks like two.",
-)  # fmt: skip
-any_date_option = click.option(
-    "--any-date", is_flag=True, help="Take games of more than a day ahead of the clock, or of before 1900."
-)
-strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse players who are new, and games that begin a ladder."
-)
-allow_uncounted_option = click.option(
-    "--allow-uncounted", is_flag=True, help="Record games that a ladder's rule cannot score."
-)
-result_format = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -173,183 +150,6 @@ def import_(
     return report(ledger, result, form, dry_run, lists=preview.found.lists)
 
 
-def refused_names(new_names: str, strict: bool, where: Refusing) -> Refusing:
-    """Where new names are refused, if nothing else is asked for in `where`. Raises `click.UsageError`."""
-    if strict and new_names == "accept":
-        raise click.UsageError("--strict takes no new name, and --new-names accept takes them all")
-    if strict:
-        return "all"
-    return where if new_names == "refuse" else ""
-
-
-def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
-    """Raises `click.UsageError` unless these are different files, which can be read a second time."""
-    for number, name in enumerate(files):
-        if name in files[:number]:
-            raise click.UsageError(f"{name} is named twice")
-        if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
-            what = "standard input" if name == STDIN else name
-            raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
-
-
-@click.command()
-@click.argument("players", nargs=-1)
-@click.option("--game", metavar="NAME", help="Which game, such as catan.")
-@click.option("--game-id", metavar="ID", help="The game's own id; must be new.")
-@click.option("--at", metavar="TIME", help="When it ended.  [default: now]")
-@zone_option
-@click.option("--group", help="The game group.")
-@click.option("--city", help="The city.")
-@click.option("--league", help="The league.")
-@click.option("--season", help="The season.")
-@click.option("--dry-run", is_flag=True, help="Check it, append nothing.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing of what it changed and who is new.")
-@strict_option
-@new_names_option
-@any_date_option
-@allow_uncounted_option
-@ignore_clock_option
-@by_option
-@result_format
-@click.pass_obj
-def record(
-    db: str, players: tuple[str, ...], game: str | None, game_id: str | None, at: str | None, zone: str | None,
-    dry_run: bool, quiet: bool, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool,
-    ignore_clock: bool, by: str, form: str, group: str | None, city: str | None, league: str | None, season: str | None,
-) -> int:  # fmt: skip
-    """Record one game. PLAYERS stand in the order of their places, tied ones joined by =.
-
-    \b
-        ratings record --game catan --game-id g-7 anna ben=cleo dora
-
-    Without PLAYERS one event, or the data of one game, is read as JSON from standard input.
-    """
-    refusing = refused_names(new_names, strict, "all")
-    ledger = open_ledger(db)
-    event: dict[str, Any] | Refused
-    labels = {"group": group, "city": city, "league": league, "season": season}
-    if players:
-        if game is None or game_id is None:
-            own = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
-            raise click.UsageError(f"a game needs {own}, too")
-        data = {
-            "game_id": game_id,
-            "game": game,
-            **{name: label for name, label in labels.items() if label is not None},
-            "participants": placed(players),
-        }
-        event = {"type": "game.recorded", "data": data}
-    else:
-        if any(option is not None for option in (game, game_id, *labels.values())):
-            raise click.UsageError("these options describe a game by its PLAYERS; JSON on standard input has its own")
-        try:
-            event = parse_object(sys.stdin.buffer.read(1 << 20))
-        except Refused as problem:
-            event = problem
-        if isinstance(event, dict) and "type" not in event and "game_id" in event:
-            event = {"type": "game.recorded", "data": event}
-    undated = isinstance(event, dict) and at is None and "occurred_at" not in event
-    if isinstance(event, dict) and (at is not None or undated):
-        event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
-    league_of_schedule = _put_into_league(ledger, event) if isinstance(event, dict) else None
-    homeless: dict[str, str] = {}
-    preview = Preview(ledger, wanted=dry_run or not quiet, games_max=None if dry_run else CHANGES_GAMES)
-    new_ladders = NewLadders(preview.facts, strict)
-
-    def offered() -> Imported:
-        return import_items(
-            ledger,
-            [Item(STDIN, 1, event, None)],
-            by=by,
-            clock=clock.now,
-            ladders=partial(Admission, allow_uncounted=allow_uncounted, homeless=homeless, new_ladders=new_ladders),
-            dry_run=dry_run,
-            ignore_clock=ignore_clock,
-            checked=preview,
-            newcomers=Newcomers(preview.known, refusing, strict),
-            any_date=any_date,
-        )
-
-    result = offered()
-    if undated and [one.code for one in result.rejected] == ["id-conflict"]:
-        # nobody said when it was: it is the same event if all else is the same
-        assert isinstance(event, dict)
-        event["occurred_at"] = _recorded_time(ledger, event)
-        result = offered()
-    result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
-    if league_of_schedule is not None and not result.rejected_count:
-        render.note(f"note: it is a game of the league {render.plain(league_of_schedule)}, and is recorded for it")
-    tell_new_ladders(result, new_ladders)
-    note_homeless(result, homeless)
-    if result.existing and isinstance(event, dict):
-        _note_voided(ledger, event)
-    return report(ledger, result, form, dry_run, preview.found, quiet)
-
-
-def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
-    """When the recorded event with the id of this one was."""
-    draft, _ = read_event(event)
-    with ledger.reading() as connection:
-        there = Log(connection).event(draft.event_id)
-    return format_instant(draft.occurred_at if there is None else there.occurred_at)
-
-
-def _note_voided(ledger: Ledger, event: dict[str, Any]) -> None:
-    """Tell that a game which is there already counts for nothing."""
-    draft, _ = read_event(event)
-    with ledger.reading() as connection:
-        game = live_game(Log(connection).about(draft.subject)) if draft.type == "game.recorded" else None
-    if game is not None and game.voided:
-        name = render.plain(str(game.data["game_id"]))
-        render.note(
-            f"note: {name} is voided, so it does not count; ratings reinstate {name} --reason TEXT changes that"
-        )
-
-
-def _put_into_league(ledger: Ledger, event: dict[str, Any]) -> str | None:
-    """Let a game that a league has scheduled be the league's, although nobody said so; the league."""
-    data = event.get("data")
-    if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
-        return None
-    with ledger.reading() as connection:
-        league = scheduled_games(connection).get(composed(str(data.get("game_id"))))
-    if league is not None:
-        data["league"] = league
-    return league
-
-
-def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Participants in the order of their places, tied ones joined by =, as the members of a game."""
-    found: list[dict[str, Any]] = []
-    for seat in players:
-        place = len(found) + 1
-        found += [{"player": player.strip(), "place": place} for player in seat.split(TIE)]
-    return found
-
-
-def tell_new_ladders(result: Imported, new_ladders: NewLadders) -> None:
-    """Let a result say which ladders begin, unless something was refused."""
-    if not result.rejected_count:
-        result.new_ladders = [begun.ladder for begun in new_ladders.found]
-        result.close_ladders = {begun.ladder: begun.like for begun in new_ladders.found if begun.like}
-
-
-def note_homeless(result: Imported, homeless: dict[str, str]) -> None:
-    """Tell of games on no ladder, one for each reason, unless something was refused."""
-    for reason, game_id in homeless.items() if not result.rejected_count else ():
-        render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
-
-
-def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
-    """Tell of games that a league has scheduled and that do not say so, one for each league."""
-    for league, game_id in leagueless.items() if not result.rejected_count else ():
-        league, game_id = render.plain(league), render.plain(game_id)
-        render.note(
-            f"note: {game_id} is scheduled in the league {league}, but does not say so; put it right with: "
-            f"ratings correct {game_id} --league {league} --reason TEXT"
-        )
-
-
 def _introduced(ledger: Ledger, result: Imported) -> Imported:
     """What a restore did, with the players of the ledger, who are all new to it."""
     if not result.rejected_count:
@@ -357,107 +157,6 @@ def _introduced(ledger: Ledger, result: Imported) -> Imported:
             result.new_players = sorted(known_players(decoded(connection)))
         result.close = dict(close_names(result.new_players, ()))
     return result
-
-
-def report(
-    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None, quiet: bool = False,
-    lists: list[Published] | None = None,
-) -> int:  # fmt: skip
-    """Tell what was appended and what was refused, who is new, and as far as it is known what that changes, or which
-    published lists; the exit code.
-    """
-    if found is None and dry_run:
-        found = Reach()
-    if found is not None:
-        note_failed(found)
-    if form == "json":
-        render.print_json(
-            {
-                "appended": result.appended,
-                "existing": result.existing,
-                "rejected": [
-                    {"file": r.file, "line": r.line, "code": r.code, "message": r.message} for r in result.rejected
-                ],
-                "head": result.head.position if result.head else 0,
-                **({"rejected_count": result.rejected_count} if result.rejected_count > len(result.rejected) else {}),
-                **new_told(result),
-                **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
-                **({} if found is None else told(found)),
-                **({"incomplete": result.passed} if result.passed else {}),
-                **({} if lists is None else {"published": Reach(lists=lists).as_json()["published"]}),
-            }
-        )
-        return int(result.rejected_count > 0)
-    for passed in result.passed:
-        render.note(f"note: {render.plain(passed)}")
-    causes = _causes(result.rejected)
-    for rejections in causes[:SHOWN_REJECTIONS]:
-        render.note(rejection_line(rejections[0]) + _more(rejections))
-    untold = result.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS]))
-    if untold > 0:
-        render.note(f"... and {untold:,} more (--format json lists them)")
-    if not quiet:
-        note_new(result)
-    did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
-    there = f", {result.existing:,} already there" if result.existing else ""
-    refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
-    nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
-    if not quiet or result.rejected_count:
-        render.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
-    if found is not None and result.would_append and not quiet:
-        print_reach(found, ledger)
-    if lists:
-        with ledger.reading() as connection:
-            print_lists(lists, times_of(connection))
-    return int(result.rejected_count > 0)
-
-
-def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
-    """Refusals by their cause, which a file often has on many lines."""
-    found: dict[tuple[str | None, str, str], list[Rejection]] = {}
-    for one in rejected:
-        message = _WITHOUT_VALUES.sub("", one.message) if one.code in WRITTEN else one.message
-        found.setdefault((one.file, one.code, message), []).append(one)
-    return list(found.values())
-
-
-def _more(rejections: list[Rejection]) -> str:
-    """How often a cause occurs again, and where it is last."""
-    again = len(rejections) - 1
-    return f" ({render.count(again, 'more line')} like this, the last {rejections[-1].line})" if again else ""
-
-
-def new_told(result: Imported) -> dict[str, Any]:
-    """Who is new, who of them has a name close to another, and the same of ladders, as JSON tells it."""
-    close = [{"player": name, "close_to": others} for name, others in result.close.items()]
-    ladders = [{"ladder": name, "close_to": [other]} for name, other in result.close_ladders.items()]
-    return {
-        "new_players": result.new_players, "close_names": close,
-        "new_ladders": result.new_ladders, "close_ladders": ladders,
-    }  # fmt: skip
-
-
-def note_new(result: Imported) -> None:
-    """Tell which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
-    if result.new_ladders:
-        named = {name: f" (like {other}?)" for name, other in result.close_ladders.items()}
-        names = ", ".join(name + named.get(name, "") for name in result.new_ladders[:TOLD_MAX])
-        more = f" and {len(result.new_ladders) - TOLD_MAX:,} more" if len(result.new_ladders) > TOLD_MAX else ""
-        render.note(render.plain(f"note: {render.count(len(result.new_ladders), 'new ladder')}: {names}{more}"))
-    if not result.new_players or (result.rejected_count and not result.would_append):
-        return
-    like = {name: f" (like {others[0]}?)" for name, others in result.alike.items()}
-    names = ", ".join(name + like.get(name, "") for name in result.new_players[:TOLD_MAX])
-    more = f" and {len(result.new_players) - TOLD_MAX:,} more" if len(result.new_players) > TOLD_MAX else ""
-    render.note(render.plain(f"note: {render.count(len(result.new_players), 'new player')}: {names}{more}"))
-    for name, others in list(result.close.items())[:TOLD_MAX]:
-        render.note(f"note: {shown(name)} is close to {', '.join(map(shown, others))}")
-
-
-def rejection_line(rejection: Rejection) -> str:
-    """`FILE:LINE: code: message`, on one line."""
-    where = "".join(f"{part}:" for part in (rejection.file, rejection.line) if part is not None)
-    return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
 
 
 @contextmanager

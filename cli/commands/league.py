@@ -8,11 +8,14 @@ import click
 from sqlalchemy import Connection
 
 from cli.arguments.facts import decoded
-from cli.arguments.options import composed, format_option, instant_or_now, zone_option
+from cli.arguments.moments import instant_or_now, zone_option
+from cli.arguments.one_ladder import failures_noted, reading_of
+from cli.arguments.options import composed, format_option
 from cli.commands.correct import How, writing
-from cli.commands.import_ import report
-from cli.commands.standings import failures_noted, print_rows, reading_of, standings_
+from cli.commands.standings import standings_
 from cli.output import render
+from cli.output.appended import report
+from cli.output.standings import print_rows
 from cli.output.times import times_of
 from ledger import clock
 from ledger.events.canonical import format_instant

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import click
 
 from cli.arguments.facts import note_left_out
+from cli.arguments.rule_seconds import rule_seconds_option
 from cli.commands.backup import keep_option, note_lost, note_odd
 from cli.commands.rebuild import games_of, note_failures
-from cli.commands.rule_trials import rule_seconds_option
-from cli.commands.verify import line_of
 from cli.failures import failure_of
 from cli.interrupts import ending_soon
 from cli.output import render
+from cli.output.findings import line_of
 from ledger import clock
 from ledger.backups import backup_folder
 from ledger.errors import StoreUnavailable

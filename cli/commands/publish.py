@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from cli.arguments.all_ladders import Survey, survey
+from cli.arguments.one_ladder import reading_of
 from cli.arguments.options import by_option, composed, ignore_clock_option
-from cli.commands.import_ import rejection_line, result_format
-from cli.commands.standings import reading_of
+from cli.arguments.results import result_format
 from cli.output import render
+from cli.output.appended import rejection_line
 from cli.output.times import Times
 from ledger import clock
 from ledger.events.canonical import format_instant

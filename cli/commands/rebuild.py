@@ -8,21 +8,21 @@ from click.core import ParameterSource
 
 from cli.arguments.facts import note_left_out
 from cli.arguments.options import composed
-from cli.commands.rule_trials import rule_seconds_option
-from cli.commands.verify import line_of
+from cli.arguments.rule_seconds import rule_seconds_option
+from cli.ctrl_c import INTERRUPTED
 from cli.interrupts import ending_soon
 from cli.output import render
+from cli.output.findings import line_of
 from cli.output.progress import Log, progress
-from cli.start import INTERRUPTED
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.store.log import read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.queries.standings import UnknownLadder
 from projections.stored.generations import before_live, roll_back
-from projections.stored.integrity import verify_standings
 from projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
 from projections.stored.rule_processes import try_to_load
+from projections.stored.verification import verify_standings
 
 SHOWN_LADDERS = 20
 

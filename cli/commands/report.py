@@ -10,7 +10,7 @@ import click
 from sqlalchemy import Connection
 
 from cli.arguments.facts import note_left_out
-from cli.arguments.options import known_position
+from cli.arguments.moments import known_position
 from cli.commands.export import output_file
 from cli.output import render
 from cli.output.pages import Page, Part, as_html, as_markdown
@@ -22,8 +22,8 @@ from ledger.store.opening import open_ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.repeats import result_of
 from projections.facts.decoding import decode
-from projections.queries.comparison import Had
 from projections.queries.decisions import Decided, Decision, Share, decided
+from projections.queries.impact import Had
 from projections.replay.containment import told_with_game
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}

@@ -12,13 +12,9 @@ from ledger.processes.forking import TooSlow, ahead
 from projections.admission.trials import SEED, told, try_rule
 from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.versions import Problem, bind
-from projections.stored.rule_processes import RULE_SECONDS, why_lost
+from projections.stored.rule_processes import why_lost
 
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
-rule_seconds_option = click.option(
-    "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
-    help="How long the rule of a package may take.",
-)  # fmt: skip
 
 
 class Tried(NamedTuple):

@@ -8,20 +8,16 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.options import (
-    by_option,
-    elo_games,
-    format_of,
-    format_option,
-    ignore_clock_option,
-    known_at_option,
-    known_position,
-)
+from cli.arguments.moments import known_position
+from cli.arguments.options import by_option, elo_games, format_of, format_option, ignore_clock_option, known_at_option
+from cli.arguments.preview import Preview
+from cli.arguments.results import result_format
+from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.ruleset_files import problem_line, read_file
-from cli.commands.import_ import rejection_line, result_format
-from cli.commands.rule_trials import rule_of_package, rule_seconds_option, seed_option, tried, why_not_in_time
+from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from cli.output import render
-from cli.output.impact import Preview, note_failed, print_reach, told
+from cli.output.appended import rejection_line
+from cli.output.impact import note_failed, print_reach, told
 from cli.output.times import Times, times_of
 from ledger import clock
 from ledger.errors import LedgerError, NotALedger

@@ -1,136 +1,36 @@
 """`standings`, `history`, `books`: what the facts mean on one ladder."""
 
 import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from sqlalchemy import Connection
 
 from cli.arguments.facts import decoded
-from cli.arguments.options import axes, composed, format_option, known_position, note_future, played_instant
+from cli.arguments.moments import known_position, played_instant
+from cli.arguments.one_ladder import ladder_second, reading_of, refuse_unknown
+from cli.arguments.options import axes, composed, format_option
 from cli.output import render
 from cli.output.axes import heading, print_csv
-from cli.output.times import Times, times_of
-from ledger import clock
-from ledger.rejections import did_you_mean, shown
-from ledger.store.opening import Ledger, open_ledger
+from cli.output.standings import _print_csv, _print_standings, as_json, why_unfinished
+from cli.output.times import times_of
+from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
 from ledger.validation.published_lists import published_lists
-from projections.admission.new_ladders import labelled, slip
 from projections.contract import exact
-from projections.facts.columns import Facts
-from projections.facts.players import known_players
 from projections.lists.contract import Standing
-from projections.queries.explanation import UnknownGame, history
+from projections.queries.explanation import history
 from projections.queries.publication import as_published as as_published_
 from projections.queries.standings import (
     Coordinates,
-    Ladders,
     Standings,
     UnknownLadder,
     books,
     date_zone,
-    ruleset_ids,
     versions_of,
 )
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import parse_name
-from projections.rulesets.periods import period_of, running
-
-
-class Reading(NamedTuple):
-    """An opened ledger with its ladders at the asked coordinates."""
-
-    connection: Connection
-    ladders: Ladders
-    coordinates: Coordinates
-    times: Times
-
-
-@contextmanager
-def failures_told(facts: Facts, connection: Connection) -> Iterator[None]:
-    """A ladder that cannot be replayed becomes a refusal."""
-    try:
-        yield
-    except RuleFailure as problem:
-        raise click.ClickException(told_with_game(problem, facts, connection)) from None
-
-
-@contextmanager
-def failures_noted(facts: Facts, connection: Connection) -> Iterator[None]:
-    """A ladder that cannot be replayed is noted, and the others go on."""
-    try:
-        yield
-    except RuleFailure as problem:
-        render.note(f"ratings: {told_with_game(problem, facts, connection)}")
-
-
-def note_unusable(facts: Facts) -> None:
-    """Tell which rulesets do not run here."""
-    for unusable in facts.unusable.values():
-        render.note(f"ratings: {unusable.reason}")
-
-
-@contextmanager
-def reading_of(
-    ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None, rules: str | None
-) -> Iterator[Reading]:
-    """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
-    with ledger.reading() as connection:
-        try:
-            times, zone = times_of(connection), date_zone(connection, ladder)
-            facts = decoded(connection, known_position(connection, known_at, zone))
-            versions_of(facts, ladder, rules)
-            coordinates = Coordinates(played_instant(as_of, zone), facts.position, rules).of(facts)
-            found = Ladders(facts, coordinates.as_of, rules)
-            note_future(as_of, zone)
-            with failures_told(facts, connection):
-                _note_idle(found, ladder, times)
-                yield Reading(connection, found, coordinates, times)
-        except UnknownLadder as problem:
-            raise click.UsageError(str(problem)) from None
-        except UnknownGame as problem:
-            raise click.ClickException(str(problem)) from None
-
-
-def refuse_unknown(facts: Facts, player: str) -> None:
-    """Raises `click.ClickException` (player-unknown) for somebody of whom the facts know nothing."""
-    if not facts.knows(player):
-        hint = did_you_mean(player, known_players(facts))
-        raise click.ClickException(f"player-unknown: nothing is recorded about {shown(player)}{hint}")
-
-
-def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
-    """A player or game and a ladder, in whichever order they were given."""
-    with ledger.reading() as connection:
-        known = ruleset_ids(connection)
-    if parse_name(other).ruleset_id in known:
-        return one, other
-    swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
-    return (other, one) if swapped else (one, other)
-
-
-def note_other_ladder(facts: Facts, ladder: str) -> None:
-    """Tell which ladder was probably meant instead of one without a game: one with a label close to its own."""
-    name = parse_name(ladder)
-    known = facts.rulesets.get(name.ruleset_id, [])
-    if known and (found := slip(name, known, labelled(facts, known))) is not None:
-        part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
-        render.note(f"note: {ladder} never had a game; {part} {label}; did you mean {found[1]}?")
-
-
-def _note_idle(ladders: Ladders, ladder: str, times: Times) -> None:
-    """Of a ladder on which nothing had been played by then, tell when it began, or which other was probably meant."""
-    if ladders.first(ladder) is not None:
-        return
-    if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):
-        instant, what = first
-        render.note(f"note: the first {what} on {ladder} was at {times.second(instant)}")
-    else:
-        note_other_ladder(ladders.facts, ladder)
 
 
 @click.command(name="standings")
@@ -214,84 +114,6 @@ def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:
         versions_of(decoded(connection, position), ladder, None)
     except UnknownLadder as problem:
         raise click.UsageError(str(problem)) from None
-
-
-def as_json(
-    found: Standings, at: Coordinates, unfinished: str | None, rows: list[Standing] | None = None
-) -> dict[str, Any]:
-    """Standings as the contract writes them, with all rows or with some."""
-    shown = found if rows is None else found._replace(rows=rows)
-    return {
-        "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
-        **({"open": True} if unfinished else {}), "rows": shown.json_rows(),
-    }  # fmt: skip
-
-
-def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
-    """That the period of a list still runs or has not begun, or None."""
-    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
-    if period is None:
-        return None
-    now = clock.now()
-    if now < period.start:
-        return "The period of this list has not begun."
-    if now <= period.end:
-        return "The period of this list still runs."
-    return "The period of this list still ran then." if running(period, now, ladders.as_of) else None
-
-
-def _print_csv(found: Standings, at: Coordinates) -> None:
-    header = ["rank", "player", "points", "games", "qualified"]
-    rows = [
-        [row.rank, row.player, render.spreadsheet(str(row.value(found.scale))), row.games, row.qualified]
-        for row in found.rows
-    ]  # fmt: skip
-    if any("/" in str(row[2]) for row in rows):
-        # a spreadsheet takes 7/4 for a date
-        header.append("points_exact")
-        rows = [[*cells[:2], render.human(str(cells[2]), 6), *cells[3:], str(row.value(found.scale))]
-                for cells, row in zip(rows, found.rows, strict=True)]  # fmt: skip
-    if any(row.gold is not None for row in found.rows):
-        header.append("gold")
-        rows = [[*cells, row.gold] for cells, row in zip(rows, found.rows, strict=True)]
-    if any(row.places is not None for row in found.rows):
-        header.append("places")
-        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
-    print_csv(header, rows, at)
-
-
-def places_told(row: Standing) -> str:
-    """The places that an annual list summed."""
-    return " ".join(map(str, row.places or ()))
-
-
-def _print_standings(found: Standings, at: Coordinates, times: Times, remark: str | None) -> None:
-    heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at, times)
-    if remark:
-        render.echo(remark)
-    render.echo()
-    if not found.rows:
-        render.note("Nobody is on this ladder.")
-        return
-    print_rows(found)
-    if any(row.rank is None for row in found.rows):
-        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {found.ladder}", 2)
-
-
-def print_rows(found: Standings) -> None:
-    """The rows of standings as a table."""
-    points = render.column([str(row.value(found.scale)) for row in found.rows])
-    header = ["rank", "player", "points", "games"]
-    rows: list[list[render.Cell]] = [
-        [r.rank or "-", r.player, p, r.games] for r, p in zip(found.rows, points, strict=True)
-    ]
-    if any(row.gold is not None for row in found.rows):
-        header.append("gold")
-        rows = [[*cells, row.gold or ""] for cells, row in zip(rows, found.rows, strict=True)]
-    if any(row.places is not None for row in found.rows):
-        header.append("places")
-        rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
-    render.print_table(header, rows, right=("rank", "points", "games", "gold"))
 
 
 @click.command(name="history")

@@ -6,8 +6,9 @@ import sys
 import click
 
 from cli.arguments.options import head_value
-from cli.commands.rule_trials import rule_seconds_option
+from cli.arguments.rule_seconds import rule_seconds_option
 from cli.output import render
+from cli.output.findings import line_of
 from ledger.store.opening import open_ledger
 from ledger.verification import Finding
 from projections.stored.verification import verify_all
@@ -45,11 +46,6 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
             2,
         )
     return int(bool(findings))
-
-
-def line_of(finding: Finding) -> str:
-    """A finding as a line."""
-    return render.plain(str(finding))
 
 
 def _tell(line: str) -> None:

@@ -8,7 +8,8 @@ import click
 from sqlalchemy import Connection
 
 from cli.arguments.facts import decoded
-from cli.arguments.options import composed, format_option, known_position, played_instant
+from cli.arguments.moments import known_position, played_instant
+from cli.arguments.options import composed, format_option
 from cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from cli.output import render
 from cli.output.impact import print_effects, print_lists, print_radii
@@ -17,8 +18,7 @@ from ledger.events.types import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
-from projections.queries.comparison import TOP, Effect, Radius
-from projections.queries.impact import Reach, reach
+from projections.queries.impact import TOP, Effect, Radius, Reach, reach
 from projections.queries.simulation import Quality, quality, under, variants
 from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
 from projections.replay.containment import RuleFailure, told_with_game

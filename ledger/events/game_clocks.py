@@ -4,13 +4,44 @@ The server counts from wherever it likes, its start or 1970, and keeps to that w
 times alone has no event: a timer that runs out, a removal, a disconnection, a pause that is denied or begins.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
 from ledger.events.fields import GameId, Members, PlayerId, refuse
-from ledger.events.timers import Choice, Timers
 from ledger.rejections import shown
+
+Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
+
+
+class Timers(NamedTuple):
+    """The values of a clock, in milliseconds where the name says so.
+
+    All are from the page on the points of rated games of Galactic Magnate, but `pause_ms`, which it does not tell:
+    that is assumed.
+    """
+
+    main_ms: int = 120_000
+    roll_dice_ms: int = 4_000
+    auction_or_pass_ms: int = 7_000
+    fortune_ms: int = 6_000
+    sell_houses_ms: int = 12_000
+    choose_character_first_ms: int = 15_000  # for the first player
+    choose_character_ms: int = 7_000  # for the others
+    reward_percent: int = 50  # of what is left of the auxiliary timer
+    auction_cost_ms: int = 20_000
+    unresponsive_ms: int = 40_000
+    pause_answer_ms: int = 15_000
+    pause_yes: int = 3  # players, or all if fewer are in the game
+    pause_ms: int = 600_000
+
+    def auxiliary_ms(self, choice: str, is_first: bool) -> int:
+        """What the auxiliary timer of a choice is set to, for the first player or another one."""
+        if choice == "choose-character" and is_first:
+            return self.choose_character_first_ms
+        found: int = getattr(self, f"{choice.replace('-', '_')}_ms")
+        return found
+
 
 DEFAULT = Timers()
 DAY_MS = 86_400_000
@@ -21,7 +52,7 @@ SpanAboveZero = Annotated[int, Field(ge=1, le=DAY_MS)]
 
 
 class ClockTimers(Members):
-    """The values of a clock's timers where they are not the usual ones; see `ledger.events.timers.Timers`."""
+    """The values of a clock's timers where they are not the usual ones; see `ledger.events.game_clocks.Timers`."""
 
     main_ms: SpanAboveZero = DEFAULT.main_ms
     roll_dice_ms: Span = DEFAULT.roll_dice_ms

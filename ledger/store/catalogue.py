@@ -47,7 +47,7 @@ def _views(connection: Connection) -> Iterator[tuple[str, str]]:
 @cache
 def _wanted() -> Objects:
     """What the migrations make in SQLite."""
-    from ledger.store.migrating import make_tables  # only here: alembic takes long to load
+    from ledger.store.migrations import make_tables  # only here: alembic takes long to load
 
     with create_engine("sqlite://").begin() as connection:
         make_tables(connection)

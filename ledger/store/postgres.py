@@ -14,6 +14,7 @@ from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.store import postgres_catalogue
+from ledger.store.connections import Connections
 from ledger.store.guards import AHEAD, POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
 from ledger.store.locations import hidden
 from ledger.store.schema import NEWEST
@@ -22,7 +23,6 @@ from ledger.store.settings import Setting, busy_seconds
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-    from ledger.store.opening import Ledger
 
 NamedEvent = tuple[str, str, str, str]
 
@@ -194,7 +194,7 @@ def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[Name
         return head.fetchone(), [] if named is None else named.fetchall()
 
 
-def append_one(ledger: "Ledger", values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one statement: the head that it is then, or None if there is something to decide.
 
     `values` gives those of the function `events_append_one`.

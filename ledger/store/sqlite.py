@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine
@@ -17,12 +17,10 @@ from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.events.records import ZERO, Row, chain_hash, leaf_hash
+from ledger.store.connections import Connections
 from ledger.store.guards import AHEAD, SQLITE_TRIGGERS
 from ledger.store.schema import NEWEST
 from ledger.store.settings import BUSY_SECONDS, Setting, busy_seconds
-
-if TYPE_CHECKING:
-    from ledger.store.opening import Ledger
 
 NamedEvent = tuple[str, str, str, str]
 
@@ -125,7 +123,7 @@ def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[Name
     return cursor.execute(NEWEST).fetchone(), events_named(cursor, names) if names else []
 
 
-def append_one(ledger: "Ledger", values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
     """Append an event in one short transaction: the head that it is then, or None if there is something to decide.
 
     `values`, asked for under the lock, gives those of PostgreSQL's function `events_append_one`. What that looks up

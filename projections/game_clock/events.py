@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from ledger.events.timers import Choice, Timers
+from ledger.events.game_clocks import Choice, Timers
 from ledger.rejections import Rejection, shown
 from projections.game_clock.state import (
     GameClock,

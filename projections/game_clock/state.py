@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from ledger.events.timers import Timers
+from ledger.events.game_clocks import Timers
 
 
 class Line(NamedTuple):

@@ -21,8 +21,7 @@ from ledger.events.types import Ruleset
 from ledger.store.log import known_events, known_of, read_records, read_where
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import decode, settle, take
-from projections.queries.comparison import Had, had
-from projections.queries.impact import about, matter, same
+from projections.queries.impact import Had, about, had, matter, same
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name

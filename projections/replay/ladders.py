@@ -22,8 +22,8 @@ from projections.contract import Rule
 from projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import league_starts
-from projections.replay.inputs import Games, columns_of
 from projections.replay.partition import Numbered, Shared, by_time, cell_values, dated, number_players, share
+from projections.replay.rule_inputs import Games, columns_of
 from projections.replay.selection import rows_in_order, select
 from projections.rulesets.periods import period_of
 from projections.rulesets.versions import Version, in_force, oldest

@@ -18,7 +18,7 @@ from projections.facts.columns import NONE, SAME, Cell, Column, Facts
 from projections.replay import loops
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import league_starts, needs_a_look, why_cell_out_of_scope, why_not_scored
-from projections.replay.inputs import Games, bulk_columns
+from projections.replay.rule_inputs import Games, bulk_columns
 from projections.rulesets.versions import Version, in_force
 
 ACCOUNTS = ("premium", "free")

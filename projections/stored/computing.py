@@ -16,7 +16,7 @@ from projections.replay.ladders import Stream, parse_name
 from projections.replay.replay import replay, replay_together
 from projections.rulesets.faults import is_ours
 from projections.rulesets.versions import Version
-from projections.stored.sql_changes import Block, blocks_of
+from projections.stored.sql_rows import Block, blocks_of
 
 # costs are counted in games; a ladder costs so much besides its own
 LADDER_COST = 20

@@ -36,8 +36,8 @@ from projections.stored.computing import (
 )
 from projections.stored.rebuild_lock import RebuildLock, only_one
 from projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
-from projections.stored.sql_changes import blocks_of
 from projections.stored.sql_history import Keeping
+from projections.stored.sql_rows import blocks_of
 
 # the live generation and the one before it, which somebody may still be reading
 KEPT = 2

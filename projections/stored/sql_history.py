@@ -24,8 +24,7 @@ from projections.stored.schema import (
     history_parts,
     live_history,
 )
-from projections.stored.sql_changes import Block, rows_of
-from projections.stored.sql_games import Games, blocks_of_games
+from projections.stored.sql_rows import Block, Games, blocks_of_games, rows_of
 
 # the parts that are no ladder's, but of games
 GAMES = ""

@@ -1,19 +1,248 @@
-"""`verify`: the log, and everything that was computed from it, against what it should be."""
+"""`verify` for the projections: published lists and stored standings against a replay where they were computed."""
 
-from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 from sqlalchemy.exc import DBAPIError
 
 from ledger import clock
-from ledger.errors import RulesetUnusable, StoreDamaged
+from ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
+from ledger.events.games import STATUSES
+from ledger.processes.forking import TooSlow
+from ledger.rejections import shown
+from ledger.store.log import chain_hash_at, head, read_where
 from ledger.store.opening import Ledger
 from ledger.store.runs import running
+from ledger.validation.published_lists import Published, published_lists
 from ledger.verification import Checked, Finding, verify_log, verify_order
 from projections.admission.events import Recorded
-from projections.stored.integrity import verify_clocks, verify_published, verify_standings
-from projections.stored.rule_processes import RULE_SECONDS, try_to_load
+from projections.facts.columns import NONE, Facts
+from projections.facts.decoding import clock_of, decode, extend
+from projections.game_clock.state import run_out
+from projections.lists.contract import Standing
+from projections.queries.publication import as_published
+from projections.queries.standings import Ladders, UnknownLadder
+from projections.replay.ladders import parse_name
+from projections.stored import sql_history
+from projections.stored.computing import (
+    Built,
+    Failure,
+    built,
+    built_with_changes,
+    compute,
+    is_named,
+    of_packages,
+    plan,
+)
+from projections.stored.generations import built_otherwise, ladders_of, live, plain_rows, pointer_findings
+from projections.stored.rule_processes import RULE_SECONDS, guarded, one_ladder, try_to_load, why_lost
+
+
+def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
+    """Results that say of a player's removal something else than the clock of the game."""
+    until = head(connection).position
+    if not read_where(connection, until=until, type_name="clock.started"):
+        return
+    facts = decode(connection, until, cached=False)
+    for game_id in facts.recorded.clocks:
+        clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
+        if clock is None or row == NONE or row in facts.voided:
+            continue
+        sure = {name for name, one in clock.players.items() if one.removed_at is not None}
+        # a log may end with what is due: the server had no more to say
+        run_out(clock)
+        possible = {name for name, one in clock.players.items() if one.removed_at is not None}
+        for p in range(facts.start[row], facts.start[row] + facts.count[row]):
+            names = {name for name in clock.players if _is(facts, name, p)}
+            removed = STATUSES[facts.status[p]] == "removed"
+            if names and removed != bool(names & (possible if removed else sure)):
+                told = "removed, by its clock he was not" if removed else "not removed, by its clock he was"
+                yield Finding("clock", facts.live_position[row], f"{game_id}: {facts.name_of(p)} is {told}")
+
+
+def _is(facts: Facts, player: str, participant: int) -> bool:
+    """Whether an id is that of a participant."""
+    number = facts.player_numbers.get(player)
+    return number is not None and facts.person[number] == facts.person_of(participant)
+
+
+def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS) -> Generator[Finding, None, int]:
+    """Published lists that do not come out of their coordinates: what was known, and what had been played. Gives how
+    many there are.
+
+    The rule of a package runs in a process of its own, each list for at most `rule_seconds`; if it gives no result, the
+    other lists of its ruleset are not tried.
+    """
+    lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
+    if not lists:
+        return 0
+    # one walk through the log that stops where each list was computed
+    facts = decode(connection, 0, ahead=lists[-1].known_at, cached=False)
+    lost: dict[str, str] = {}
+    for one in lists:
+        told = f"{one.ladder}, published by {one.event_id}"
+        if one.known_at >= one.position:
+            yield Finding("published", one.position, f"{told}, names position {one.known_at}, which is not before it")
+            continue
+        if facts.position < one.known_at:
+            extend(facts, connection, one.known_at)
+        found = _recomputed(facts, one, rule_seconds, lost)
+        if isinstance(found, str):
+            yield Finding("published", one.position, f"{told}, cannot be computed: {found}")
+            continue
+        if (wrong := _why_not_whole(connection, one)) is not None:
+            yield Finding("published", one.position, f"{told}: {wrong}")
+        if (found.digest, found.games) != (one.digest, one.games):
+            yield Finding(
+                "published", one.position, f"{told}, does not come out of position {one.known_at}: {_why(one, found)}"
+            )
+    return len(lists)
+
+
+def _recomputed(facts: Facts, one: Published, rule_seconds: float, lost: dict[str, str]) -> Built | str:
+    """A list as it comes out of what the facts hold, or why it does not; `lost`: the rulesets that gave no result."""
+    ruleset_id = parse_name(one.ladder).ruleset_id
+    if ruleset_id in lost:
+        return lost[ruleset_id]
+    try:
+        found = one_ladder(Ladders(facts, one.as_of), one.ladder, rule_seconds)
+    except (TooSlow, WorkerLost) as error:
+        lost[ruleset_id] = why_lost(error, rule_seconds)
+        return lost[ruleset_id]
+    except (UnknownLadder, RulesetUnusable) as problem:
+        return str(problem)
+    return found.message if isinstance(found, Failure) else found
+
+
+def _why_not_whole(connection: Connection, one: Published) -> str | None:
+    """What is wrong with the rows as they are recorded, or None."""
+    try:
+        found = as_published(connection, one)
+    except StoreDamaged as problem:
+        return str(problem)
+    return None if found.digest == one.digest else "its rows do not have its digest"
+
+
+def _why(one: Published, found: Built) -> str:
+    if found.ruleset != one.ruleset:
+        return f"it is ranked under {found.ruleset}, not {one.ruleset}"
+    if len(found.rows) != one.row_count:
+        return f"it has {len(found.rows)} rows, not {one.row_count}"
+    if found.digest == one.digest:
+        return f"it counts {found.games} games, not {one.games}"
+    return f"a replay has the digest {found.digest}"
+
+
+def verify_standings(
+    connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS
+) -> Generator[Finding, None, int]:
+    """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
+    Gives how many there are.
+
+    Those that were built at another position than the generation's are replayed there. The rules of packages run in
+    processes of their own, each ladder for at most `rule_seconds`.
+    """
+    generation = kept or live(connection)
+    for message in pointer_findings(connection) if kept is None else ():
+        yield Finding("standings", None, message)
+    if generation is None:
+        return 0
+    parts = sql_history.parts_of(connection, generation.generation) if _has_history(connection, generation) else None
+    differing, unseen = list[Finding](), set[str]()
+    if wrong := _why_unreadable(generation, ladders_of(connection, generation.generation)):
+        yield Finding("standings", None, wrong)
+        return 0
+    stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
+    for name in built_otherwise(connection, generation.generation):
+        yield Finding("standings", None, f"{name}: another generation built it, and says something else of it")
+    told: set[str] = set()
+    for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
+        here = {name: row for name, row in stored.items() if row.position == position}
+        named = {bytes(row.chain_hash) for row in here.values()}
+        named |= {bytes(generation.chain_hash)} if position == generation.position else set()
+        if named != {chain_hash_at(connection, position)}:
+            yield Finding("standings", position, "the live generation was computed from another history")
+            unseen |= {*here, *([sql_history.GAMES] if position == generation.position else [])}
+            continue
+        ladders = Ladders(decode(connection, position, cached=False))
+        asked = () if position == generation.position else tuple(here)
+        planned = plan(ladders, asked, asked, of_packages(ladders.facts))
+        found: list[Finding] = []
+        one = built if parts is None else built_with_changes
+        apart = guarded(ladders, asked, asked, one, rule_seconds)
+        with closing(compute(ladders, planned, one, apart=apart, changes=parts is not None)) as results:
+            for result in results:
+                if isinstance(result, Failure):
+                    here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
+                    if result.ladder not in told:
+                        found.append(Finding("rule", result.position, f"{result.ladder}: {result.message}"))
+                    told.add(result.ladder)
+                elif result.ladder in here:
+                    found += _differing(connection, here[result.ladder], result)
+                    if parts is not None:
+                        own, older = parts.pop(result.ladder, []), here[result.ladder].position < generation.position
+                        differing += [] if older and not own else _of(sql_history.differing(connection, own, result))
+                    del here[result.ladder]
+                elif result.ladder not in stored:
+                    found.append(Finding("standings", None, f"{result.ladder} is missing in the stored generation"))
+        found += [Finding("standings", None, f"{name} is missing in a replay") for name in here]
+        if parts is not None and position == generation.position:
+            differing += _of(sql_history.games_differing(connection, parts.pop(sql_history.GAMES, []), ladders.facts))
+        yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
+    differing += [Finding("standings", None, f"{name}: there are stored changes of it that no replay has")
+                  for name in parts or () if name not in unseen and not is_named(name, told)]  # fmt: skip
+    if differing and not _has_history(connection, generation):
+        # it is kept for the live generation alone, and meanwhile that became another one
+        return (yield from verify_standings(connection, None, rule_seconds))
+    yield from sorted(differing, key=lambda finding: finding.message)
+    return len(stored)
+
+
+def _has_history(connection: Connection, generation: Row[Any]) -> bool:
+    """Whether a generation is the live one, and its changes and games are kept."""
+    now = live(connection)
+    return now is not None and generation.generation == now.generation == sql_history.pointer(connection)
+
+
+def _of(message: str | None) -> list[Finding]:
+    return [] if message is None else [Finding("standings", None, message)]
+
+
+def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
+    """What in the rows of a generation is of another type than it is written, or None."""
+    for row in (generation, *ladders):
+        what = f"generation {generation.generation}" if row is generation else shown(str(row.ladder))
+        for name, value in row._mapping.items():
+            wanted: Any = bytes if name == "chain_hash" else str if name in ("ladder", "ruleset", "digest") else int
+            value = bytes(value) if isinstance(value, memoryview) else value
+            if name == "built_at" and value is None:
+                continue
+            if not isinstance(value, wanted) or (wanted is int and not -1 <= value < 2**62):
+                return f"{what}: {name} is stored as {shown(str(value)[:40])}"
+    return None
+
+
+def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
+    """Values with their types, so that no text or fraction passes for the number that it equals."""
+    return [[(type(value), value) for value in row] for row in rows]
+
+
+def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
+    """That the stored rows of a ladder are not those of a replay, or what is said of them is something else."""
+    rows = plain_rows(connection, stored.build, stored.ladder)
+    wanted = [
+        (ordinal, *row, *(None,) * (len(Standing._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
+    ]
+    if stored.digest != replayed.digest or _typed(rows) != _typed(wanted):
+        yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")
+    said = {"ruleset": replayed.ruleset, "scale": replayed.scale, "games": replayed.games, "players": len(rows)}
+    for name, value in said.items():
+        if getattr(stored, name) != value:
+            told = f"{stored.ladder}: {name} is stored as {shown(getattr(stored, name))}, a replay has {shown(value)}"
+            yield Finding("standings", None, told)
+
 
 # with these findings in the log it can be replayed all the same
 REPLAYED = ("guard", "schema", "head", "meaning", "not-a-record")

@@ -373,7 +373,7 @@ def test_given_nights_when_backups_are_made_then_old_ones_are_dropped_and_nothin
 def test_given_two_ledgers_in_one_folder_when_backups_are_dropped_then_only_those_of_the_one_that_is_backed_up(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
-    from ledger.store.migrating import upgrade
+    from ledger.store.upgrading import upgrade
 
     other = upgrade(str(tmp_path / "other.db")).location
     folder = tmp_path / "backups"

@@ -10,7 +10,7 @@ import pytest
 from stores import without_events
 from told import counts
 
-from ledger.store.migrating import upgrade
+from ledger.store.upgrading import upgrade
 from projections.rulesets.versions import SHIPPED
 
 

@@ -15,7 +15,7 @@ LAYERS = ("ledger", "projections", "cli")
 FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 SQL_FILES = {
     "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",
-    "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/migrating.py",
+    "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/upgrading.py",
     "ledger/store/catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/roles.py", "ledger/store/runs.py",
     "projections/stored/generations.py", "projections/stored/rebuild_lock.py", "projections/stored/sql_history.py",
 }  # fmt: skip

@@ -13,7 +13,7 @@ from sqlalchemy import make_url, text
 
 from ledger.events.types import Draft
 from ledger.store.appending import append
-from ledger.store.migrating import configuration
+from ledger.store.migrations import configuration
 from ledger.store.opening import Ledger, connect, schema_revision
 from ledger.store.schema import SCHEMA_REVISION
 from projections.stored.rebuild_lock import only_one

@@ -21,8 +21,8 @@ from fault_helpers import (
 
 from ledger.events.records import Row
 from ledger.store.log import head
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 
 EVENTS = 5
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.RestrictViolation)

@@ -14,7 +14,7 @@ from fault_helpers import append_games, findings, fork, game, records, wait_for
 import cli.commands.publish
 from cli.main import invoke
 from ledger.store.opening import open_ledger
-from projections.stored.integrity import verify_published
+from projections.stored.verification import verify_published
 
 WAIT_SECONDS = 60
 PUBLISHERS = 4

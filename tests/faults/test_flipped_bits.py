@@ -13,7 +13,7 @@ from fault_helpers import append_games, game
 
 from ledger.events.records import Row
 from ledger.events.types import read_event
-from ledger.store.migrating import upgrade
+from ledger.store.upgrading import upgrade
 
 PAGE_BYTES = 4_096
 INNER_PAGE, LEAF_PAGE = 5, 13

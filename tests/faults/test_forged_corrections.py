@@ -9,8 +9,8 @@ import pytest
 from fault_helpers import append_games, corrected, decision, execute, findings, forged, game
 
 from ledger.events.types import Draft
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 
 REFUSALS = (sqlite3.IntegrityError, psycopg.errors.IntegrityError)
 INSERT = "INSERT INTO events VALUES"

@@ -22,9 +22,9 @@ from ledger.intake import importing
 from ledger.intake.csv_cells import TableOptions
 from ledger.intake.files import read_items
 from ledger.intake.importing import import_items
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
 from ledger.store.postgres import failure
+from ledger.store.upgrading import upgrade
 from projections.stored import generations
 
 GAMES = 2_000

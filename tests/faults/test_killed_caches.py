@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from fault_helpers import append_games, fork, game
 
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 from projections.facts import bulk, column_cache, decoding
 
 GAMES = 120

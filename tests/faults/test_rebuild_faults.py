@@ -23,9 +23,9 @@ from projections.facts.decoding import decode
 from projections.queries.standings import Ladders
 from projections.stored import computing, generations
 from projections.stored.generations import ladders_of
-from projections.stored.integrity import verify_standings
 from projections.stored.rebuilding import rebuild
 from projections.stored.schema import generation_ladders, generation_standings
+from projections.stored.verification import verify_standings
 
 RULESET = Path(__file__).parents[2] / "projections" / "shipped" / "club-catan-elo-1.toml"
 

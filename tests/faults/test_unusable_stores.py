@@ -18,8 +18,8 @@ from sqlalchemy import make_url
 from ledger import clock
 from ledger.store.appending import append
 from ledger.store.guards import POSTGRES_APPEND_LOCK
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 from projections.stored.views import HISTORY_VIEWS
 
 Ratings = Callable[..., Any]

@@ -23,8 +23,8 @@ from stores import postgres_database, postgres_of, programs_of_older_servers, wi
 from ledger import verification
 from ledger.store import catalogue
 from ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, connect
+from ledger.store.upgrading import upgrade
 
 Ratings = Callable[..., Any]
 KINDS = {

@@ -119,8 +119,9 @@ def test_given_a_role_with_rights_on_the_standings_when_upgraded_then_it_has_the
     """Given a ledger of before, then who writes the standings at night can write the history, and no more."""
     from alembic import command
 
-    from ledger.store.migrating import configuration, upgrade
+    from ledger.store.migrations import configuration
     from ledger.store.opening import connect
+    from ledger.store.upgrading import upgrade
 
     upgrade(store)
     role = f'Night "{make_url(store).database}'

@@ -16,8 +16,8 @@ from ledger.errors import LedgerError, LockLost, StoreUnavailable
 from ledger.store.opening import Ledger, open_ledger
 from projections.stored import generations, rebuilding
 from projections.stored.generations import live
-from projections.stored.integrity import verify_standings
 from projections.stored.rebuilding import rebuild
+from projections.stored.verification import verify_standings
 
 Ratings = Callable[..., Any]
 

@@ -23,8 +23,8 @@ from ledger.store.log import (
     read_records_at,
     read_where,
 )
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 
 NOON = parse_instant("2024-01-01T12:00:00Z")
 SECOND = 1_000_000

@@ -15,8 +15,8 @@ from ledger.events.records import Row, build
 from ledger.events.types import Draft, read_event
 from ledger.rejections import Rejection
 from ledger.store.appending import Appended, append
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from ledger.verification import verify_log
 
 PIECES = (

@@ -11,9 +11,10 @@ from ledger.errors import NotALedger, StoreUnavailable
 from ledger.events.types import Draft
 from ledger.store.appending import append
 from ledger.store.log import head
-from ledger.store.migrating import configuration, upgrade
+from ledger.store.migrations import configuration
 from ledger.store.opening import connect, open_ledger, schema_revision
 from ledger.store.schema import SCHEMA_REVISION, metadata
+from ledger.store.upgrading import upgrade
 
 
 def move(url: str, to: str) -> None:

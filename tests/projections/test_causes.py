@@ -14,8 +14,8 @@ from time_histories import LADDERS, World, base_log, history, question
 from time_ledgers import enter
 
 from ledger.events.canonical import microseconds
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from projections.queries.attribution import Attribution, attribute
 from projections.queries.standings import Coordinates
 

@@ -12,8 +12,8 @@ import pytest
 from oracle import Event
 from time_ledgers import enter
 
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from projections.queries.attribution import Attribution, Cause, attribute
 from projections.queries.standings import Coordinates, UnknownLadder
 

@@ -7,7 +7,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from projections.facts.columns import Facts
-from projections.queries.comparison import TOP, Had, compare, radius, swapped
+from projections.queries.impact import TOP, Had, compare, radius, swapped
 
 Ranks = dict[str, int | None]
 NAMES = [f"p{number}" for number in range(16)]

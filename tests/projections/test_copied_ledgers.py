@@ -14,8 +14,8 @@ from time_histories import history
 from time_ledgers import enter
 
 from ledger.store.log import ledger_id
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, connect, open_ledger
+from ledger.store.upgrading import upgrade
 from projections.facts import column_cache
 from projections.facts.decoding import decode
 

@@ -29,13 +29,12 @@ from ledger.events.types import Draft
 from ledger.intake.files import Item
 from ledger.intake.importing import Imported, import_items
 from ledger.store.log import read_records
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from projections.admission.events import Admission
 from projections.facts.decoding import decode
-from projections.queries.comparison import Effect
 from projections.queries.explanation import explain, history, row_of_game
-from projections.queries.impact import effects
+from projections.queries.impact import Effect, effects
 from projections.queries.standings import Ladders, books
 from projections.replay.ladders import streams
 from projections.rulesets.versions import shipped

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 from time_histories import LADDERS, base_log, history
 from time_ledgers import enter
 
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from ledger.validation.identities import identities
 from projections.facts.decoding import decode
 from projections.queries.attribution import attribute

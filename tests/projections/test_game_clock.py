@@ -3,8 +3,7 @@
 import pytest
 from clock_logs import GRANTED, lines, log, player, refused, timers
 
-from ledger.events.game_clocks import CLOCK_TYPES, ClockTimers
-from ledger.events.timers import Timers
+from ledger.events.game_clocks import CLOCK_TYPES, ClockTimers, Timers
 from projections.game_clock import explain, show
 
 

@@ -8,9 +8,9 @@ from ledger.errors import AlreadyRunning
 from projections.rulesets.registry import rule
 from projections.stored import generations
 from projections.stored.generations import ladders_of, live
-from projections.stored.integrity import verify_standings
 from projections.stored.rebuild_lock import only_one
 from projections.stored.rebuilding import rebuild
+from projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 

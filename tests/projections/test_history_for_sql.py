@@ -24,13 +24,13 @@ from time_ledgers import enter as enter_events
 from cli.commands.rules import publish_missing
 from ledger.errors import LockLost
 from ledger.store.log import read_records
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from projections.facts import decoding
 from projections.rulesets.versions import shipped
-from projections.stored import computing, generations, sql_changes, sql_games, sql_history
-from projections.stored.integrity import verify_standings
+from projections.stored import computing, generations, sql_history, sql_rows
 from projections.stored.rebuilding import HistoryMissing, rebuild
+from projections.stored.verification import verify_standings
 
 Ratings = Callable[..., Any]
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
@@ -41,8 +41,8 @@ TABLES = ("history_parts", "history_changes", "history_games", "history_particip
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and transactions so small that short histories have several."""
-    monkeypatch.setattr(sql_changes, "BLOCK_CHANGES", 7)
-    monkeypatch.setattr(sql_games, "BLOCK_GAMES", 3)
+    monkeypatch.setattr(sql_rows, "BLOCK_CHANGES", 7)
+    monkeypatch.setattr(sql_rows, "BLOCK_GAMES", 3)
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
 
 

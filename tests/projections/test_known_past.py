@@ -17,8 +17,8 @@ from time_ledgers import enter, found_at
 
 from ledger.events.canonical import microseconds
 from ledger.store.log import head
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 from projections.facts.decoding import decode
 from projections.queries.standings import Ladders
 from projections.replay.replay import replay

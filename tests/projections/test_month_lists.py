@@ -13,8 +13,8 @@ from naive_lists import instant, month_lists, year_lists
 
 from ledger.intake.files import Item
 from ledger.intake.importing import import_items
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 from projections.admission.events import Admission
 from projections.queries.standings import Ladders
 

@@ -17,12 +17,12 @@ from time_ledgers import enter
 
 from ledger.events.revisions import Known
 from ledger.store.log import head
-from ledger.store.migrating import upgrade
 from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from projections.facts import bulk, column_cache, decoding
 from projections.facts.column_cache import folder_of
 from projections.facts.decoding import decode
-from projections.queries.reasons import explain_player
+from projections.queries.explanation import explain_player
 from projections.queries.standings import Ladders
 
 pytestmark = pytest.mark.slow

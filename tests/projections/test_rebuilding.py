@@ -11,14 +11,14 @@ from sqlalchemy import text
 
 from ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
 from ledger.processes import workers
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 from projections.queries.standings import Ladders, UnknownLadder
 from projections.stored import computing, generations, rebuilding
 from projections.stored.generations import kept, ladders_of, live, roll_back, stored_rows
-from projections.stored.integrity import verify_standings
 from projections.stored.rebuild_lock import only_one
 from projections.stored.rebuilding import rebuild
+from projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
 ALL, THREE, FIVE, SEVEN = (f"club-catan-elo/{band}" for band in ("all", "3-4", "5-6", "7-8"))

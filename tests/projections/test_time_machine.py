@@ -23,8 +23,8 @@ from time_histories import LADDERS, WEIGHTS, World, already, base_log, over, per
 from time_ledgers import PublishedList, agree_with_json, enter, found_at
 
 from ledger.store.log import read_records
-from ledger.store.migrating import upgrade
 from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

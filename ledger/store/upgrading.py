@@ -1,29 +1,17 @@
-"""Making and upgrading a store's schema: the one place that runs alembic, and only when asked to."""
+"""Making a ledger, and upgrading one to the schema of this program."""
 
-from pathlib import Path
 from typing import NamedTuple
 
-from alembic import command
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
 from ledger.errors import NotALedger
 from ledger.store.catalogue import missing_views
+from ledger.store.migrations import configuration, make_tables
 from ledger.store.opening import Ledger, connect, open_ledger, schema_revision
 from ledger.store.roles import who_may_change
 from ledger.store.schema import SCHEMA_REVISION
-
-_INSTALLED = Path(__file__).parents[1] / "_migrations"
-_CHECKOUT = Path(__file__).parents[2] / "migrations"
-
-
-def configuration() -> Config:
-    """Alembic's configuration for the migrations that came with this program."""
-    config = Config()
-    config.set_main_option("script_location", str(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT).replace("%", "%%"))
-    return config
 
 
 def _other_program(connection: Connection) -> str | None:
@@ -90,10 +78,3 @@ def remake_views(ledger: Ledger) -> None:
         ledger.dialect.lock_schema(connection)
         for statement in missing_views(connection).values():
             connection.exec_driver_sql(statement)
-
-
-def make_tables(connection: Connection) -> None:
-    """Run the migrations that a database lacks."""
-    config = configuration()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")

@@ -1,0 +1,10 @@
+"""--rule-seconds: how long the rule of a package may take."""
+
+import click
+
+from projections.stored.rule_processes import RULE_SECONDS
+
+rule_seconds_option = click.option(
+    "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
+    help="How long the rule of a package may take.",
+)  # fmt: skip

@@ -1,0 +1,144 @@
+"""`doctor`: every setting that safety depends on, read back."""
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+import click
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from cli.arguments.options import format_option
+from cli.commands.status import State, state_of, told_run
+from cli.output import render
+from ledger import clock
+from ledger.events.canonical import format_instant
+from ledger.store.catalogue import differences
+from ledger.store.log import head
+from ledger.store.opening import open_ledger
+from ledger.store.roles import wrong_rights
+from ledger.store.schema import SCHEMA_REVISION
+from projections.facts import column_cache
+from projections.facts.decoding import CACHED_EVENTS
+
+REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
+REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
+# what a long history gains by the extra `fast`, as docs/performance.md has it
+FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
+
+
+# ladders that are named
+NAMED = 5
+
+
+class Row(NamedTuple):
+    """What the doctor found: `ok`, WRONG or - (absent, and not needed), with what is wrong and what mends it."""
+
+    state: str
+    what: str
+    value: str
+    note: str = ""
+    remedy: str = ""
+
+
+@click.command()
+@format_option
+@click.pass_obj
+def doctor(db: str, form: str) -> int:
+    """Read back every setting that safety depends on. Exit 1 if something is wrong."""
+    rows: list[Row] = [
+        Row("ok", "ratings-ledger", version("ratings-ledger")),
+        Row("ok", "python", platform.python_version()),
+        *(Row("ok", name, version(name)) for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")),
+        _optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
+        *(_optional(name, gain, "fast") for name, gain in FAST.items()),
+        Row("ok", "schema", SCHEMA_REVISION),
+    ]
+    ledger = open_ledger(db)
+    with ledger.reading() as connection:
+        latest = head(connection)
+        rows += [
+            Row("ok", s.name, s.value) if s.fine else Row("WRONG", s.name, s.value, f"should be {s.wanted}", s.remedy)
+            for s in ledger.dialect.settings(connection)
+        ]
+        guards = ledger.dialect.guards_missing(connection)
+        rows.append(Row("WRONG", "guards", "missing", ", ".join(guards), REGUARD) if guards
+                    else Row("ok", "guards", "in place"))  # fmt: skip
+        rows += [*_rights(connection), _objects(connection)]
+        rows.append(_cache(connection, latest.position))
+        rows += _jobs(state_of(ledger, connection))
+    ahead = (latest.recorded_at - clock.now()) / 1_000_000
+    rows.append(
+        Row("WRONG", "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
+            "set this machine's clock; if the last event's time is wrong: --ignore-clock")
+        if ahead > 5 * 60
+        else Row("ok", "clock", format_instant(clock.now()))
+    )  # fmt: skip
+    if form == "json":
+        render.print_json([row._asdict() for row in rows])
+    elif form == "csv":
+        render.print_csv(Row._fields, rows)
+    else:
+        told = [(*row[:3], "; ".join(filter(None, row[3:]))) for row in rows]
+        render.print_table(Row._fields[:4], told)
+    return int(any(row.state == "WRONG" for row in rows))
+
+
+def _objects(connection: Connection) -> Row:
+    """Whether the tables and views are those that this program makes."""
+    try:
+        wrong = [told for told in differences(connection) if told is not None]
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != "42501":
+            raise
+        return Row("WRONG", "objects", "a right is missing", str(error.orig).strip(), "see the rights")
+    if not wrong:
+        return Row("ok", "objects", "as this program makes them")
+    return Row("WRONG", "objects", render.count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
+
+
+def _rights(connection: Connection) -> list[Row]:
+    """Who may do more than the documented roles may, or less than he needs."""
+    who, wrong = wrong_rights(connection)
+    if not wrong:
+        return [Row("ok", "rights", f"as documented, asked as {who}")]
+    return [Row("WRONG", "rights", *one) for one in wrong]
+
+
+def _cache(connection: Connection, newest: int) -> Row:
+    """Where the columns of long histories are kept, and how far they are."""
+    cache = column_cache.found(connection, newest)
+    if cache is None:
+        return Row("-", "cache", "none", "this account has no home folder", "name another place by XDG_CACHE_HOME")
+    until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
+    note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
+    return Row("ok", "cache", note, f"{cache.root} may be deleted at any time")
+
+
+def _jobs(state: State) -> Iterator[Row]:
+    """What the jobs of the night left: rules that are missing, ladders whose rules failed, runs that failed."""
+    for one in state.missing:
+        yield Row(
+            "WRONG", "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",
+            "install the package that has it, or void that version of the ruleset",
+        )  # fmt: skip
+    failed = [one.ladder for one in state.stale if one.why == "failed"]
+    if state.generations or failed:
+        more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
+        note = f"their rules failed: {', '.join(failed[:NAMED])}{more}" if failed else ""
+        stale = render.count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
+        yield Row(
+            "WRONG" if failed else "ok", "stored standings", stale, note, "ratings rebuild says why" * bool(failed)
+        )
+    for kind, known in state.runs.items():
+        wrong = known.ended is not None and known.ended.has_failed
+        how, why = told_run(known.ended if wrong and known.ended else known.last, state.times)
+        yield Row("WRONG" if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
+
+
+def _optional(package: str, use: str, extra: str) -> Row:
+    try:
+        return Row("ok", package, version(package))
+    except PackageNotFoundError:
+        return Row("-", package, "not installed", use, f"pip install 'ratings-ledger[{extra}]'")

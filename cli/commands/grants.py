@@ -1,0 +1,87 @@
+"""`grants`: the roles for a ledger in PostgreSQL."""
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.arguments.options import format_option
+from cli.output import render
+from ledger.errors import NotALedger
+from ledger.store import roles
+from ledger.store.opening import parse_url
+
+if TYPE_CHECKING:
+    pass
+
+
+USED_BY = {
+    "owner": ("everything, so also switch guards off", "init and upgrade"),
+    "writer": ("read, and append events", "import, record, correct, publish and all that records"),
+    "rebuilder": ("read, and write the stored standings", "rebuild"),
+    "reader": ("read", "standings, verify and all other reading commands"),
+    "dashboard": ("read the live standings, and no event", "other programs, by SQL"),
+}
+
+
+def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not roles.NAME.fullmatch(value):
+        raise click.BadParameter(f"{value!r} is not like club_a_: a to z, 0 to 9 and _, at most 40, no digit first")
+    return value
+
+
+@click.command()
+@click.option("--sql", is_flag=True, help="Print the statements that make the roles and give them their rights.")
+@click.option("--prefix", default=roles.PREFIX, show_default=True, callback=_name,
+              help="What the names of the roles begin with; each club on a server has its own.")  # fmt: skip
+@click.option("--schema", default=roles.SCHEMA, show_default=True, callback=_name,
+              help="The schema, where several clubs share a database.")  # fmt: skip
+@click.option("--as", "who", type=click.Choice(["administrator", "owner"]),
+              help="Of --sql, only what this one runs: the one before init, the other after it.")  # fmt: skip
+@format_option
+@click.pass_obj
+def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: str) -> None:
+    """Tell the roles for a ledger in PostgreSQL, as docs/postgresql.md has them.
+
+    Nothing is done, and no server is asked. The database is the one that --db names. What a server really grants is
+    looked at by `ratings doctor`.
+    """
+    if (who is not None or schema != roles.SCHEMA) and not sql:
+        raise click.UsageError("--as and --schema belong to --sql")
+    if sql and form != "table":
+        raise click.UsageError("--sql prints statements; leave out --format")
+    if sql:
+        for title, statements in _scripts(db, prefix, schema, who):
+            render.echo(f"-- {title}\n" + "\n".join(_folded(f"{statement};") for statement in statements))
+        return
+    rows = [(f"{prefix}{role}", *told) for role, told in USED_BY.items()]
+    if form == "json":
+        render.print_json([dict(zip(("role", "may", "is_used_by"), row, strict=True)) for row in rows])
+    elif form == "csv":
+        render.print_csv(("role", "may", "is_used_by"), rows)
+    else:
+        render.print_table(("role", "may", "is used by"), rows)
+
+
+def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[str, list[str]]]:
+    """The statements by whom they are run, each with a title. Raises `NotALedger`."""
+    url = parse_url(db)
+    if url.get_backend_name() != "postgresql" or not url.database or not url.database.isprintable():
+        raise NotALedger(
+            "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"
+        )
+    made = roles.grants(url.database, prefix, schema)
+    shared = schema != roles.SCHEMA
+    where = f"in the database {url.database}"
+    scripts: dict[str, tuple[str, Any]] = {
+        "administrator": (f"as an administrator of the server{f', {where}' if shared else ''}", made.administrator),
+        "owner": (f"as {prefix}owner, {where}, after `ratings init` and after each upgrade", made.owner),
+    }
+    return [told for name, told in scripts.items() if who in (None, name)]
+
+
+def _folded(statement: str) -> str:
+    """A statement on lines of a readable length; a quoted name may hold spaces, so such a statement stays as it is."""
+    if '"' in statement:
+        return statement
+    return textwrap.fill(statement, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

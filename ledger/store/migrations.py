@@ -1,0 +1,24 @@
+"""The migrations that came with this program: the one place that runs alembic, and only when asked to."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection
+
+_INSTALLED = Path(__file__).parents[1] / "_migrations"
+_CHECKOUT = Path(__file__).parents[2] / "migrations"
+
+
+def configuration() -> Config:
+    """Alembic's configuration for the migrations that came with this program."""
+    config = Config()
+    config.set_main_option("script_location", str(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT).replace("%", "%%"))
+    return config
+
+
+def make_tables(connection: Connection) -> None:
+    """Run the migrations that a database lacks."""
+    config = configuration()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
