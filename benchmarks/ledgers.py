@@ -11,9 +11,9 @@ from benchmarks.games import Drawn, chunks, draw
 from benchmarks.histories import CHUNK_GAMES, History, game_id, player_id
 from cli.main import invoke
 from ledger.events.canonical import format_instant
-from ledger.events.records import Row, build, chain_hash, leaf_hash
+from ledger.events.records import EventRow, build, chain_hash, leaf_hash
 from ledger.events.types import Draft
-from ledger.store.appending import insert_rows
+from ledger.store.appending import insert_event_rows
 from ledger.store.log import Head, head
 from ledger.store.opening import open_ledger
 
@@ -49,7 +49,7 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
     return found
 
 
-def rows(games: list[Draft], after: Head) -> list[Row]:
+def rows(games: list[Draft], after: Head) -> list[EventRow]:
     """The drafts as rows behind a head, recorded when its event was."""
     found, chain, recorded_at = [], after.chain_hash, after.recorded_at
     for position, draft in enumerate(games, after.position + 1):
@@ -57,7 +57,7 @@ def rows(games: list[Draft], after: Head) -> list[Row]:
         leaf = leaf_hash(record)
         chain = chain_hash(chain, leaf)
         found.append(
-            Row(position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, recorded_at, BY, None,
+            EventRow(position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, recorded_at, BY, None,
                 record, leaf, chain)
         )  # fmt: skip
     return found
@@ -72,11 +72,11 @@ def write_ledger(url: str, history: History) -> Head:
     for values in _chunks_of_rows(history, latest):
         with ledger.writing() as connection:
             ledger.dialect.lock_appends(connection)
-            latest = insert_rows(connection, values, latest)
+            latest = insert_event_rows(connection, values, latest)
     return latest
 
 
-def _chunks_of_rows(history: History, after: Head) -> Iterator[list[Row]]:
+def _chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
     """All rows of a history; another process makes them ready, but for the chain, while those before are inserted."""
     if not history.games:
         return
@@ -93,7 +93,7 @@ def _chunks_of_rows(history: History, after: Head) -> Iterator[list[Row]]:
             yield values
 
 
-def _unchained(history: History, number: int, after: Head) -> list[Row]:
+def _unchained(history: History, number: int, after: Head) -> list[EventRow]:
     """The rows of a chunk, its chain hashes only those of a chain that began with it."""
     return rows(drafts(draw(history, number), history), after._replace(position=after.position + number * CHUNK_GAMES))
 

@@ -7,7 +7,7 @@ from ledger.errors import LedgerError
 from ledger.rejections import Refused
 
 
-class Failure(NamedTuple):
+class CommandFailure(NamedTuple):
     """Why something stopped; `reason` is one of `ledger.errors.REASONS` or the code of a refusal."""
 
     reason: str
@@ -15,20 +15,20 @@ class Failure(NamedTuple):
     exit_code: int
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> CommandFailure:
     """What an error means to who called."""
     if isinstance(error, LedgerError):
-        return Failure(error.reason, str(error), error.exit_code)
+        return CommandFailure(error.reason, str(error), error.exit_code)
     if isinstance(error, Refused):
-        return Failure(error.code, f"{error.code}: {error.message}", 2)
+        return CommandFailure(error.code, f"{error.code}: {error.message}", 2)
     if isinstance(error, OSError):
         reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
-        return Failure(reason, f"{error.filename or 'input or output'}: {error.strerror or error}", 3)
+        return CommandFailure(reason, f"{error.filename or 'input or output'}: {error.strerror or error}", 3)
     if isinstance(error, MemoryError):
         message = "there is not enough memory for this; nothing was changed by what was under way"
-        return Failure("out-of-memory", message, 3)
+        return CommandFailure("out-of-memory", message, 3)
     cause = f"{_place(error)}: {type(error).__name__}: {error}"
-    return Failure(
+    return CommandFailure(
         "bug", f"this is a bug in ratings-ledger, unless `ratings verify` finds the ledger damaged: {cause}", 1
     )
 

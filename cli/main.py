@@ -116,7 +116,7 @@ def ratings(context: click.Context, db: str) -> None:
     context.obj = db
 
 
-def run(arguments: list[str] | None = None) -> None:
+def program(arguments: list[str] | None = None) -> None:
     """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger there,
     4 another run of the same job is going on."""
     _open_closed_streams()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run() -> NoReturn:
     """The program."""
     ctrl_c.handle()
-    from cli.main import run as program
+    from cli.main import program as program
 
     try:
         program()

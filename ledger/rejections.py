@@ -33,7 +33,7 @@ CODES = {
     "rows-disagree": "the rows of one game must agree in everything that belongs to the whole game",
     # members and their values
     "unknown-type": "no event type has this name",
-    "unknown-kind": "no kind of game has this name",
+    "unknown-kind": "no game type has this name",
     "unknown-member": "a member that events of this type do not have; free text goes into extra",
     "missing-member": "a member that events of this type must have",
     "wrong-type": "the value has another JSON type than the member needs",
@@ -122,7 +122,7 @@ CODES = {
     "game-id-changed": "a correction keeps the game_id",
     "event-unknown": "no event has this id",
     "event-of-game": "a game's events are not voided one by one; the game is voided, reinstated or corrected",
-    "event-voided": "the event is taken back already",
+    "event-voided": "the event is withdrawn already",
     "still-needed": "something that is recorded depends on this event",
     "changed-meanwhile": "somebody else changed the same thing since it was looked at",
     "player-unknown": "nothing is recorded about this player",

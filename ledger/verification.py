@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from ledger.backups.restoring import Renames
 from ledger.errors import NotALedger
 from ledger.events.canonical import dump, format_instant, parse_object
-from ledger.events.records import ZERO, Row, chain_hash, columns, leaf_hash, refuse_unwritten
+from ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
 from ledger.events.revisions import SUPERSEDING, superseded
 from ledger.processes.forking import available_cores
 from ledger.processes.workers import UNITS_MAX, forked
@@ -24,7 +24,7 @@ from ledger.store import catalogue
 from ledger.store.log import Log, head, ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import SCHEMA_REVISION
-from ledger.validation.validator import Ladders
+from ledger.validation.validator import LadderChecks
 from ledger.validation.whole_logs import misfits
 
 PAGE_EVENTS = 1_000
@@ -74,7 +74,7 @@ CODES = {
 }
 
 
-class Checked(NamedTuple):
+class Verified(NamedTuple):
     """How much was looked at, of each kind."""
 
     events: int = 0
@@ -87,7 +87,7 @@ class Checked(NamedTuple):
 
 def verify_log(
     ledger: Ledger, connection: Connection, expected_head: tuple[int, bytes] | None = None
-) -> Generator[Finding, None, Checked]:
+) -> Generator[Finding, None, Verified]:
     """All findings about the log, in order; `expected_head` is a position and chain hash that it must contain.
 
     Gives how much it looked at. What keeps it from looking is raised: an error of the connection, a lock, a missing
@@ -97,7 +97,7 @@ def verify_log(
         yield Finding("storage", None, message)
     objects, whole = yield from _schema(connection)
     if not whole:
-        return Checked(objects=objects)
+        return Verified(objects=objects)
     for name in ledger.dialect.guards_missing(connection):
         yield Finding(
             "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
@@ -116,14 +116,14 @@ def verify_log(
     found = _single_hash(ledger, connection, asked) if asked else (ZERO, 0)
     if found is None or found[0] != asked_chain:
         yield Finding("head", asked, f"no history with the chain hash {asked_chain.hex()} at position {asked}")
-    return Checked(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
+    return Verified(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
 
 
 def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
     """What the database holds beside the events that is not as this program makes it; how many objects are, and whether
     all tables are there, with all columns."""
     objects, whole = 0, True
-    for message in catalogue.differences(connection):
+    for message in catalogue.object_differences(connection):
         objects += message is None
         if message is not None:
             whole &= not (message.startswith(("the table ", "the column ")) and " is missing" in message)
@@ -268,8 +268,8 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
             yield Finding("meaning", position, f"no event says this: {problem.message}")
 
 
-def _column_findings(position: int, row: dict[str, Any], expected: Row) -> Iterator[Finding]:
-    for name in Row._fields:
+def _column_findings(position: int, row: dict[str, Any], expected: EventRow) -> Iterator[Finding]:
+    for name in EventRow._fields:
         if name in ("record", "leaf_hash", "chain_hash"):
             continue
         value = row[name]
@@ -290,7 +290,7 @@ def _rows(
     """(position, row) in order from behind `after` (None: from the very first), texts as bytes; None for a row that
     cannot be read."""
     sqlite = ledger.engine.dialect.name == "sqlite"
-    names = ", ".join(_SQLITE_TEXT.format(name) if sqlite and name in _TEXTS else name for name in Row._fields)
+    names = ", ".join(_SQLITE_TEXT.format(name) if sqlite and name in _TEXTS else name for name in EventRow._fields)
     page = text(
         f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     )
@@ -320,7 +320,7 @@ def _rows(
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    values = dict(zip(Row._fields, row, strict=True))
+    values = dict(zip(EventRow._fields, row, strict=True))
     for name, value in values.items():
         if isinstance(value, memoryview) or (name in _TEXTS and isinstance(value, str)):
             values[name] = value.encode() if isinstance(value, str) else bytes(value)
@@ -381,11 +381,11 @@ def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
     """Renames that lead in a circle, or an id to two others."""
     renames = Renames()
     query = text(
-        f"SELECT {', '.join(Row._fields)} FROM events "
+        f"SELECT {', '.join(EventRow._fields)} FROM events "
         "WHERE type IN ('player.renamed', 'event.voided') ORDER BY position"
     )
     try:
-        rows = [Row(*row) for row in connection.execute(query)]
+        rows = [EventRow(*row) for row in connection.execute(query)]
     except DBAPIError as error:
         _raise_unless_damage(ledger, error)
         return
@@ -399,7 +399,7 @@ def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
 
 
 def verify_order(
-    connection: Connection, ladders: Callable[[Connection], Ladders], told: Container[int | None] = ()
+    connection: Connection, ladders: Callable[[Connection], LadderChecks], told: Container[int | None] = ()
 ) -> Generator[Finding, None, None]:
     """Events that do not fit those before them, in a log of sound records; not those at positions that are `told`."""
     for position, problem in misfits(connection, head(connection).position, ladders):

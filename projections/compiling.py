@@ -70,7 +70,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
-    """`loops.run` or `loops.run_ladders` compiled around the scoring function of a rule; None comes out where that
+    """`loops.run_ladder` or `loops.run_ladders` compiled around the scoring function of a rule; it gives None where that
     cannot be done, or where the rule fails."""
     from numba.core.errors import NumbaError
 
@@ -107,7 +107,7 @@ def why_not_compiled(problem: str) -> str:
     return f"{reason} ({own[0]}, line {own[1]})" if own else reason
 
 
-def kept(numbers: Any, rule: Rule) -> Any:
+def read_only(numbers: Any, rule: Rule) -> Any:
     """What a rule reads, so that one of a package cannot write to it."""
     if is_ours(rule):
         return numbers
@@ -206,7 +206,7 @@ def as_column(numbers: Any) -> Any:
     return memoryview(numbers)
 
 
-def differences(offsets: Any) -> Any:
+def lengths_between(offsets: Any) -> Any:
     """From every offset to the next."""
     if not pays(len(offsets)):
         return array("i", [last - first for first, last in pairwise(offsets)])

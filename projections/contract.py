@@ -26,9 +26,9 @@ from projections.expected_scores import rounded as rounded
 INT64_MAX = 2**63 - 1
 # the most points, in units, that anybody may have; beyond, products of a rule might not fit 64 bits
 UNITS_MAX = 10**16
-# numbers that participants of every kind of game may have; -1 where there is none
+# numbers that participants of every game type may have; -1 where there is none
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
-# all that a rule may ask for whatever the kind of game, and what each is
+# all that a rule may ask for whatever the game type, and what each is
 COMMON_COLUMNS = {
     "place": "the competition place (1, 2, 2, 4) among all seats, also uncounted ones; 0 in a kind without places",
     "status": f"{', '.join(f'{number} {name}' for number, name in enumerate(STATUSES))}",
@@ -136,7 +136,7 @@ class Rule(NamedTuple):
     ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
     counted_min: with fewer counted players a game is not scored
     chance:  (i, j, points, columns, constants, table) -> the expected score of player i against player j, in units of
-             2^-32, more than 0 and less than 2^32, of a rule that foretells results; or None. A function of four gets
+             2^-32, more than 0 and less than 2^32, of a rule that predicts results; or None. A function of four gets
              (i's points, j's points, constants, table)
     remark:  (n, names, columns, params) -> what is to be said of the game as a whole, such as who won it; or None
     """

@@ -20,7 +20,7 @@ from console_blocks import masked, refreshed
 
 from cli.main import ratings
 from ledger import errors, rejections, verification
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from projections.contract import COMMON_COLUMNS, Rule
 from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.templates import values_of
@@ -179,9 +179,9 @@ COLUMNS_FROM, COLUMNS_TO = "<!-- columns: written by `make docs` from the code -
 
 
 def columns() -> str:
-    """All columns, by kind of game, as tables."""
-    kinds = {"Every kind of game": COMMON_COLUMNS} | {
-        f"Kind `{name}`": kind.columns for name, kind in KINDS.items() if kind.columns
+    """All columns, by game type, as tables."""
+    kinds = {"Every game type": COMMON_COLUMNS} | {
+        f"Kind `{name}`": kind.columns for name, kind in GAME_TYPES.items() if kind.columns
     }
     parts = []
     for title, meanings in kinds.items():

@@ -17,7 +17,7 @@ from sqlalchemy import make_url
 
 from ledger import clock
 from ledger.events.published_lists import digest_of
-from ledger.events.records import Row, build, chain_hash, leaf_hash
+from ledger.events.records import EventRow, build, chain_hash, leaf_hash
 from ledger.events.types import Draft, read_event
 from ledger.store.appending import Appended, append
 from ledger.store.log import head, read_records
@@ -25,7 +25,7 @@ from ledger.store.opening import open_ledger
 from ledger.verification import Finding, verify_log
 from projections.stored import rebuild_lock
 
-COLUMNS = ", ".join(Row._fields)
+COLUMNS = ", ".join(EventRow._fields)
 # those of games of 3 to 8 players: all, 3-4, 5-6, 7-8
 LADDERS = 4
 PLAYERS = ("anna", "ben", "cleo", "dora", "emil", "frida", "gero", "hanna")
@@ -101,7 +101,7 @@ def forged(url: str, event: int | str | Draft = "new", supersedes: str | None = 
     draft = event if isinstance(event, Draft) else game(event)
     record = build(draft, position, before.recorded_at, "mallory", supersedes)
     leaf = leaf_hash(record)
-    row = Row(
+    row = EventRow(
         position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at,
         before.recorded_at, "mallory", supersedes, record, leaf, chain_hash(before.chain_hash, leaf),
     )  # fmt: skip
@@ -111,7 +111,7 @@ def forged(url: str, event: int | str | Draft = "new", supersedes: str | None = 
 def execute(url: str, statement: str, row: dict[str, Any] | None = None) -> int:
     """Run a statement on a plain connection; `VALUES` stands for the row. Gives the number of rows that it touched."""
     mark = "%s" if url.startswith("postgresql") else "?"
-    statement = statement.replace("VALUES", f"({COLUMNS}) VALUES ({', '.join([mark] * len(Row._fields))})")
+    statement = statement.replace("VALUES", f"({COLUMNS}) VALUES ({', '.join([mark] * len(EventRow._fields))})")
     with closing(plain_connection(url)) as connection:
         return connection.execute(statement, tuple(row.values()) if row else ()).rowcount
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ledger.events.canonical import dump, format_instant
-from ledger.events.records import Row, chain_hash, leaf_hash
+from ledger.events.records import EventRow, chain_hash, leaf_hash
 from ledger.store.guards import POSTGRES_TRIGGERS, SQLITE_TRIGGERS
 from ledger.store.log import head
 from ledger.store.opening import connect
@@ -44,7 +44,7 @@ def forge(
         }  # fmt: skip
         record = rewrite(dump(event))
         leaf = leaf_hash(record)
-        row = Row(
+        row = EventRow(
             before.position + 1, event["id"], event["type"], event["schema_version"], subject, AT, recorded_at,
             event["by"], event.get("supersedes"), record, leaf, chain_hash(before.chain_hash, leaf),
         )  # fmt: skip

@@ -8,12 +8,12 @@ from typing import Any
 from benchmarks.games import chunks
 from benchmarks.histories import History
 from benchmarks.ledgers import drafts, rows
-from ledger.events.records import Row
+from ledger.events.records import EventRow
 from ledger.store.log import Head, head
 from ledger.store.opening import open_ledger
 from ledger.store.sqlite import PRAGMAS
 
-MARKS = len(Row._fields)
+MARKS = len(EventRow._fields)
 
 
 def into_sqlite(url: str, history: list[Any], batch: int, journal: str = "truncate") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from cli.arguments.moments import known_position, played_instant
 from ledger.rejections import shown
-from ledger.validation.published_lists import Published, latest, published_lists
+from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.queries.standings import Coordinates, date_zone
 from projections.replay.ladders import parse_name
 
@@ -46,10 +46,10 @@ class Asked(NamedTuple):
             self.rules if own else None,
         )
 
-    def lists(self, connection: Connection, ladder: str | None = None) -> list[Published]:
+    def lists(self, connection: Connection, ladder: str | None = None) -> list[PublishedList]:
         """The published lists that are meant, of a ladder or of all; with `known-at` those of then."""
         until = known_position(connection, self.known_at, None if ladder is None else date_zone(connection, ladder))
-        found = latest(published_lists(connection, until, ladder))
+        found = latest_lists(published_lists(connection, until, ladder))
         if self.as_of is None:
             return found
         return [one for one in found if one.as_of == played_instant(self.as_of, date_zone(connection, one.ladder))]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from cli.arguments.options import composed
 from cli.output import render
 from ledger.events.canonical import format_instant, parse_instant
-from ledger.events.revisions import Events, Game, live_game
-from ledger.intake.csv_cells import Columns, TableOptions
+from ledger.events.revisions import Events, RevisedGame, live_game
+from ledger.intake.csv_cells import CsvColumns, TableOptions
 from ledger.intake.files import Far, Item, read_items, read_lines
 from ledger.rejections import Refused, Rejection, shown
 from ledger.validation.identities import Identities
@@ -59,7 +59,7 @@ def corrections(
     Columns that the table does not have say nothing: of these a game keeps what it has. An empty cell takes it away.
     """
     found = Many([], [], {})
-    columns: list[Columns] = []
+    columns: list[CsvColumns] = []
     for item in read_items(file, options._replace(found=columns.append)):
         if isinstance(item, Far):
             continue
@@ -77,7 +77,7 @@ def corrections(
 
 
 def _correct(
-    found: Many, log: Events, people: Identities, item: Item, event: dict[str, Any], columns: Columns, reason: str,
+    found: Many, log: Events, people: Identities, item: Item, event: dict[str, Any], columns: CsvColumns, reason: str,
     decided_at: int,
 ) -> None:  # fmt: skip
     """Add what a game of a table asks for."""
@@ -103,7 +103,9 @@ def _correct(
     found.items.append(Item(item.file, item.line, entered, None))
 
 
-def as_it_should_be(game: Game, people: Identities, told: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+def as_it_should_be(
+    game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
+) -> dict[str, Any]:
     """A recorded game with what a table says of it; who took part keeps the id under which he was recorded."""
     kept = {name: value for name, value in game.data.items() if name not in columns.game}
     before = {people.current(one["player"]): one for one in game.data["participants"]}

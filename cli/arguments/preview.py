@@ -12,7 +12,7 @@ from ledger.store.opening import Ledger
 from ledger.validation.published_lists import published_lists
 from projections.facts.columns import Facts
 from projections.facts.players import known_players
-from projections.queries.impact import Reach, effects
+from projections.queries.impact import Impact, impact_of
 
 
 class Preview:
@@ -29,7 +29,7 @@ class Preview:
         self.wanted = wanted
         self.games_max = games_max
         self.if_published = if_published
-        self.found: Reach | None = None
+        self.found: Impact | None = None
         self._facts: Facts | None = None
 
     def facts(self, connection: Connection) -> Facts:
@@ -51,8 +51,8 @@ class Preview:
                 return
             facts = self.facts(connection)
             if self.games_max is None:
-                self.found = effects(connection, facts, drafts)
+                self.found = impact_of(connection, facts, drafts)
             elif len(facts.start) < self.games_max:
                 few = list(islice(drafts, self.games_max))
                 if len(few) < self.games_max:
-                    self.found = effects(connection, facts, few)
+                    self.found = impact_of(connection, facts, few)

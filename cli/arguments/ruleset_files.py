@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 from cli.output import render
-from ledger.events.canonical import members
+from ledger.events.canonical import without_nulls
 from ledger.events.types import Ruleset
 from ledger.rejections import Refused
 from projections.rulesets.versions import (
     CHARACTERS_MAX,
     NESTED,
-    Problem,
+    RulesetProblem,
     nested_too_deeply,
     parse_toml,
     read_ruleset,
@@ -21,7 +21,7 @@ from projections.rulesets.versions import (
 BYTES_MAX = 4 * CHARACTERS_MAX
 
 
-def read_file(name: str) -> tuple[Ruleset | None, list[Problem]]:
+def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
     """A ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
     text, problems = _text(name)
     if text is None or not name.endswith(".json"):
@@ -30,42 +30,46 @@ def read_file(name: str) -> tuple[Ruleset | None, list[Problem]]:
     return (None, problems) if data is None else read_ruleset(data)
 
 
-def read_tables(name: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+def read_tables(name: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     """The tables of a ruleset file, whatever they say, or why it cannot be read."""
     text, problems = _text(name)
     return (None, problems) if text is None else _parsed(name, text)
 
 
-def _text(name: str) -> tuple[str | None, list[Problem]]:
+def _text(name: str) -> tuple[str | None, list[RulesetProblem]]:
     try:
         with open(name, "rb") as file:
             content = file.read(BYTES_MAX + 1)
         if len(content) > BYTES_MAX:
-            return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters; this file has more")]
+            return None, [
+                RulesetProblem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters; this file has more")
+            ]
         return content.decode("utf-8-sig"), []
     except UnicodeDecodeError as error:
-        return None, [Problem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
+        return None, [RulesetProblem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
 
 
-def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     if not name.endswith(".json"):
         return parse_toml(text)
     if len(text) > CHARACTERS_MAX:
-        return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")]
+        return None, [
+            RulesetProblem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")
+        ]
     try:
-        data = json.loads(text, object_pairs_hook=members)
+        data = json.loads(text, object_pairs_hook=without_nulls)
     except Refused as problem:
-        return None, [Problem("", problem.message)]
+        return None, [RulesetProblem("", problem.message)]
     except ValueError as error:
-        return None, [Problem("", f"not JSON: {error}")]
+        return None, [RulesetProblem("", f"not JSON: {error}")]
     except RecursionError:
         return None, [NESTED]
     if not isinstance(data, dict):
-        return None, [Problem("", "not a JSON object")]
+        return None, [RulesetProblem("", "not a JSON object")]
     return (None, [NESTED]) if nested_too_deeply(data) else (data, [])
 
 
-def problem_line(name: str, problem: Problem) -> str:
+def problem_line(name: str, problem: RulesetProblem) -> str:
     """`FILE:LINE: key: message`, on one line."""
     line = f"{problem.line}:" if problem.line else ""
     key = f" {problem.key}:" if problem.key else ""

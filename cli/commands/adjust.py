@@ -25,14 +25,14 @@ from projections.admission.events import Admission
 from projections.contract import decimal
 from projections.facts.columns import Facts
 from projections.queries.standings import Ladders, UnknownLadder
-from projections.replay.replay import replay, start_of
+from projections.replay.replay import replay, starting_points
 from projections.rulesets.versions import in_force, oldest
 
 TYPE = "points.adjusted"
 COLUMNS = ("player", "points", "to", "reason", "at")
 
 
-class Row(NamedTuple):
+class AdjustRow(NamedTuple):
     """What somebody is to get, or to have: `points` or `to`, the other is None."""
 
     file: str
@@ -71,7 +71,7 @@ def adjust(
         raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many by --file")
     ledger = open_ledger(how.db)
     try:
-        usual = Row(STDIN, 1, str(player), points, to, reason, instant_or_now(ledger, at, zone))
+        usual = AdjustRow(STDIN, 1, str(player), points, to, reason, instant_or_now(ledger, at, zone))
         rows = [usual] if file is None else [*_rows(how.db, file, usual, zone)]
         with ledger.reading() as connection:
             seen = head(connection).position
@@ -108,7 +108,7 @@ class Unchanged(Admission):
         super().admit(type_name, occurred_at, data)
 
 
-def _rows(db: str, file: str, usual: Row, zone: str | None) -> Iterator[Row]:
+def _rows(db: str, file: str, usual: AdjustRow, zone: str | None) -> Iterator[AdjustRow]:
     """The rows of a file, with the usual reason and time where they have none. Raises `Refused`, with the line."""
     ledger, header, delimiter = open_ledger(db), list[str](), ","
     for number, line in read_lines(file):
@@ -135,7 +135,7 @@ def _rows(db: str, file: str, usual: Row, zone: str | None) -> Iterator[Row]:
         except Refused as problem:
             raise Refused(problem.code, f"line {number} of {file}: {problem.message}") from None
         reason = told.get("reason", usual.reason)
-        yield Row(file, number, composed(told["player"]), told.get("points"), to, reason, instant)
+        yield AdjustRow(file, number, composed(told["player"]), told.get("points"), to, reason, instant)
     if not header:
         raise Refused("empty-file", f"{file} holds no row")
 
@@ -155,7 +155,9 @@ def _checked(file: str, line: int, header: list[str]) -> list[str]:
     return header
 
 
-def _added(connection: Connection, ladder: str, rows: list[Row], known_at: int) -> Iterator[tuple[Row, str]]:
+def _added(
+    connection: Connection, ladder: str, rows: list[AdjustRow], known_at: int
+) -> Iterator[tuple[AdjustRow, str]]:
     """What is added for each row, as is known at a position; rows whose player has his points already are left out.
 
     Raises `Refused`.
@@ -172,7 +174,7 @@ def _added(connection: Connection, ladder: str, rows: list[Row], known_at: int) 
         yield from _to_values(facts, ladder, rows)
 
 
-def _to_values(facts: Facts, ladder: str, rows: list[Row]) -> Iterator[tuple[Row, str]]:
+def _to_values(facts: Facts, ladder: str, rows: list[AdjustRow]) -> Iterator[tuple[AdjustRow, str]]:
     had = _Had(facts, ladder)
     seen: dict[str, int] = {}
     for row in rows:
@@ -213,4 +215,4 @@ class _Had:
         if player in rows:
             return Fraction(rows[player])
         version = in_force(self.versions, instant) or oldest(self.versions)
-        return Fraction(start_of(player, version, carried), version.rule.scale)
+        return Fraction(starting_points(player, version, carried), version.rule.scale)

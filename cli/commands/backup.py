@@ -13,15 +13,15 @@ from cli.output import render
 from cli.output.appended import rejection_line
 from cli.output.findings import line_of
 from ledger import clock
-from ledger.backups.backup_folder import Made, as_json, head_beside, make, read_policy
-from ledger.backups.restoring import Backup, RefusedFile, Whole, check, store
+from ledger.backups.backup_folder import Made, backup_json, head_beside, make, read_policy
+from ledger.backups.restoring import BackupFiles, RefusedFile, Whole, check_backup, store_backup
 from ledger.rejections import Refused, Rejection
 from ledger.store.exports import BEGINNING, Place
 from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
 from ledger.verification import Finding
-from projections.admission.events import Recorded
-from projections.stored.rehearsal import differences
+from projections.admission.events import RecordedChecks
+from projections.stored.rehearsal import ladder_differences
 
 SHOWN_FINDINGS = 20
 
@@ -60,12 +60,12 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     if form == "json":
         render.print_json(
             {
-                **as_json(done.backup),
+                **backup_json(done.backup),
                 "file": str(folder / done.backup.file),
                 "position": done.backup.head.position,
                 "dropped": [str(folder / name) for name in done.dropped],
                 "kept": done.kept,
-                "lost": [as_json(one) for one in done.lost],
+                "lost": [backup_json(one) for one in done.lost],
             }
         )
     else:
@@ -104,9 +104,9 @@ def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool
     all ladders are compared with those of the ledger at that position, which must contain this very history.
     """
     refuse_unreadable_twice(files, "backup check")
-    asked = Backup(files, expected)
+    asked = BackupFiles(files, expected)
     try:
-        whole = check(asked)
+        whole = check_backup(asked)
         _refuse_other_heads(whole, files)
     except RefusedFile as refused:
         return _report(files, None, [refused.rejection], None, form)
@@ -125,13 +125,13 @@ def _refuse_other_heads(whole: Whole, files: tuple[str, ...]) -> None:
             raise RefusedFile(name, problem) from None
 
 
-def _rehearse(db: str, asked: Backup, whole: Whole, findings: list[Finding]) -> int:
+def _rehearse(db: str, asked: BackupFiles, whole: Whole, findings: list[Finding]) -> int:
     """Restore a backup into a temporary ledger, and compare it with the live one; how many ladders it has."""
     live = open_ledger(db)
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
-        store(restored, asked, whole, Recorded)
-        found = differences(restored, live, whole.head)
+        store_backup(restored, asked, whole, RecordedChecks)
+        found = ladder_differences(restored, live, whole.head)
         while True:
             try:
                 findings.append(next(found))

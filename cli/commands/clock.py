@@ -11,7 +11,7 @@ from cli.output import render
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import open_ledger
 from projections.admission.events import Admission
-from projections.game_clock import explain, show
+from projections.game_clock import explain_clock, show_clock
 from projections.game_clock.logs import clock_events
 
 at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
@@ -31,7 +31,7 @@ def clock() -> None:
 def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str) -> None:
     """Every player's timers in GAME, who is removed or disconnected, and whether the game is paused."""
     with open_ledger(db).reading() as connection:
-        found = _good(show(_events(connection, game_id, known_at), at))
+        found = _good(show_clock(_events(connection, game_id, known_at), at))
     if form == "json":
         render.print_json(found)
         return
@@ -74,7 +74,7 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
 def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, form: str) -> None:
     """What was taken from PLAYER's main timer and given to it. Line by line, ending in his removal if there is one."""
     with open_ledger(db).reading() as connection:
-        found = _good(explain(_events(connection, game_id, known_at), player, at))
+        found = _good(explain_clock(_events(connection, game_id, known_at), player, at))
     header = ("at", "what", "change_ms", "main_ms", "detail")
     if form == "json":
         render.print_json(found)

@@ -22,12 +22,12 @@ from cli.arguments.results import (
 )
 from cli.output import render
 from cli.output.appended import SHOWN_REJECTIONS, new_told, note_new, rejection_line, tell_new_ladders
-from cli.output.impact import note_failed, print_reach, told
+from cli.output.impact import impact_json, note_failed, print_impact
 from ledger import clock
 from ledger.events.canonical import format_instant, parse_object
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.games import seats_of
-from ledger.events.revisions import Game, live_game
+from ledger.events.revisions import RevisedGame, live_game
 from ledger.events.types import Draft, meaning
 from ledger.intake.csv_cells import TableOptions
 from ledger.intake.files import STDIN, Item
@@ -39,7 +39,7 @@ from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import Newcomers, Refusing
 from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
-from projections.queries.impact import Reach
+from projections.queries.impact import Impact
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
@@ -152,7 +152,7 @@ def _voids(db: str, file: str, reason: str, decided_at: int) -> Many:
         return voids(Log(connection), file, reason, decided_at)
 
 
-def _replaced(game: Game, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
+def _replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
     """The participants at their new places; who took part before keeps his id there and what else is known of him."""
     if game.data.get("kind", "placing") != "placing":
         raise click.UsageError(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
@@ -164,14 +164,14 @@ def _replaced(game: Game, players: tuple[str, ...], people: Identities) -> list[
             there = before.get(people.current(composed(player["player"])), {})
             new.append({**player, **there, "place": place})
     try:
-        KINDS["placing"].check({**game.data, "participants": new})
+        GAME_TYPES["placing"].check({**game.data, "participants": new})
     except Refused as problem:
         hint = "" if problem.code != "score-contradicts-place" else "; --edit or JSON on standard input changes both"
         raise Refused(problem.code, problem.message + hint) from None
     return new
 
 
-def _edited(game: Game) -> dict[str, Any]:
+def _edited(game: RevisedGame) -> dict[str, Any]:
     text = render.json_text({"occurred_at": format_instant(game.occurred_at), **game.data}, indent=2)
     edited = click.edit(text + "\n", extension=".json")
     if edited is None:
@@ -191,7 +191,7 @@ def _read_game() -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in ("position", "voided") and value is not None}
 
 
-def _under_recorded_ids(new: dict[str, Any], game: Game, people: Identities) -> dict[str, Any]:
+def _under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
     """A game as it is to be, where those who took part before keep the ids under which they were recorded.
 
     `ratings games` shows them under the ids that they have now.
@@ -213,7 +213,7 @@ def _under_recorded_ids(new: dict[str, Any], game: Game, people: Identities) -> 
     return {**new, "participants": kept}
 
 
-def _refuse_same(before: Game, draft: Draft) -> None:
+def _refuse_same(before: RevisedGame, draft: Draft) -> None:
     new = parse_object(draft.data.encode())["game"]
     dated = new.pop("occurred_at", None)
     same = dated is None or dated == format_instant(before.occurred_at)
@@ -223,16 +223,16 @@ def _refuse_same(before: Game, draft: Draft) -> None:
 
 @click.command()
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
-@click.option("--event", metavar="ID|POSITION", type=composed, help="Take back an event that is not a game's.")
+@click.option("--event", metavar="ID|POSITION", type=composed, help="Withdraw an event that is not a game's.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many games at once: one id a line.")  # fmt: skip
 @reason_option
 @expect_option
 @writing
 def void(how: How, game_id: str | None, event: str | None, file: str | None, reason: str, expect: int | None) -> int:
-    """Void GAME, so that it counts for nothing; or take back an adjustment, a rename, an account or a ruleset.
+    """Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.
 
-    A voided game can be reinstated. A taken-back event stands again when the event that took it back is voided. Of a
+    A voided game can be reinstated. A withdrawn event stands again when the event that withdrew it is voided. Of a
     file all games are voided, or none; those that are voided already are left alone.
     """
     if [game_id, event, file].count(None) != 2 or (file is not None and expect is not None):
@@ -353,7 +353,7 @@ def enter(
                 refuse(draft)
         if entered:
             preview(iter(entered))
-            note_failed(preview.found or Reach())
+            note_failed(preview.found or Impact())
 
     try:
         result = import_items(
@@ -366,7 +366,7 @@ def enter(
     tell_new_ladders(result, new_ladders)
     if unchanged is None and len(items) == 1:
         result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
-    return _tell(how, type_name, result, entered, preview.found or Reach(), unchanged)
+    return _tell(how, type_name, result, entered, preview.found or Impact(), unchanged)
 
 
 def _enter_many(
@@ -384,7 +384,7 @@ def _enter_many(
 
 def refuse_event(how: How, type_name: str, problem: Refused) -> int:
     """Tell that an event was refused before it was made."""
-    return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], Reach())
+    return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], Impact())
 
 
 def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: int | None) -> None:
@@ -403,7 +403,7 @@ def _rejected(one: Rejection) -> dict[str, Any]:
 
 
 def _tell(
-    how: How, type_name: str, result: Imported, entered: list[Draft], found: Reach, unchanged: list[str] | None = None
+    how: How, type_name: str, result: Imported, entered: list[Draft], found: Impact, unchanged: list[str] | None = None
 ) -> int:
     position = result.head.position if result.head and result.appended else None
     if how.form == "json":
@@ -418,7 +418,7 @@ def _tell(
                 "rejected": [_rejected(r) for r in result.rejected],
                 **({} if unchanged is None else {"unchanged": unchanged}),
                 **new_told(result),
-                **told(found),
+                **impact_json(found),
             }
         )
         return int(result.rejected_count > 0)
@@ -439,5 +439,5 @@ def _tell(
         render.echo(f"{len(entered):,} events {type_name} are recorded, the last at position {position:,}.")
     else:
         render.echo(f"{type_name} is recorded at position {position:,}.")
-    print_reach(found, open_ledger(how.db))
+    print_impact(found, open_ledger(how.db))
     return 0

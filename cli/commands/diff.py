@@ -14,7 +14,7 @@ from cli.output import render
 from cli.output.impact import print_effects
 from cli.output.times import Times, times_of
 from ledger.store.opening import open_ledger
-from ledger.validation.published_lists import Published
+from ledger.validation.published_lists import PublishedList
 from projections.facts.columns import Facts
 from projections.queries.impact import Effect, Had, Radius, compare, had, radius
 from projections.queries.publication import as_published, compared_at
@@ -31,7 +31,7 @@ from projections.replay.ladders import Stream, parse_name
 from projections.replay.replay import Outcome, replay
 
 # a published list, a computed one, or None where nothing was published
-Meant = Published | Coordinates | None
+Meant = PublishedList | Coordinates | None
 
 
 class Side(NamedTuple):
@@ -52,7 +52,7 @@ class Difference(NamedTuple):
     radius: Radius
 
 
-class Worlds:
+class Sides:
     """The ladders at whatever coordinates are asked for; the log is decoded once for each position."""
 
     def __init__(self, connection: Connection) -> None:
@@ -96,12 +96,12 @@ class Worlds:
         ruleset, rows = ladders.rows_at(stream, outcome, at.as_of)
         return Side({**at.of(facts).stated(), "ruleset": ruleset}, had(rows, stream.rule.scale), facts)
 
-    def compared_at(self, one: Published) -> int | None:
+    def compared_at(self, one: PublishedList) -> int | None:
         """Up to when a published list is compared with what would come out today."""
         rulesets = self.facts(one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
         return compared_at(one, rulesets[0].ruleset)
 
-    def published(self, one: Published) -> Side:
+    def published(self, one: PublishedList) -> Side:
         """A list as it was published."""
         at = Coordinates(one.as_of, one.known_at, None)
         found = as_published(self.connection, one)
@@ -129,7 +129,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
     is 1.
     """
     with open_ledger(db).reading() as connection:
-        worlds, times = Worlds(connection), times_of(connection)
+        worlds, times = Sides(connection), times_of(connection)
         failures: list[RuleFailure] = []
         try:
             found = [*_differences(worlds, a, b, ladders, failures)]
@@ -151,7 +151,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
 
 
 def _differences(
-    worlds: Worlds, a: Asked, b: Asked, ladders: tuple[str, ...], failures: list[RuleFailure]
+    worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...], failures: list[RuleFailure]
 ) -> Iterator[Difference]:
     """All ladders that are named, or all that differ; those that cannot be replayed are among the `failures`."""
     for name, one, other in _pairs(worlds, a, b, ladders):
@@ -165,13 +165,13 @@ def _differences(
             yield Difference(name, left, right, effects, radius(name, left.had, right.had, effects))
 
 
-def _side(worlds: Worlds, ladder: str, what: Meant) -> Side:
+def _side(worlds: Sides, ladder: str, what: Meant) -> Side:
     if what is None:
         return Side({}, {}, worlds.facts(0))
-    return worlds.published(what) if isinstance(what, Published) else worlds.computed(ladder, what)
+    return worlds.published(what) if isinstance(what, PublishedList) else worlds.computed(ladder, what)
 
 
-def _pairs(worlds: Worlds, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Iterator[tuple[str, Meant, Meant]]:
+def _pairs(worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Iterator[tuple[str, Meant, Meant]]:
     """What is to be compared: (ladder, at A, at B). Raises `UnknownLadder`, `UnknownVersion`."""
     if not ladders:
         _check_versions(worlds, a, b)
@@ -193,7 +193,7 @@ def _pairs(worlds: Worlds, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Iter
             yield name, places[0], places[1]
 
 
-def _check_versions(worlds: Worlds, *several: Asked) -> None:
+def _check_versions(worlds: Sides, *several: Asked) -> None:
     """Raises `UnknownLadder`, `UnknownVersion` if a version that is asked for is not published."""
     for asked in several:
         if asked.rules is not None:
@@ -202,7 +202,7 @@ def _check_versions(worlds: Worlds, *several: Asked) -> None:
 
 
 def _published_pairs(
-    worlds: Worlds, a: Asked, b: Asked, ladders: tuple[str, ...]
+    worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]
 ) -> Iterator[tuple[str, Meant, Meant]]:  # fmt: skip
     """Published lists beside what is computed for the same time, or beside what was published for it later."""
     listed = {
@@ -256,7 +256,7 @@ def _print(found: list[Difference], a: Asked, b: Asked, times: Times) -> None:
         render.echo("\n" * bool(number), nl=False)
         render.echo(one.ladder)
         for name, side in (("A", one.a), ("B", one.b)):
-            render.hanging(f"{name}  {told(side.stated, times)}", 3)
+            render.hanging(f"{name}  {told_coordinates(side.stated, times)}", 3)
         if one.effects:
             render.echo()
             print_effects([effect.as_json() for effect in sorted(one.effects, key=_by_rank)])
@@ -268,7 +268,7 @@ def _by_rank(effect: Effect) -> tuple[int, int, str]:
     return ranks[0], ranks[1], effect.player
 
 
-def told(stated: dict[str, Any], times: Times) -> str:
+def told_coordinates(stated: dict[str, Any], times: Times) -> str:
     """Coordinates in words."""
     if not stated:
         return "not published"

@@ -14,7 +14,7 @@ from cli.commands.status import State, state_of, told_run
 from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant
-from ledger.store.catalogue import differences
+from ledger.store.catalogue import object_differences
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
 from ledger.store.roles import wrong_rights
@@ -32,7 +32,7 @@ FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times a
 NAMED = 5
 
 
-class Row(NamedTuple):
+class Check(NamedTuple):
     """What the doctor found: `ok`, WRONG or - (absent, and not needed), with what is wrong and what mends it."""
 
     state: str
@@ -47,79 +47,84 @@ class Row(NamedTuple):
 @click.pass_obj
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
-    rows: list[Row] = [
-        Row("ok", "ratings-ledger", version("ratings-ledger")),
-        Row("ok", "python", platform.python_version()),
-        *(Row("ok", name, version(name)) for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")),
+    rows: list[Check] = [
+        Check("ok", "ratings-ledger", version("ratings-ledger")),
+        Check("ok", "python", platform.python_version()),
+        *(
+            Check("ok", name, version(name))
+            for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")
+        ),
         _optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
         *(_optional(name, gain, "fast") for name, gain in FAST.items()),
-        Row("ok", "schema", SCHEMA_REVISION),
+        Check("ok", "schema", SCHEMA_REVISION),
     ]
     ledger = open_ledger(db)
     with ledger.reading() as connection:
         latest = head(connection)
         rows += [
-            Row("ok", s.name, s.value) if s.fine else Row("WRONG", s.name, s.value, f"should be {s.wanted}", s.remedy)
+            Check("ok", s.name, s.value)
+            if s.fine
+            else Check("WRONG", s.name, s.value, f"should be {s.wanted}", s.remedy)
             for s in ledger.dialect.settings(connection)
         ]
         guards = ledger.dialect.guards_missing(connection)
-        rows.append(Row("WRONG", "guards", "missing", ", ".join(guards), REGUARD) if guards
-                    else Row("ok", "guards", "in place"))  # fmt: skip
+        rows.append(Check("WRONG", "guards", "missing", ", ".join(guards), REGUARD) if guards
+                    else Check("ok", "guards", "in place"))  # fmt: skip
         rows += [*_rights(connection), _objects(connection)]
         rows.append(_cache(connection, latest.position))
         rows += _jobs(state_of(ledger, connection))
     ahead = (latest.recorded_at - clock.now()) / 1_000_000
     rows.append(
-        Row("WRONG", "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
+        Check("WRONG", "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
             "set this machine's clock; if the last event's time is wrong: --ignore-clock")
         if ahead > 5 * 60
-        else Row("ok", "clock", format_instant(clock.now()))
+        else Check("ok", "clock", format_instant(clock.now()))
     )  # fmt: skip
     if form == "json":
         render.print_json([row._asdict() for row in rows])
     elif form == "csv":
-        render.print_csv(Row._fields, rows)
+        render.print_csv(Check._fields, rows)
     else:
         told = [(*row[:3], "; ".join(filter(None, row[3:]))) for row in rows]
-        render.print_table(Row._fields[:4], told)
+        render.print_table(Check._fields[:4], told)
     return int(any(row.state == "WRONG" for row in rows))
 
 
-def _objects(connection: Connection) -> Row:
+def _objects(connection: Connection) -> Check:
     """Whether the tables and views are those that this program makes."""
     try:
-        wrong = [told for told in differences(connection) if told is not None]
+        wrong = [told for told in object_differences(connection) if told is not None]
     except DBAPIError as error:
         if getattr(error.orig, "sqlstate", None) != "42501":
             raise
-        return Row("WRONG", "objects", "a right is missing", str(error.orig).strip(), "see the rights")
+        return Check("WRONG", "objects", "a right is missing", str(error.orig).strip(), "see the rights")
     if not wrong:
-        return Row("ok", "objects", "as this program makes them")
-    return Row("WRONG", "objects", render.count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
+        return Check("ok", "objects", "as this program makes them")
+    return Check("WRONG", "objects", render.count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
 
 
-def _rights(connection: Connection) -> list[Row]:
+def _rights(connection: Connection) -> list[Check]:
     """Who may do more than the documented roles may, or less than he needs."""
     who, wrong = wrong_rights(connection)
     if not wrong:
-        return [Row("ok", "rights", f"as documented, asked as {who}")]
-    return [Row("WRONG", "rights", *one) for one in wrong]
+        return [Check("ok", "rights", f"as documented, asked as {who}")]
+    return [Check("WRONG", "rights", *one) for one in wrong]
 
 
-def _cache(connection: Connection, newest: int) -> Row:
+def _cache(connection: Connection, newest: int) -> Check:
     """Where the columns of long histories are kept, and how far they are."""
     cache = column_cache.found(connection, newest)
     if cache is None:
-        return Row("-", "cache", "none", "this account has no home folder", "name another place by XDG_CACHE_HOME")
+        return Check("-", "cache", "none", "this account has no home folder", "name another place by XDG_CACHE_HOME")
     until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
-    return Row("ok", "cache", note, f"{cache.root} may be deleted at any time")
+    return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
 
 
-def _jobs(state: State) -> Iterator[Row]:
+def _jobs(state: State) -> Iterator[Check]:
     """What the jobs of the night left: rules that are missing, ladders whose rules failed, runs that failed."""
     for one in state.missing:
-        yield Row(
+        yield Check(
             "WRONG", "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",
             "install the package that has it, or void that version of the ruleset",
         )  # fmt: skip
@@ -128,17 +133,17 @@ def _jobs(state: State) -> Iterator[Row]:
         more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
         note = f"their rules failed: {', '.join(failed[:NAMED])}{more}" if failed else ""
         stale = render.count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
-        yield Row(
+        yield Check(
             "WRONG" if failed else "ok", "stored standings", stale, note, "ratings rebuild says why" * bool(failed)
         )
     for kind, known in state.runs.items():
         wrong = known.ended is not None and known.ended.has_failed
         how, why = told_run(known.ended if wrong and known.ended else known.last, state.times)
-        yield Row("WRONG" if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
+        yield Check("WRONG" if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
 
 
-def _optional(package: str, use: str, extra: str) -> Row:
+def _optional(package: str, use: str, extra: str) -> Check:
     try:
-        return Row("ok", package, version(package))
+        return Check("ok", package, version(package))
     except PackageNotFoundError:
-        return Row("-", package, "not installed", use, f"pip install 'ratings-ledger[{extra}]'")
+        return Check("-", package, "not installed", use, f"pip install 'ratings-ledger[{extra}]'")

@@ -11,13 +11,13 @@ from cli.arguments.one_ladder import Reading, ladder_second, reading_of
 from cli.arguments.options import axes, composed, format_option
 from cli.commands.explain_change import explain_change
 from cli.output import render
-from cli.output.axes import heading, print_csv
+from cli.output.axes import heading, print_csv_at
 from cli.output.times import Times
 from ledger.rejections import did_you_mean, shown
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
 from projections.facts.players import known_players
-from projections.queries.explanation import UnknownGame, explain, explain_player, row_of_game
+from projections.queries.explanation import UnknownGame, explain_game, explain_player, row_of_game
 from projections.queries.standings import Coordinates
 
 
@@ -79,13 +79,13 @@ def explain_(
             else:
                 _tell_player(told, reading, form)
             return
-        found = explain(reading.ladders, ladder, game, row)
+        found = explain_game(reading.ladders, ladder, game, row)
         running_points = reading.ladders.versions(ladder)[0].rule.ranking == "points"
     if form == "json":
         render.print_json(render.with_decimals({**found, **reading.coordinates.stated()}))
     elif form == "csv":
         header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
-        print_csv(header, list(_explained_rows(found)), reading.coordinates)
+        print_csv_at(header, list(_explained_rows(found)), reading.coordinates)
     else:
         _print_explained(found, reading.coordinates, reading.times, running_points)
 
@@ -154,7 +154,7 @@ def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
     ]
     if form == "csv":
         cells = [(term, None if amount is None else render.spreadsheet(amount), told) for term, amount, told in lines]
-        print_csv(header, cells, at)
+        print_csv_at(header, cells, at)
         return
     rank = f"rank {found['rank']}" if found["rank"] else "no rank"
     points = f", {render.human(found['points'])} points" if found["points"] is not None else ""

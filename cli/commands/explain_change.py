@@ -10,12 +10,12 @@ from sqlalchemy import Connection
 from cli.arguments.coordinates import Asked
 from cli.arguments.facts import decoded, note_left_out
 from cli.arguments.one_ladder import refuse_unknown
-from cli.commands.diff import told
+from cli.commands.diff import told_coordinates
 from cli.output import render
 from cli.output.times import Times, times_of
 from ledger.store.log import head, read_records_at
 from ledger.validation.identities import identities
-from ledger.validation.published_lists import Published, published_lists
+from ledger.validation.published_lists import PublishedList, published_lists
 from projections.queries.attribution import Attribution, Cause, attribute
 from projections.queries.publication import as_published, compared_at
 from projections.queries.standings import Coordinates, UnknownLadder
@@ -76,7 +76,7 @@ def _places(connection: Connection, ladder: str, before: Asked, after: Asked) ->
     return places
 
 
-def _compared_at(connection: Connection, one: Published) -> int | None:
+def _compared_at(connection: Connection, one: PublishedList) -> int | None:
     versions = decoded(connection, one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
     return compared_at(one, versions[0].ruleset)
 
@@ -161,7 +161,7 @@ def _print(
     points = render.column([str(found.start if value is None else value) for value in (found.before, found.after)], 6)
     for name, value, had, at in zip(("from", "to  "), points, (found.before, found.after), places, strict=True):
         absent = " (not on it yet: the start)" if had is None else ""
-        render.hanging(f"{name}  {value}{absent}  {told(at.stated(), times)}", 6)
+        render.hanging(f"{name}  {value}{absent}  {told_coordinates(at.stated(), times)}", 6)
     render.echo()
     if not causes:
         render.echo("Nothing changed his points.")

@@ -15,7 +15,7 @@ from cli.arguments.one_ladder import note_other_ladder, reading_of
 from cli.arguments.options import axes, composed, format_of, known_at_option
 from cli.output import render
 from cli.output.axes import AXES
-from cli.output.standings import as_json, places_told, why_unfinished
+from cli.output.standings import places_told, standings_json, why_unfinished
 from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records
@@ -209,7 +209,10 @@ class Export:
             if form == "csv":
                 yield render.csv_text(([*row, *at.axes().values()] for row in _rows(found)), to_stdout)
             else:
-                yield render.json_text(render.with_decimals(as_json(found, at, why_unfinished(ladders, name)))) + "\n"
+                yield (
+                    render.json_text(render.with_decimals(standings_json(found, at, why_unfinished(ladders, name))))
+                    + "\n"
+                )
 
     def _every(self) -> Iterator[str]:
         for ruleset_id in self.seen.usable:

@@ -13,7 +13,7 @@ from cli.arguments.options import composed, format_option, known_at_option
 from cli.output import render
 from cli.output.times import Times, times_of
 from ledger.events.canonical import dump_text, format_instant
-from ledger.events.revisions import GAME_TYPES, live_game
+from ledger.events.revisions import GAME_EVENTS, live_game
 from ledger.rejections import Refused, did_you_mean
 from ledger.store.log import (
     Log,
@@ -176,7 +176,7 @@ def _replay_order(game: _Listed) -> tuple[int, int]:
 def _changed_games(connection: Connection, until: int) -> dict[str, _Listed]:
     """The games that were corrected, voided or reinstated, by game_id, as they stand."""
     found: dict[str, _Listed] = {}
-    for type_name in sorted(GAME_TYPES - {"game.recorded"}):
+    for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
         for row in read_where(connection, until=until, type_name=type_name):
             event = next(iter(known_of(type_name, [row])), None)
             if event is None:

@@ -70,7 +70,7 @@ def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[s
         raise NotALedger(
             "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"
         )
-    made = roles.grants(url.database, prefix, schema)
+    made = roles.grant_statements(url.database, prefix, schema)
     shared = schema != roles.SCHEMA
     where = f"in the database {url.database}"
     scripts: dict[str, tuple[str, Any]] = {

@@ -24,9 +24,9 @@ from cli.arguments.results import (
     strict_option,
 )
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless, report, tell_new_ladders
+from cli.output.appended import note_homeless, note_leagueless, report_appended, tell_new_ladders
 from ledger import clock
-from ledger.backups.restoring import Backup, restore
+from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.csv_cells import GAME_COLUMNS, TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
 from ledger.intake.importing import Imported, import_items
@@ -36,7 +36,7 @@ from ledger.store.exports import Place
 from ledger.store.log import home_zone
 from ledger.store.opening import Ledger, open_ledger
 from ledger.validation.new_names import Newcomers, close_names
-from projections.admission.events import Admission, Recorded
+from projections.admission.events import Admission, RecordedChecks
 from projections.admission.new_ladders import NewLadders
 from projections.facts.players import known_players
 
@@ -107,8 +107,8 @@ def import_(
         refuse_unreadable_twice(files, "--restore")
         if expected is not None and incomplete:
             raise click.UsageError("--head says where the backup ends, --incomplete that it need not; choose one")
-        done = restore(ledger, Backup(files, expected, incomplete), Recorded)
-        return report(ledger, _introduced(ledger, done), form, dry_run=False)
+        done = restore(ledger, BackupFiles(files, expected, incomplete), RecordedChecks)
+        return report_appended(ledger, _introduced(ledger, done), form, dry_run=False)
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
@@ -146,8 +146,8 @@ def import_(
     note_homeless(result, homeless)
     note_leagueless(result, leagueless)
     if dry_run or preview.found is None:
-        return report(ledger, result, form, dry_run, preview.found)
-    return report(ledger, result, form, dry_run, lists=preview.found.lists)
+        return report_appended(ledger, result, form, dry_run, preview.found)
+    return report_appended(ledger, result, form, dry_run, lists=preview.found.lists)
 
 
 def _introduced(ledger: Ledger, result: Imported) -> Imported:

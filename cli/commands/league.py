@@ -14,7 +14,7 @@ from cli.arguments.options import composed, format_option
 from cli.commands.correct import How, writing
 from cli.commands.standings import standings_
 from cli.output import render
-from cli.output.appended import report
+from cli.output.appended import report_appended
 from cli.output.standings import print_rows
 from cli.output.times import times_of
 from ledger import clock
@@ -27,7 +27,7 @@ from ledger.store.log import Log, head, read_live
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
 from ledger.validation.leagues import League, known_league, league_of
-from ledger.validation.schedules import PLAYERS, draw
+from ledger.validation.schedules import PLAYERS, draw_schedule
 from projections.admission.events import Admission
 from projections.queries.entrants import league_ids, unmet
 from projections.queries.standings import Ladders, Standings
@@ -52,9 +52,9 @@ def league() -> None:
 def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
     if (problem := _why_no_table(how, game)) is not None:
-        return report(open_ledger(how.db), problem, how.form, how.dry_run)
+        return report_appended(open_ledger(how.db), problem, how.form, how.dry_run)
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
-    return report(
+    return report_appended(
         open_ledger(how.db), _append(how, [("league.created", data)], _instant(how, at, zone)), how.form, how.dry_run
     )
 
@@ -107,7 +107,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         if len(events) > 1:
             render.echo(f"The schedule is drawn; see: ratings league show {name}")
         return 0
-    return report(open_ledger(how.db), result, how.form, how.dry_run)
+    return report_appended(open_ledger(how.db), result, how.form, how.dry_run)
 
 
 @league.command()
@@ -121,7 +121,7 @@ def schedule(how: How, name: str, seed: str | None) -> int:
     events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
     if not events:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return report(open_ledger(how.db), _append(how, events, _instant(how, None, None)), how.form, how.dry_run)
+    return report_appended(open_ledger(how.db), _append(how, events, _instant(how, None, None)), how.form, how.dry_run)
 
 
 class Subscribing(Admission):
@@ -145,7 +145,7 @@ def _instant(how: How, at: str | None, zone: str | None) -> str:
 
 def _schedule(there: League, players: list[str], seed: str | None) -> dict[str, Any]:
     seed = seed or secrets.token_hex(8)
-    drawn = draw(players, there.size, seed)
+    drawn = draw_schedule(players, there.size, seed)
     width = len(str(len(drawn)))
     games = [{"game_id": f"{there.name}-{number:0{width}d}", "seats": seats} for number, seats in enumerate(drawn, 1)]
     return {"league": there.name, "seed": seed, "games": games}

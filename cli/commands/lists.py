@@ -9,7 +9,7 @@ import click
 from cli.arguments.all_ladders import survey
 from cli.arguments.options import axes, composed, format_option
 from cli.output import render
-from cli.output.axes import print_csv
+from cli.output.axes import print_csv_at
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.rejections import did_you_mean, shown
@@ -17,7 +17,7 @@ from projections.facts.players import known_players
 from projections.queries.standings import Coordinates, Ladders, Standings
 from projections.queries.statistics import Statistics, gold, statistics
 from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.periods import period_of, running
+from projections.rulesets.periods import is_running, period_of
 
 
 @click.command(name="ladders")
@@ -46,7 +46,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
     if form == "json":
         render.print_json({**seen.coordinates.stated(), "rows": _json_rows(header, rows, places)})
     elif form == "csv":
-        print_csv(header, rows, places)
+        print_csv_at(header, rows, places)
     elif rows:
         seen.heading(render.count(len(rows), "ladder"), places)
         render.echo()
@@ -103,7 +103,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
     if form == "json":
         render.print_json({**seen.coordinates.stated(), "rows": _json_rows(header, rows, places)})
     elif form == "csv":
-        print_csv(header, rows, places)
+        print_csv_at(header, rows, places)
     elif rows:
         seen.heading(render.count(len(rows), "list"), places)
         render.echo()
@@ -115,7 +115,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
 
 def _state(ladders: Ladders, stream: Stream) -> str:
     span = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-    return "open" if span is not None and running(span, clock.now(), ladders.as_of) else "closed"
+    return "open" if span is not None and is_running(span, clock.now(), ladders.as_of) else "closed"
 
 
 def _row(found: Standings, period: str, state: str) -> tuple[Any, ...]:
@@ -163,7 +163,7 @@ def statistics_(
         *((f"  {name}", pieces) for name, pieces in paid.items()),
     ]  # fmt: skip
     if form == "csv":
-        print_csv(("what", "value"), rows, [*[at] * (len(rows) - len(paid)), *of_lists.values()])
+        print_csv_at(("what", "value"), rows, [*[at] * (len(rows) - len(paid)), *of_lists.values()])
         return int(bool(failures))
     seen.heading(render.plain(player) + (f": games of {render.plain(game)}" if game else ""), [at, *of_lists.values()])
     render.echo()

@@ -12,7 +12,7 @@ from cli.arguments.options import composed, format_option, known_at_option
 from cli.commands.games import _note_hidden, _result
 from cli.output import render
 from cli.output.times import Times, times_of
-from ledger.events.revisions import GAME_TYPES, UNREADABLE, Known, successors
+from ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, successors
 from ledger.events.types import TYPES
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import (
@@ -22,7 +22,7 @@ from ledger.store.log import (
     read_newest,
     read_records_at,
     read_where,
-    taken_back_ids,
+    withdrawn_ids,
 )
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities, players_of
@@ -67,13 +67,13 @@ def log(
             hidden = max(0, len(records) - limit) if limit else 0
             records = records[hidden:]
         events = [_told(position, record) for position, record in records]
-        gone = taken_back_ids(connection, until)
+        gone = withdrawn_ids(connection, until)
         targets = {event["data"]["id"]: Log(connection).event(event["data"]["id"])
                    for event in events if event["type"] == "event.voided" and UNREADABLE not in event}  # fmt: skip
     if form == "json":
         render.print_json({"rows": events})
         return
-    told = [_what(event, targets, times) + (" (taken back)" if event["id"] in gone else "") for event in events]
+    told = [_what(event, targets, times) + (" (withdrawn)" if event["id"] in gone else "") for event in events]
     rows = [
         (e["position"], e["type"], e["id"], e.get("occurred_at"), e.get("recorded_at"), e.get("by"), _reason(e), what)
         for e, what in zip(events, told, strict=True)
@@ -103,7 +103,7 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
     for event in read_naming(log.connection, sorted(ids), log.until):
         if ids & players_of(event):
             yield event.position or 0
-            if event.type not in GAME_TYPES:
+            if event.type not in GAME_EVENTS:
                 yield from (later.position or 0 for later in successors(log, event))
 
 
@@ -122,14 +122,14 @@ def _reason(event: dict[str, Any]) -> Any:
     return None if UNREADABLE in event else event["data"].get("reason")
 
 
-def _what(event: dict[str, Any], targets: dict[str, Known | None], times: Times) -> str:
+def _what(event: dict[str, Any], targets: dict[str, KnownEvent | None], times: Times) -> str:
     if UNREADABLE in event:
         return f"does not count: {event[UNREADABLE]}"
     data = event["data"]
     if event["type"] == "event.voided":
         target = targets[data["id"]]
         what = data["id"] if target is None else f"{target.type} at position {target.position}"
-        return f"takes back {what}: {data['reason']}"
+        return f"withdraws {what}: {data['reason']}"
     if event["type"] == "game.recorded":
         return f"{data['game_id']}: {_result(data)}"
     if event["type"] == "game.corrected":

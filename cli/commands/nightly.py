@@ -31,7 +31,7 @@ from projections.stored.verification import verify_all
 SHOWN_FINDINGS = 20
 
 
-class Part(NamedTuple):
+class NightPart(NamedTuple):
     """What became of a part of the night: an exit code, and the reason where it did not end, in words and as a word."""
 
     name: str
@@ -77,7 +77,9 @@ def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seco
     return exit_code
 
 
-def _parts(ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float) -> Iterator[Part]:
+def _parts(
+    ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float
+) -> Iterator[NightPart]:
     """Do the parts one after the other, when all that stands in their way beforehand was named."""
     todo: list[tuple[str, Callable[[], None], Does]] = [
         ("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds)),
@@ -95,7 +97,7 @@ def _parts(ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rul
         yield prevented[name]
 
 
-def _prevented(name: str, need: Callable[[], None]) -> Part | None:
+def _prevented(name: str, need: Callable[[], None]) -> NightPart | None:
     """That a part cannot be begun, or None."""
     try:
         need()
@@ -104,20 +106,20 @@ def _prevented(name: str, need: Callable[[], None]) -> Part | None:
     return None
 
 
-def _tried(name: str, does: Does) -> Part:
+def _tried(name: str, does: Does) -> NightPart:
     """What comes of a part."""
     began = time.monotonic()
     try:
         exit_code, message = does()
     except Exception as error:
         return _stopped(name, error, time.monotonic() - began)
-    return Part(name, exit_code, message, time.monotonic() - began)
+    return NightPart(name, exit_code, message, time.monotonic() - began)
 
 
-def _stopped(name: str, error: Exception, seconds: float) -> Part:
+def _stopped(name: str, error: Exception, seconds: float) -> NightPart:
     reason, message, exit_code = failure_of(error)
     render.note(f"ratings: {name}: {message}")
-    return Part(name, exit_code, message, seconds, reason)
+    return NightPart(name, exit_code, message, seconds, reason)
 
 
 def _refuse_lacking(ledger: Ledger) -> None:
@@ -168,7 +170,7 @@ def _head(ledger: Ledger) -> str | None:
         return None
 
 
-def _report(parts: list[Part], exit_code: int, latest: str, started: int, seconds: float, form: str) -> None:
+def _report(parts: list[NightPart], exit_code: int, latest: str, started: int, seconds: float, form: str) -> None:
     if form == "json":
         told = [
             {

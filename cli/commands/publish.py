@@ -25,7 +25,7 @@ from projections.queries.publication import publication
 from projections.queries.standings import Coordinates, Ladders, Standings
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.periods import period_of, running
+from projections.rulesets.periods import is_running, period_of
 
 
 @click.command()
@@ -123,7 +123,7 @@ def _due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
         ladders = seen.ladders(ruleset_id)
         for name, stream in ladders.every(ruleset_id).items():
             period = period_of(stream.versions[0].ruleset, parse_name(name).values)
-            if period is not None and name not in published and not running(period, now, None):
+            if period is not None and name not in published and not is_running(period, now, None):
                 found.append((period.end, name, ladders, stream))
     return [(ladders, stream) for _, _, ladders, stream in sorted(found, key=lambda one: one[:2])]
 

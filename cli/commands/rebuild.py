@@ -13,7 +13,7 @@ from cli.ctrl_c import INTERRUPTED
 from cli.interrupts import ending_soon
 from cli.output import render
 from cli.output.findings import line_of
-from cli.output.progress import Log, progress
+from cli.output.progress import ProgressLog, progress
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.store.log import read_records_at
@@ -64,7 +64,7 @@ def rebuild_(
     keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or keeps):
         raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
-    written = Log(log or "plain")
+    written = ProgressLog(log or "plain")
     asked = list(dict.fromkeys(map(composed, names)))
 
     def last_words() -> str:
@@ -98,7 +98,7 @@ def rebuild_(
     return int(bool(done.failures or done.differing))
 
 
-def _roll_back(ledger: Ledger, log: Log | None, form: str, rule_seconds: float) -> int:
+def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds: float) -> int:
     try_to_load(ledger, rule_seconds)
     with ledger.reading() as connection:
         kept = before_live(connection)
@@ -128,7 +128,9 @@ def games_of(ledger: Ledger, done: Rebuilt) -> dict[int, str]:
     return {position: game_id for position, game_id in found.items() if game_id}
 
 
-def _report(done: Rebuilt, games: dict[int, str], log: Log, wanted: str | None, form: str, checked: bool) -> None:
+def _report(
+    done: Rebuilt, games: dict[int, str], log: ProgressLog, wanted: str | None, form: str, checked: bool
+) -> None:
     """What a rebuild made to stdout, what went wrong to stderr."""
     if form == "json":
         failures = [failure._asdict() for failure in done.failures]

@@ -20,7 +20,7 @@ from cli.arguments.results import (
     strict_option,
 )
 from cli.output import render
-from cli.output.appended import note_homeless, report, tell_new_ladders
+from cli.output.appended import note_homeless, report_appended, tell_new_ladders
 from ledger import clock
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.revisions import live_game
@@ -127,7 +127,7 @@ def record(
     note_homeless(result, homeless)
     if result.existing and isinstance(event, dict):
         _note_voided(ledger, event)
-    return report(ledger, result, form, dry_run, preview.found, quiet)
+    return report_appended(ledger, result, form, dry_run, preview.found, quiet)
 
 
 def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:

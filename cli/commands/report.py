@@ -13,10 +13,10 @@ from cli.arguments.facts import note_left_out
 from cli.arguments.moments import known_position
 from cli.commands.export import output_file
 from cli.output import render
-from cli.output.pages import Page, Part, as_html, as_markdown
+from cli.output.pages import Page, PagePart, as_html, as_markdown
 from cli.output.times import Times, times_of
 from ledger.events.canonical import format_instant
-from ledger.events.revisions import Game, Known, live_game
+from ledger.events.revisions import KnownEvent, RevisedGame, live_game
 from ledger.store.log import Log, chain_hash_at, known_event, read_records_at, recorded_at
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import Identities, identities
@@ -33,7 +33,7 @@ CAUSES_TOLD = 4
 
 VERBS = {
     "game.voided": "voided", "game.reinstated": "counts again", "game.corrected": "corrected",
-    "event.voided": "taken back", "player.renamed": "renamed", "player.account_changed": "account",
+    "event.voided": "withdrawn", "player.renamed": "renamed", "player.account_changed": "account",
     "points.adjusted": "adjusted", "ruleset.published": "new rules",
 }  # fmt: skip
 
@@ -114,17 +114,17 @@ def _page(connection: Connection, found: Decided, before: int, after: int) -> Pa
     )
     told = [_decision(connection, one, times, people) for one in found.decisions]
     rows = [(f"D{number}", *cells) for number, cells in enumerate(told, 1)]
-    parts = [Part("What was decided", (), ("", "recorded", "by", "decision", "why"), rows)]
+    parts = [PagePart("What was decided", (), ("", "recorded", "by", "decision", "why"), rows)]
     if not rows:
-        parts = [Part("What was decided", ["Nothing was decided."])]
+        parts = [PagePart("What was decided", ["Nothing was decided."])]
     else:
         header = ("", "ladder", "players", "gained most", "lost most")
-        parts.append(Part("What each decision did", (), header, list(_effects(found)), ("players",)))
+        parts.append(PagePart("What each decision did", (), header, list(_effects(found)), ("players",)))
     by_ladder: dict[str, list[Share]] = defaultdict(list)
     for share in found.shares:
         by_ladder[share.ladder].append(share)
     parts += [_ladder(name, shares) for name, shares in by_ladder.items() if any(map(_by_decision, shares))]
-    parts += [Part(name, [f"It cannot be replayed: {problem}"]) for name, problem in sorted(found.failures.items())]
+    parts += [PagePart(name, [f"It cannot be replayed: {problem}"]) for name, problem in sorted(found.failures.items())]
     chain_hash = chain_hash_at(connection, after) or b""
     footer = (
         f"Computed from the ledger at its positions {before:,} and {after:,}; its head is {after}:{chain_hash.hex()}. "
@@ -146,7 +146,7 @@ def _decision(
     return when, one.by, f"{many}{VERBS[one.type]}: {told}{more}", one.reason or ""
 
 
-def _what(before: Log, event: Known, times: Times, people: Identities) -> str:
+def _what(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
     """What an event says, given the log before it."""
     data = event.data
     if event.type == "player.renamed":
@@ -168,7 +168,7 @@ def _what(before: Log, event: Known, times: Times, people: Identities) -> str:
     return f"{data['game_id']}: {result_of(people.present(game.data))}"
 
 
-def _corrected(game: Game, new: dict[str, Any], times: Times, people: Identities) -> str:
+def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
     """How a game was and how it is by a correction."""
     moved = new.get("occurred_at", format_instant(game.occurred_at))
     there, here = people.present(game.data), people.present({n: v for n, v in new.items() if n != "occurred_at"})
@@ -203,7 +203,7 @@ def _amount(one: tuple[Fraction, str] | None, sign: int) -> str:
     return f"{one[1]} {render.human(str(one[0]), signed=True)}" if one is not None and one[0] * sign > 0 else ""
 
 
-def _ladder(name: str, shares: list[Share]) -> Part:
+def _ladder(name: str, shares: list[Share]) -> PagePart:
     """Whose points on a ladder a decision changed, those who gained most first."""
     told = sorted(filter(_by_decision, shares), key=lambda share: (-share.change, share.player))
     others = len(shares) - len(told)
@@ -215,7 +215,7 @@ def _ladder(name: str, shares: list[Share]) -> Part:
     ]  # fmt: skip
     header = ("player", "before", "change", "after", "rank", "by")
     more = [f"The points of {by_games} changed by games alone."] if others else []
-    return Part(name, more, header, rows, ("before", "change", "after", "rank"))
+    return PagePart(name, more, header, rows, ("before", "change", "after", "rank"))
 
 
 def _points(one: Had | None) -> str:

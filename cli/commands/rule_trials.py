@@ -9,9 +9,9 @@ import click
 from cli.arguments.ruleset_files import read_file, read_tables
 from ledger.errors import WorkerLost
 from ledger.processes.forking import TooSlow, ahead
-from projections.admission.trials import SEED, told, try_rule
+from projections.admission.trials import SEED, trial_lines, try_rule
 from projections.rulesets.registry import BUILT_IN
-from projections.rulesets.versions import Problem, bind
+from projections.rulesets.versions import RulesetProblem, bind
 from projections.stored.rule_processes import why_lost
 
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
@@ -23,7 +23,7 @@ class Tried(NamedTuple):
     file: str
     name: str | None
     assumed: list[str]
-    problems: list[Problem]
+    problems: list[RulesetProblem]
     told: list[str]
 
 
@@ -35,9 +35,9 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]
         try:
             for message in ahead(made, seconds, apart=True):
                 file, name, assumed, problems, lines = json.loads(message)
-                found.append(Tried(file, name, assumed, [Problem(*problem) for problem in problems], lines))
+                found.append(Tried(file, name, assumed, [RulesetProblem(*problem) for problem in problems], lines))
         except (TooSlow, WorkerLost) as error:
-            found.append(Tried(files[len(found)], None, [], [Problem("rule", why_lost(error, seconds))], []))
+            found.append(Tried(files[len(found)], None, [], [RulesetProblem("rule", why_lost(error, seconds))], []))
     return found
 
 
@@ -63,9 +63,9 @@ def _try(file: str, seed: int) -> Tried:
     version, _ = bind(ruleset)
     assert version is not None
     trial = try_rule(version, seed)
-    problems = [Problem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
+    problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
     name = None if problems else ruleset.name
-    return Tried(file, name, sorted(ruleset.assumed), problems, [*told(trial)])
+    return Tried(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)])
 
 
 def rule_of_package(file: str) -> bool:

@@ -17,7 +17,7 @@ from cli.arguments.ruleset_files import problem_line, read_file
 from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from cli.output import render
 from cli.output.appended import rejection_line
-from cli.output.impact import note_failed, print_reach, told
+from cli.output.impact import impact_json, note_failed, print_impact
 from cli.output.times import Times, times_of
 from ledger import clock
 from ledger.errors import LedgerError, NotALedger
@@ -29,12 +29,12 @@ from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import Log, head, read_live, read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.events import Admission
-from projections.queries.impact import Reach
+from projections.queries.impact import Impact
 from projections.rulesets.registry import rule, rule_names
 from projections.rulesets.versions import (
     ELO,
     SHIPPED_AT,
-    Problem,
+    RulesetProblem,
     bind,
     in_force,
     newest,
@@ -65,7 +65,7 @@ def _slug(context: click.Context, parameter: click.Parameter, value: str) -> str
         raise click.BadParameter(problem.message) from None
 
 
-class Published(NamedTuple):
+class PublishedVersion(NamedTuple):
     """A published version, with its place in the log and its event."""
 
     position: int
@@ -73,13 +73,13 @@ class Published(NamedTuple):
     event: dict[str, Any]
 
 
-def _published(connection: Connection, until: int | None = None) -> list[Published]:
+def _published(connection: Connection, until: int | None = None) -> list[PublishedVersion]:
     """The versions that are live at a position, by default the head."""
     until = head(connection).position if until is None else until
     found = read_live(connection, until=until, type_name="ruleset.published")
     records = read_records_at(connection, [event.position or 0 for event in found])
     return [
-        Published(position, Ruleset.model_validate(event.data), json.loads(records[position]))
+        PublishedVersion(position, Ruleset.model_validate(event.data), json.loads(records[position]))
         for event, position in zip(found, sorted(records), strict=True)
     ]
 
@@ -192,7 +192,7 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
     _print_timeline(ruleset, stretches, never, times)
 
 
-def _timeline(known: Sequence[Published]) -> list[dict[str, Any]]:
+def _timeline(known: Sequence[PublishedVersion]) -> list[dict[str, Any]]:
     """From which day until before which other each version scores, in the zone of its ruleset."""
     # of versions with the same day the last one stays
     latest = {entry.ruleset.effective_from: entry for entry in known if entry.ruleset.effective_from is not None}
@@ -203,7 +203,7 @@ def _timeline(known: Sequence[Published]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _never(known: Sequence[Published]) -> list[dict[str, Any]]:
+def _never(known: Sequence[PublishedVersion]) -> list[dict[str, Any]]:
     """The versions that score no game by themselves, with the reason."""
     found = []
     for index, entry in enumerate(known):
@@ -219,7 +219,7 @@ def _never(known: Sequence[Published]) -> list[dict[str, Any]]:
     return found
 
 
-def _recorded(entry: Published) -> dict[str, Any]:
+def _recorded(entry: PublishedVersion) -> dict[str, Any]:
     """Where a version stands in the log, when it was recorded, and by whom."""
     return {"position": entry.position, "recorded_at": entry.event["recorded_at"], "by": entry.event["by"]}
 
@@ -337,21 +337,23 @@ def publish(
     if form == "json":
         refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
         counts = {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
-        render.print_json({"rulesets": names, **counts, "head": _position(result), **told(preview.found or Reach())})
+        render.print_json(
+            {"rulesets": names, **counts, "head": _position(result), **impact_json(preview.found or Impact())}
+        )
         return int(bool(result.rejected))
     for rejection in result.rejected:
         render.note(rejection_line(rejection._replace(line=None)))
     if result.rejected:
         return 1
     render.echo(_told(", ".join(names), len(names), result, dry_run))
-    found = preview.found or Reach()
+    found = preview.found or Impact()
     note_failed(found)
     if result.would_append:
-        print_reach(found, ledger)
+        print_impact(found, ledger)
     return 0
 
 
-def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, Problem]]:
+def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
     """What is wrong with the files that name rules of packages, tried on drawn games and on those of the ledger."""
     foreign = [name for name in files if rule_of_package(name)]
     wrong = [(one.file, problem) for one in tried(foreign, seconds) for problem in one.problems]
@@ -365,7 +367,7 @@ def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[st
         _publish(ledger, given, "preview", format_instant(clock.now()), True, True, Preview(ledger))
 
     reason = why_not_in_time(preview, seconds)
-    return [(foreign[0], Problem("rule", f"on the games of the ledger {reason}"))] if reason else []
+    return [(foreign[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []
 
 
 def _told(names: str, count: int, result: Imported, dry_run: bool) -> str:
@@ -422,7 +424,7 @@ def _publish(
             event = {"type": "ruleset.published", "occurred_at": occurred_at,
                      "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip
             event_id = f"ruleset:{ruleset.name}"
-            # the id of a version that was taken back stays taken
+            # the id of a version that was withdrawn stays taken
             if event_id in live or Log(connection).event(event_id) is None:
                 event["id"] = event_id
             items.append(Item(name, 1, event, None))

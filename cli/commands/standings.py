@@ -13,8 +13,8 @@ from cli.arguments.moments import known_position, played_instant
 from cli.arguments.one_ladder import ladder_second, reading_of, refuse_unknown
 from cli.arguments.options import axes, composed, format_option
 from cli.output import render
-from cli.output.axes import heading, print_csv
-from cli.output.standings import _print_csv, _print_standings, as_json, why_unfinished
+from cli.output.axes import heading, print_csv_at
+from cli.output.standings import _print_csv, _print_standings, standings_json, why_unfinished
 from cli.output.times import times_of
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
@@ -62,7 +62,7 @@ def standings_(
         unfinished = why_unfinished(reading.ladders, ladder)
     rows = _shown(found, limit, {facts.current(player) for player in players})
     if form == "json":
-        render.print_json(render.with_decimals(as_json(found, reading.coordinates, unfinished, rows)))
+        render.print_json(render.with_decimals(standings_json(found, reading.coordinates, unfinished, rows)))
     elif form == "csv":
         _print_csv(found._replace(rows=rows), reading.coordinates)
     else:
@@ -97,7 +97,7 @@ def _print_published(
         rows = _shown(found, limit, {name for player in players for name in ids.ids(player)})
     at = Coordinates(one.as_of, one.known_at, None)
     if form == "json":
-        told = as_json(found, at, None, rows)
+        told = standings_json(found, at, None, rows)
         told_rows = told.pop("rows")
         source = {"position": one.position, "event_id": one.event_id, "recorded_at": one.recorded_at, "by": one.by}
         render.print_json(render.with_decimals({**told, "published": source, "rows": told_rows}))
@@ -143,7 +143,7 @@ def history_(
         exact_points = {"before", "change", "after"}
         cells = [[render.spreadsheet(row[n]) if n in exact_points else row[n] for n in header] for row in rows]
         cells = [[*line, _published(row)] for line, row in zip(cells, rows, strict=True)]
-        print_csv((*header, "published"), cells, reading.coordinates)
+        print_csv_at((*header, "published"), cells, reading.coordinates)
         return
     if not rows:
         if ranking == "annual":
@@ -220,7 +220,7 @@ def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules:
         render.print_json(render.with_decimals(told))
     elif form == "csv":
         cells = [(name, render.spreadsheet(amount)) for name, amount in accounts]
-        print_csv(("account", "amount"), cells, reading.coordinates)
+        print_csv_at(("account", "amount"), cells, reading.coordinates)
     else:
         players = render.count(len(found.rows), "player")
         subject = f"{ladder}: {render.count(found.games, 'game')} of {players}"

@@ -15,9 +15,9 @@ from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.store.log import Head, count_by_type, head, ledger_id
 from ledger.store.opening import Ledger, open_ledger
-from ledger.store.runs import LOST, Latest, Run, all_runs, latest
+from ledger.store.runs import LOST, Latest, Run, all_runs, latest_runs
 from projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
-from projections.stored.generations import Generation, kept
+from projections.stored.generations import Generation, kept_generations
 
 SECOND, MINUTE, HOUR, DAY = 1, 60, 3_600, 86_400
 SHOWN_LADDERS = 20
@@ -62,7 +62,7 @@ def state_of(ledger: Ledger, connection: Connection) -> State:
     runs = all_runs(ledger, connection, now)
     return State(
         ledger.location, ledger_id(connection), times_of(connection), now, head(connection), count_by_type(connection),
-        kept(connection), stale_ladders(connection, runs), missing_rules(connection), latest(runs),
+        kept_generations(connection), stale_ladders(connection, runs), missing_rules(connection), latest_runs(runs),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ledger.store.schema import SCHEMA_REVISION
 from projections.stored.rebuild_lock import only_one
 
 if TYPE_CHECKING:
-    from ledger.store.upgrading import Plan
+    from ledger.store.upgrading import UpgradePlan
 
 
 @click.command()
@@ -45,7 +45,7 @@ def upgrade(db: str, dry_run: bool, form: str) -> int:
     return 3 if needed and not plan.may else 0
 
 
-def _tell(plan: "Plan", done: bool) -> None:
+def _tell(plan: "UpgradePlan", done: bool) -> None:
     """What is done, or would be."""
     where = f"The ledger {plan.ledger.location}"
     if not plan.steps and not plan.views:

@@ -18,7 +18,7 @@ from ledger.events.types import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
-from projections.queries.impact import TOP, Effect, Radius, Reach, reach
+from projections.queries.impact import TOP, Effect, Impact, Radius, impact_between
 from projections.queries.simulation import Quality, quality, under, variants
 from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
 from projections.replay.containment import RuleFailure, told_with_game
@@ -31,11 +31,11 @@ VARIANTS_MAX = 100
 
 
 class Variant(NamedTuple):
-    """A ruleset with other values, what it does, and how well both versions foretell the games of each ladder."""
+    """A ruleset with other values, what it does, and how well both versions predict the games of each ladder."""
 
     settings: dict[str, str]
     ruleset: Ruleset
-    reach: Reach
+    reach: Impact
     quality: dict[str, tuple[Quality | None, Quality | None]]
 
 
@@ -71,7 +71,7 @@ def whatif(
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
 
     Who would have other points and another rank, who enters and leaves the top ten, which published lists would come
-    out differently, and how well both foretell results. Its effective_from is not looked at; what publishing it
+    out differently, and how well both predict results. Its effective_from is not looked at; what publishing it
     changes says rules publish --dry-run.
     """
     rulesets = _rulesets(file, settings)
@@ -143,10 +143,10 @@ def _variant(
         mine = then.every(ruleset.id)
         if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
             raise click.ClickException(f"{unknown[0]} has no games under {ruleset.name}; it has {_some(mine)}")
-        changes = reach(connection, now, then, {f"ruleset:{ruleset.id}"}, ladders)
+        changes = impact_between(connection, now, then, {f"ruleset:{ruleset.id}"}, ladders)
         before = now.every(ruleset.id) if ruleset.id in now.facts.rulesets else {}
         names = sorted(name for name in mine if name in (ladders or mine))
-        foretold = {
+        predicted = {
             name: (
                 _quality(connection, now.facts, before.get(name), changes),
                 _quality(connection, then.facts, mine[name], changes),
@@ -155,15 +155,15 @@ def _variant(
         }
     except Refused as problem:
         raise click.ClickException(f"{ruleset.name}: {problem.message}") from None
-    return Variant(told, ruleset, changes, foretold)
+    return Variant(told, ruleset, changes, predicted)
 
 
 def _some(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
 
 
-def _quality(connection: Connection, facts: Facts, stream: Stream | None, changes: Reach) -> Quality | None:
-    """How well a ladder foretells; one that cannot be replayed is told of among what changes."""
+def _quality(connection: Connection, facts: Facts, stream: Stream | None, changes: Impact) -> Quality | None:
+    """How well a ladder predicts; one that cannot be replayed is told of among what changes."""
     try:
         return None if stream is None else quality(facts, stream)
     except RuleFailure as failure:
@@ -183,10 +183,10 @@ def _as_json(variant: Variant) -> dict[str, Any]:
     ladders = []
     for name in sorted(reached.keys() | variant.quality.keys()):
         before, after = variant.quality.get(name, (None, None))
-        foretold = {"before": before and before.as_json(), "after": after and after.as_json()}
+        predicted = {"before": before and before.as_json(), "after": after and after.as_json()}
         moves = [effect.as_json() for effect in variant.reach.effects if effect.ladder == name]
         unchanged = Radius(name, 0, 0, None, None, 0, [], []).as_json()
-        ladders.append({**reached.get(name, unchanged), "quality": foretold, "changes": moves})
+        ladders.append({**reached.get(name, unchanged), "quality": predicted, "changes": moves})
     return {
         "ruleset": variant.ruleset.name, "set": variant.settings, "ladders": ladders, "published": told["published"],
     }  # fmt: skip
@@ -197,8 +197,8 @@ def _print_csv(found: list[Variant]) -> None:
     rows: list[list[render.Cell]] = []
     for variant in found:
         for one in _as_json(variant)["ladders"]:
-            for version, foretold in one["quality"].items():
-                told = [foretold and foretold[name] for name in header[6:]]
+            for version, predicted in one["quality"].items():
+                told = [predicted and predicted[name] for name in header[6:]]
                 cells = [one[name] for name in header[1:5]]
                 rows.append([_said(variant.settings), *cells, version, *told])
     render.print_csv(header, rows)
@@ -240,11 +240,11 @@ def _print_top(one: Radius) -> None:
 def _print_quality(variant: Variant) -> None:
     rows: list[list[render.Cell]] = []
     for name, (before, after) in variant.quality.items():
-        for which, foretold in (("as it is", before), (variant.ruleset.name, after)):
-            if foretold is not None and foretold.pairs and len(rows) < 2 * DETAILED:
-                rows.append([name, which, foretold.pairs, *_measures(foretold)])
+        for which, predicted in (("as it is", before), (variant.ruleset.name, after)):
+            if predicted is not None and predicted.pairs and len(rows) < 2 * DETAILED:
+                rows.append([name, which, predicted.pairs, *_measures(predicted)])
     if rows:
-        render.echo("\nHow well the points before each game foretold who was placed better:\n")
+        render.echo("\nHow well the points before each game predicted who was placed better:\n")
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
         render.print_table(header, rows, right=header[2:])
         render.echo("Less is better, but for the accuracy.")
@@ -256,14 +256,14 @@ def _print_unplaced(variant: Variant) -> None:
     for name, (_, after) in [*variant.quality.items()][:DETAILED]:
         if after is not None and after.unplaced:
             games = render.count(after.unplaced, "game")
-            render.echo(f"\n{name}: {games} without places, about which nothing can be foretold.")
+            render.echo(f"\n{name}: {games} without places, about which nothing can be predicted.")
 
 
-def _measures(foretold: Quality | None) -> list[str]:
-    if foretold is None or not foretold.pairs:
+def _measures(predicted: Quality | None) -> list[str]:
+    if predicted is None or not predicted.pairs:
         return ["", "", ""]
-    accuracy = "-" if foretold.accuracy is None else f"{foretold.accuracy:.2%}"
-    return [f"{foretold.log_loss:.5f}", f"{foretold.brier:.5f}", accuracy]
+    accuracy = "-" if predicted.accuracy is None else f"{predicted.accuracy:.2%}"
+    return [f"{predicted.log_loss:.5f}", f"{predicted.brier:.5f}", accuracy]
 
 
 def _print_variants(found: list[Variant]) -> None:
@@ -286,7 +286,7 @@ def _print_variants(found: list[Variant]) -> None:
 
 
 def _names(variant: Variant) -> list[str]:
-    """The ladders that differ or foretell."""
+    """The ladders that differ or predict."""
     return sorted({one.ladder for one in variant.reach.ladders} | variant.quality.keys())
 
 

@@ -4,15 +4,15 @@ import re
 from typing import Any
 
 from cli.output import render
-from cli.output.impact import note_failed, print_lists, print_reach, told
+from cli.output.impact import impact_json, note_failed, print_impact, print_lists
 from cli.output.times import times_of
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import Ledger
 from ledger.validation.new_names import TOLD_MAX
-from ledger.validation.published_lists import Published
+from ledger.validation.published_lists import PublishedList
 from projections.admission.new_ladders import NewLadders
-from projections.queries.impact import Reach
+from projections.queries.impact import Impact
 
 SHOWN_REJECTIONS = 20
 # how a whole file is written: one cause, whatever the cells hold
@@ -44,15 +44,15 @@ def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
         )
 
 
-def report(
-    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Reach | None = None, quiet: bool = False,
-    lists: list[Published] | None = None,
+def report_appended(
+    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Impact | None = None, quiet: bool = False,
+    lists: list[PublishedList] | None = None,
 ) -> int:  # fmt: skip
     """Tell what was appended and what was refused, who is new, and as far as it is known what that changes, or which
     published lists; the exit code.
     """
     if found is None and dry_run:
-        found = Reach()
+        found = Impact()
     if found is not None:
         note_failed(found)
     if form == "json":
@@ -67,9 +67,9 @@ def report(
                 **({"rejected_count": result.rejected_count} if result.rejected_count > len(result.rejected) else {}),
                 **new_told(result),
                 **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
-                **({} if found is None else told(found)),
+                **({} if found is None else impact_json(found)),
                 **({"incomplete": result.passed} if result.passed else {}),
-                **({} if lists is None else {"published": Reach(lists=lists).as_json()["published"]}),
+                **({} if lists is None else {"published": Impact(lists=lists).as_json()["published"]}),
             }
         )
         return int(result.rejected_count > 0)
@@ -90,7 +90,7 @@ def report(
     if not quiet or result.rejected_count:
         render.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
     if found is not None and result.would_append and not quiet:
-        print_reach(found, ledger)
+        print_impact(found, ledger)
     if lists:
         with ledger.reading() as connection:
             print_lists(lists, times_of(connection))

@@ -9,7 +9,7 @@ from projections.queries.standings import Coordinates
 AXES = ("as_of", "known_at", "rules")
 
 
-def print_csv(
+def print_csv_at(
     header: Sequence[str], rows: Sequence[Sequence[render.Cell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
     """Rows for a spreadsheet, each ending in the coordinates, which are the same for all or one for each."""

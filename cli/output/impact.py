@@ -6,25 +6,25 @@ from typing import Any
 from cli.output import render
 from cli.output.times import Times, times_of
 from ledger.store.opening import Ledger
-from ledger.validation.published_lists import Published
-from projections.queries.impact import Radius, Reach
+from ledger.validation.published_lists import PublishedList
+from projections.queries.impact import Impact, Radius
 
 SHOWN_CHANGES = 40
 
 
-def note_failed(found: Reach) -> None:
+def note_failed(found: Impact) -> None:
     """Tell which ladders cannot be replayed."""
     for problem in found.failed:
         render.note(f"ratings: {problem}")
 
 
-def told(found: Reach) -> dict[str, Any]:
+def impact_json(found: Impact) -> dict[str, Any]:
     """What changes, ladder by ladder, and which published lists, as JSON tells it."""
     told = {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
     return dict(render.with_decimals(told))
 
 
-def print_reach(found: Reach, ledger: Ledger) -> None:
+def print_impact(found: Impact, ledger: Ledger) -> None:
     """A ladder after the other with its players, if they are few; else how far it reaches; then the published lists."""
     if not found.effects:
         render.echo("No points change.")
@@ -84,7 +84,7 @@ def _largest(one: Radius) -> str:
     return f"{render.human(str(most.change), signed=True)} {render.plain(most.player)}"
 
 
-def print_lists(lists: list[Published], times: Times) -> None:
+def print_lists(lists: list[PublishedList], times: Times) -> None:
     """The published lists that would come out differently."""
     if not lists:
         return
@@ -95,6 +95,6 @@ def print_lists(lists: list[Published], times: Times) -> None:
         render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 
 
-def listed(one: Published, times: Times) -> str:
+def listed(one: PublishedList, times: Times) -> str:
     """A published list in words."""
     return one.ladder if one.as_of is None else f"{one.ladder} as of {times.stated(one.as_of)}"

@@ -33,7 +33,7 @@ footer { font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }
 """
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A part of a page: paragraphs, then a table if it has a header; the columns in `right` are numbers."""
 
     heading: str
@@ -48,7 +48,7 @@ class Page(NamedTuple):
 
     title: str
     paragraphs: Sequence[str]
-    parts: Sequence[Part]
+    parts: Sequence[PagePart]
     footer: str
 
 
@@ -77,7 +77,7 @@ def as_html(page: Page) -> str:
     )
 
 
-def _part_of_html(part: Part) -> Iterator[str]:
+def _part_of_html(part: PagePart) -> Iterator[str]:
     yield f"<h2>{_text(part.heading)}</h2>"
     yield from (f"<p>{_text(text)}</p>" for text in part.paragraphs)
     if not part.header:
@@ -109,7 +109,7 @@ def as_markdown(page: Page) -> str:
     return "\n\n".join([*lines, _literal(page.footer)]) + "\n"
 
 
-def _table_of_markdown(part: Part) -> Iterator[str]:
+def _table_of_markdown(part: PagePart) -> Iterator[str]:
     yield f"| {' | '.join(map(_literal, part.header))} |"
     yield f"|{'|'.join('---:' if name in part.right else '---' for name in part.header)}|"
     for row in part.rows:

@@ -19,7 +19,7 @@ LINE_SECONDS, PICTURE_SECONDS = 10.0, 0.1
 Tell = Callable[[str, dict[str, Any]], None]
 
 
-class Log:
+class ProgressLog:
     """A log on stderr, `plain` or `json`: what happened, how many seconds after the start, and numbers."""
 
     def __init__(self, form: str) -> None:
@@ -46,7 +46,7 @@ class Log:
 
 
 @contextmanager
-def progress(log: Log | None) -> Iterator[Tell]:
+def progress(log: ProgressLog | None) -> Iterator[Tell]:
     """A function that tells a step and its numbers: as a line of the log, else on a bar if there is
     a terminal. Of `ladders` there are so many, of which `ladders_done` are done.
     """

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cli.output import render
-from cli.output.axes import heading, print_csv
+from cli.output.axes import heading, print_csv_at
 from cli.output.times import Times
 from ledger import clock
 from projections.lists.contract import Standing
@@ -13,10 +13,10 @@ from projections.queries.standings import (
     Standings,
 )
 from projections.replay.ladders import parse_name
-from projections.rulesets.periods import period_of, running
+from projections.rulesets.periods import is_running, period_of
 
 
-def as_json(
+def standings_json(
     found: Standings, at: Coordinates, unfinished: str | None, rows: list[Standing] | None = None
 ) -> dict[str, Any]:
     """Standings as the contract writes them, with all rows or with some."""
@@ -37,7 +37,7 @@ def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
         return "The period of this list has not begun."
     if now <= period.end:
         return "The period of this list still runs."
-    return "The period of this list still ran then." if running(period, now, ladders.as_of) else None
+    return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
 
 
 def _print_csv(found: Standings, at: Coordinates) -> None:
@@ -57,7 +57,7 @@ def _print_csv(found: Standings, at: Coordinates) -> None:
     if any(row.places is not None for row in found.rows):
         header.append("places")
         rows = [[*cells, places_told(row)] for cells, row in zip(rows, found.rows, strict=True)]
-    print_csv(header, rows, at)
+    print_csv_at(header, rows, at)
 
 
 def places_told(row: Standing) -> str:

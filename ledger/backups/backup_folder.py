@@ -250,7 +250,7 @@ def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> B
     return Backup(file, ledger_id, place, parse_instant(made_at), bytes)
 
 
-def as_json(backup: Backup) -> dict[str, Any]:
+def backup_json(backup: Backup) -> dict[str, Any]:
     """A backup as the list has it."""
     return {
         "file": backup.file, "ledger_id": backup.ledger_id, "head": str(backup.head),
@@ -259,7 +259,7 @@ def as_json(backup: Backup) -> dict[str, Any]:
 
 
 def _write_list(folder: Path, backups: Sequence[Backup]) -> None:
-    text = json.dumps({"backups": [as_json(backup) for backup in backups]}, indent=1)
+    text = json.dumps({"backups": [backup_json(backup) for backup in backups]}, indent=1)
     replace_file(str(folder / LIST), f"{text}\n".encode())
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ledger.events.canonical import parse_object
-from ledger.events.records import ZERO, Row, restored
+from ledger.events.records import ZERO, EventRow, restored
 from ledger.events.revisions import SUPERSEDING, superseded
 from ledger.intake.files import read_lines
 from ledger.intake.importing import CHUNK_EVENTS, Imported
@@ -24,14 +24,14 @@ from ledger.store.exports import BEGINNING, End, Place, read_end
 from ledger.store.log import Head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities
-from ledger.validation.validator import Ladders, NoLadders
+from ledger.validation.validator import LadderChecks, NoLadderChecks
 from ledger.validation.whole_logs import misfits
 
 # what a line is that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")
 
 
-class Backup(NamedTuple):
+class BackupFiles(NamedTuple):
     """The files of a backup: one of all events, then increments in their order; and what is asked of them.
 
     `head`: what they end at; then they need no last lines. `incomplete`: files that were cut off will do.
@@ -63,24 +63,26 @@ class RefusedFile(Exception):
 
 
 def restore(
-    ledger: Ledger, backup: Backup, ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders()
+    ledger: Ledger,
+    backup: BackupFiles,
+    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
 ) -> Imported:
     """Store the lines of a backup verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
     require_empty(ledger)
 
     try:
-        whole = check(backup)
-        latest = store(ledger, backup, whole, ladders)
+        whole = check_backup(backup)
+        latest = store_backup(ledger, backup, whole, ladders)
     except RefusedFile as refused:
         return Imported(rejected=[refused.rejection], rejected_count=1)
     return Imported(appended=latest.position, head=latest, passed=whole.passed)
 
 
-def store(
+def store_backup(
     ledger: Ledger,
-    backup: Backup,
+    backup: BackupFiles,
     whole: Whole,
-    ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
+    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
 ) -> Head:
     """Store the lines of a backup that was checked, or none of them. Raises `NotEmpty`, `StoreUnavailable`;
     `RefusedFile` if events do not fit those before them, or somebody wrote to the files meanwhile."""
@@ -95,14 +97,14 @@ def store(
     return append_restored(ledger, _batches(rows), refuse_misfits)
 
 
-def _line_of(backup: Backup, whole: Whole, position: int) -> tuple[str, int]:
+def _line_of(backup: BackupFiles, whole: Whole, position: int) -> tuple[str, int]:
     """The file of a backup that holds a position, and the line there."""
     ends = [place.position for place in whole.heads]
     index = bisect_left(ends, position)
     return backup.files[index], position - (ends[index - 1] if index else 0)
 
 
-def check(backup: Backup) -> Whole:
+def check_backup(backup: BackupFiles) -> Whole:
     """Read a backup, and check all that needs no ledger: last lines, hashes, order, what each event says.
 
     Raises `RefusedFile`, `StoreUnavailable` when the temporary folder is full.
@@ -117,7 +119,7 @@ def check(backup: Backup) -> Whole:
                 return whole
 
 
-def _rows(backup: Backup, refuse: Callable[[Row], None]) -> Generator[Row, None, Whole]:
+def _rows(backup: BackupFiles, refuse: Callable[[EventRow], None]) -> Generator[EventRow, None, Whole]:
     """The rows of all files, each continuing the one before. Raises `RefusedFile`."""
     latest, whole = Head(0, ZERO, -(2**63)), Whole([], [])
     for name in backup.files:
@@ -133,8 +135,8 @@ def _rows(backup: Backup, refuse: Callable[[Row], None]) -> Generator[Row, None,
 
 
 def _rows_of_file(
-    name: str, before: Head, backup: Backup, whole: Whole, refuse: Callable[[Row], None]
-) -> Generator[Row, None, Head]:
+    name: str, before: Head, backup: BackupFiles, whole: Whole, refuse: Callable[[EventRow], None]
+) -> Generator[EventRow, None, Head]:
     latest, end, number = before, None, 0
     if before.position:
         _refuse_another_ledger(name, before, backup.incomplete)
@@ -205,7 +207,7 @@ def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
 
 
 def _refuse_end(
-    name: str, end: End | None, line: int, before: Head, latest: Head, backup: Backup, whole: Whole
+    name: str, end: End | None, line: int, before: Head, latest: Head, backup: BackupFiles, whole: Whole
 ) -> None:
     """Raises `Refused` unless the last line of a file names what was read, or may be missing or wrong."""
     head = _place(latest)
@@ -232,12 +234,12 @@ def _place(head: Head) -> Place:
 
 
 @contextmanager
-def _fitting() -> Iterator[Callable[[Row], None]]:
+def _fitting() -> Iterator[Callable[[EventRow], None]]:
     """What refuses rows unless ids and games occur once and what supersedes stands in line; it raises `Refused`."""
     renames = Renames()
     with closing(Lines()) as seen:
 
-        def refuse(row: Row) -> None:
+        def refuse(row: EventRow) -> None:
             renames.check(row)
             supersedes = _end_of_line(seen, row) if row.type in SUPERSEDING else None
             if row.supersedes != supersedes:
@@ -256,10 +258,10 @@ class Renames:
     def __init__(self) -> None:
         self._renames: dict[str, tuple[str, str]] = {}
         self._live: set[str] = set()
-        self._voids: dict[str, str] = {}  # what takes back a rename, or its taking-back, and that rename
+        self._voids: dict[str, str] = {}  # what withdraws a rename, or its withdrawal, and that rename
         self._people = Identities()
 
-    def check(self, row: Row) -> None:
+    def check(self, row: EventRow) -> None:
         """Take a row in. Raises `Refused` if the renames that are live after it do not fit together."""
         if row.type not in ("player.renamed", "event.voided"):
             return
@@ -271,7 +273,7 @@ class Renames:
             self._voids[row.event_id] = rename
             self._turn(row, rename)
 
-    def _turn(self, row: Row, rename: str) -> None:
+    def _turn(self, row: EventRow, rename: str) -> None:
         """Let a rename come into force, or out of it."""
         player, new_player = self._renames[rename]
         if rename in self._live:
@@ -285,17 +287,17 @@ class Renames:
         self._live ^= {rename}
 
 
-def _end_of_line(seen: Lines, row: Row) -> str | None:
+def _end_of_line(seen: Lines, row: EventRow) -> str | None:
     try:
         return superseded(seen, row.type, json.loads(row.record)["data"])[0]
     except Refused as problem:
         raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
 
 
-def _mismatch(row: Row, what: str) -> Refused:
+def _mismatch(row: EventRow, what: str) -> Refused:
     return Refused("restore-mismatch", f"position {row.position} {what}", row.position)
 
 
-def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterator[EventRow]) -> Iterator[list[EventRow]]:
     while batch := list(islice(rows, CHUNK_EVENTS)):
         yield batch

@@ -73,7 +73,7 @@ def _constant(name: str) -> NoReturn:
     raise Refused("not-a-finite-number", f"{name} is not a JSON number")
 
 
-def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON without members that are null. Raises `Refused` (duplicate-key)."""
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -86,7 +86,7 @@ def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=members, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+    object_pairs_hook=without_nulls, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
 )
 
 

@@ -132,7 +132,7 @@ Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), 
 # an event's id has at most 128 characters, and a game's is "game:" and this
 GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
-LadderName = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
+LadderText = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
 Slug = Annotated[str, AfterValidator(_slug), Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)])]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
 _Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]

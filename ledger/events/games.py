@@ -1,6 +1,6 @@
 """What every game has in common: its members, its participants, and seats that changed hands.
 
-What a kind of game adds is a module of `ledger.events.game_types`.
+What a game type adds is a module of `ledger.events.game_types`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ LEAVER_STATUSES = ("abandoned", "surrendered", "removed")
 
 
 class Participant(Members):
-    """What participants of every kind of game carry."""
+    """What participants of every game type carry."""
 
     player: PlayerId
     status: Status = "finished"
@@ -29,7 +29,7 @@ class Participant(Members):
 
 
 class Game(Members):
-    """What games of every kind carry."""
+    """What games of every type carry."""
 
     game_id: GameId
     game: Slug

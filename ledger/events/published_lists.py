@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from ledger.events.canonical import dump, format_instant, parse_instant
-from ledger.events.fields import LadderName, Members, PlayerId, Text, refuse
+from ledger.events.fields import LadderText, Members, PlayerId, Text, refuse
 from ledger.rejections import Refused, shown
 
 # what rows may take of a record of 65,535 bytes, in canonical JSON
@@ -61,7 +61,7 @@ class ListedRow(Members):
 class ListRows(Members):
     """Some rows of a list that is published: part `part` of `parts`, from 1."""
 
-    ladder: LadderName
+    ladder: LadderText
     digest: Digest
     part: PartNumber
     parts: PartNumber
@@ -80,7 +80,7 @@ class ListPublished(Members):
     `digest` is that of `ruleset` and all rows, which stand in `parts` events before it.
     """
 
-    ladder: LadderName
+    ladder: LadderText
     as_of: Annotated[str, AfterValidator(_instant)] | None = None
     known_at: Number
     ruleset: Text
@@ -100,7 +100,7 @@ def digest_of_text(content: str) -> str:
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
-def parts_of(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def parts_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Rows in as many parts as records need."""
     parts: list[list[Mapping[str, Any]]] = []
     size = PART_BYTES

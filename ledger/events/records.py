@@ -33,7 +33,7 @@ RECORD_MEMBERS = frozenset(
 ZERO = bytes(32)  # the chain hash before the first event
 
 
-class Row(NamedTuple):
+class EventRow(NamedTuple):
     """A row of the table `events`, in the order of its columns."""
 
     position: int
@@ -108,7 +108,7 @@ def chain_hash(before: bytes, leaf: bytes) -> bytes:
     return sha256(before + leaf).digest()
 
 
-def columns(record: str, event: dict[str, Any], before: bytes) -> Row:
+def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
     """The row that belongs to a record, given its parsed form and the chain hash before it. Raises `Refused`."""
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
@@ -129,14 +129,14 @@ def columns(record: str, event: dict[str, Any], before: bytes) -> Row:
     except KeyError as missing:
         raise Refused("missing-member", f"data has no {missing}") from None
     leaf = leaf_hash(record)
-    return Row(
+    return EventRow(
         event["position"], event["id"], event["type"], event["schema_version"], subject,
         parse_instant(event["occurred_at"]), parse_instant(event["recorded_at"]), event["by"],
         event.get("supersedes"), record, leaf, chain_hash(before, leaf),
     )  # fmt: skip
 
 
-def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> Row:
+def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
     """A line of an export as the row that it was, verbatim. Raises `Refused` if it does not continue the log."""
     if len(line) > RECORD_BYTES_MAX:
         raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
@@ -151,7 +151,7 @@ def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) ->
     return row
 
 
-def refuse_unwritten(row: Row, event: dict[str, Any]) -> None:
+def refuse_unwritten(row: EventRow, event: dict[str, Any]) -> None:
     """Raises `Refused` for a record that this program would not have written, whoever wrote it: its event has no such
     meaning, or another form. What an option allows, such as an unlikely date, is no matter here.
     """

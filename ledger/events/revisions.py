@@ -11,14 +11,14 @@ from ledger.events.canonical import dump, parse_object
 from ledger.events.types import Draft, corrected_game
 from ledger.rejections import Refused, shown
 
-GAME_TYPES = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
+GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
 # of an event in the log that cannot be read: it changes nothing, and still has its place
 UNREADABLE = "unreadable"
 SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
-_NEVER_VOIDED = GAME_TYPES | {UNREADABLE}
+_NEVER_VOIDED = GAME_EVENTS | {UNREADABLE}
 
 
-class Known(NamedTuple):
+class KnownEvent(NamedTuple):
     """An event that is in the log, or about to be appended to it."""
 
     event_id: str
@@ -31,13 +31,13 @@ class Known(NamedTuple):
 class Events(Protocol):
     """Where events are looked up: the log, or what waits to be appended to it."""
 
-    def about(self, subject: str) -> list[Known]:
+    def about(self, subject: str) -> list[KnownEvent]:
         """The events about a subject, in order."""
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The event with this id."""
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The event that supersedes the one with this id."""
 
 
@@ -47,44 +47,44 @@ class Both(NamedTuple):
     log: Events
     waiting: Events
 
-    def about(self, subject: str) -> list[Known]:
+    def about(self, subject: str) -> list[KnownEvent]:
         """The events about a subject, in order."""
         return [*self.log.about(subject), *self.waiting.about(subject)]
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The event with this id."""
         return self.log.event(event_id) or self.waiting.event(event_id)
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The event that supersedes the one with this id."""
         return self.log.successor(event_id) or self.waiting.successor(event_id)
 
 
-class Game(NamedTuple):
+class RevisedGame(NamedTuple):
     """A game as its events leave it: data, when it ended, whether it is voided, and the last event about it."""
 
     data: dict[str, Any]
     occurred_at: int
     voided: bool
-    last: Known
+    last: KnownEvent
 
 
-def live_game(history: Iterable[Known]) -> Game | None:
+def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
     """What the events about a game come to, in order; None before it is recorded."""
     game = None
     for event in history:
         if event.type == "game.recorded":
-            game = Game(event.data, event.occurred_at, False, event)
+            game = RevisedGame(event.data, event.occurred_at, False, event)
         elif game is not None and event.type == "game.corrected":
-            game = Game(*corrected_game(event.data, game.occurred_at), False, event)
-        elif game is not None and event.type in GAME_TYPES:
+            game = RevisedGame(*corrected_game(event.data, game.occurred_at), False, event)
+        elif game is not None and event.type in GAME_EVENTS:
             game = game._replace(voided=event.type == "game.voided", last=event)
         elif game is not None and event.type == UNREADABLE:
             game = game._replace(last=event)
     return game
 
 
-def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, Game | None]:
+def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, RevisedGame | None]:
     """The id of the event that a new one supersedes, and the game as it is before; both None for other types.
 
     Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
@@ -113,25 +113,25 @@ def _end_of_line(events: Events, event_id: str) -> str:
         raise Refused("event-unknown", f"no event has the id {shown(event_id)}; see: ratings log")
     if target.type == UNREADABLE:
         raise Refused("event-unknown", f"{shown(event_id)} does not count: no event says this; see: ratings verify")
-    if target.type in GAME_TYPES:
+    if target.type in GAME_EVENTS:
         raise Refused(
             "event-of-game", f"{shown(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
     root = root_of(events, target)
     if root is None:
-        raise Refused("event-unknown", f"{shown(event_id)} does not count: it takes back nothing; see: ratings verify")
-    last, taken_back = target, False
+        raise Refused("event-unknown", f"{shown(event_id)} does not count: it withdraws nothing; see: ratings verify")
+    last, withdrawn = target, False
     for successor in successors(events, target):
-        last, taken_back = successor, taken_back ^ _takes_back(events, successor, root)
-        if taken_back and target.type == "event.voided":
-            break  # a void that was taken back stays so, whatever happened to its target since
-    if taken_back:
-        raise Refused("event-voided", f"{shown(event_id)} is taken back already, by {shown(last.event_id)}{_at(last)}")
+        last, withdrawn = successor, withdrawn ^ _withdraws(events, successor, root)
+        if withdrawn and target.type == "event.voided":
+            break  # a void that was withdrawn stays so, whatever happened to its target since
+    if withdrawn:
+        raise Refused("event-voided", f"{shown(event_id)} is withdrawn already, by {shown(last.event_id)}{_at(last)}")
     return last.event_id
 
 
-def taken_back(events: Events, event_id: str) -> tuple[Known, bool]:
-    """What an `event.voided` of this event is about in the end, and whether that is taken back now (else it stands
+def withdrawn(events: Events, event_id: str) -> tuple[KnownEvent, bool]:
+    """What an `event.voided` of this event is about in the end, and whether that is withdrawn now (else it stands
     again). The void itself was checked by `superseded`.
     """
     event = events.event(event_id)
@@ -140,15 +140,15 @@ def taken_back(events: Events, event_id: str) -> tuple[Known, bool]:
     return root, is_live(events, root)
 
 
-def is_live(events: Events, event: Known) -> bool:
-    """Whether an event that is not a game's and no `event.voided` stands, and is not taken back."""
+def is_live(events: Events, event: KnownEvent) -> bool:
+    """Whether an event that is not a game's and no `event.voided` stands, and is not withdrawn."""
     live = True
     for successor in successors(events, event):
-        live ^= _takes_back(events, successor, event)
+        live ^= _withdraws(events, successor, event)
     return live
 
 
-def root_of(events: Events, event: Known) -> Known | None:
+def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
     """What an `event.voided` is about in the end; another event itself. None where nothing before it can be voided.
 
     Such a void was put in by SQL, and does not count: one of itself, of a later event, or of a game's.
@@ -161,7 +161,7 @@ def root_of(events: Events, event: Known) -> Known | None:
     return event
 
 
-def successors(events: Events, event: Known) -> Iterator[Known]:
+def successors(events: Events, event: KnownEvent) -> Iterator[KnownEvent]:
     """The line behind an event: what supersedes it, what supersedes that, and so on.
 
     What stands before the event that it supersedes was put in by SQL, perhaps as a circle, and is in no line.
@@ -171,12 +171,12 @@ def successors(events: Events, event: Known) -> Iterator[Known]:
         event = later
 
 
-def _stands_before(event: Known, later: Known) -> bool:
+def _stands_before(event: KnownEvent, later: KnownEvent) -> bool:
     # what waits stands behind the log, and in order
     return later.position is None or (event.position is not None and event.position < later.position)
 
 
-def _takes_back(events: Events, successor: Known, root: Known) -> bool:
+def _withdraws(events: Events, successor: KnownEvent, root: KnownEvent) -> bool:
     """Whether an event in the line behind another one takes that back, or lets it stand again."""
     found = root_of(events, successor) if successor.type == "event.voided" else None
     return found is not None and found.event_id == root.event_id
@@ -198,7 +198,7 @@ def refuse_stale(events: Events, draft: Draft) -> None:
 
 
 def voided_ids(voids: Iterable[tuple[str, str]]) -> set[str]:
-    """The ids of the events that are taken back, given all `event.voided` in order as (id, id of the event voided).
+    """The ids of the events that are withdrawn, given all `event.voided` in order as (id, id of the event voided).
 
     >>> voided_ids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
     {'b'}
@@ -211,7 +211,7 @@ def voided_ids(voids: Iterable[tuple[str, str]]) -> set[str]:
     return found
 
 
-class Batch:
+class DraftBatch:
     """Drafts on their way into the log, in order."""
 
     def __init__(self) -> None:
@@ -224,7 +224,7 @@ class Batch:
         """How many there are."""
         return len(self._by_id)
 
-    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The drafts whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         return (known(draft) for draft in self._by_id.values() if any(text in draft.data for text in texts))
@@ -236,25 +236,25 @@ class Batch:
         if supersedes is not None:
             self._successors[supersedes] = draft
 
-    def about(self, subject: str) -> list[Known]:
+    def about(self, subject: str) -> list[KnownEvent]:
         """The drafts about a subject, in order."""
         return [known(draft) for draft in self._about.get(subject, ())]
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The draft with this id."""
         draft = self._by_id.get(event_id)
         return None if draft is None else known(draft)
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The draft that supersedes the event with this id."""
         draft = self._successors.get(event_id)
         return None if draft is None else known(draft)
 
 
-def known(draft: Draft) -> Known:
+def known(draft: Draft) -> KnownEvent:
     """A draft as an event that can be looked up."""
-    return Known(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
+    return KnownEvent(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
 
 
-def _at(event: Known) -> str:
+def _at(event: KnownEvent) -> str:
     return "" if event.position is None else f" (position {event.position})"

@@ -1,6 +1,6 @@
 """The types of events, and the way from one parsed line to a normalised draft ready for the log.
 
-A new type is a model and one line in `TYPES`; a new kind of game goes into `ledger.events.game_types`.
+A new type is a model and one line in `TYPES`; a new game type goes into `ledger.events.game_types`.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from ledger.events.fields import (
     EventId,
     GameId,
     Label,
-    LadderName,
+    LadderText,
     Members,
     PlayerId,
     Slug,
@@ -25,7 +25,7 @@ from ledger.events.fields import (
     refuse,
 )
 from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.games import Status
 from ledger.events.published_lists import ListPublished, ListRows
 from ledger.events.short_way import normalised
@@ -76,7 +76,7 @@ class GameDecided(Members):
 
 
 class EventVoided(Members):
-    """An event that is not a game's is taken back."""
+    """An event that is not a game's is withdrawn."""
 
     id: EventId
     reason: Text
@@ -85,7 +85,7 @@ class EventVoided(Members):
 class PointsAdjusted(Members):
     """A delta on a player's points of that moment; on the start value for somebody new."""
 
-    ladder: LadderName
+    ladder: LadderText
     player: PlayerId
     points: DecimalString
     reason: Text
@@ -304,9 +304,9 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_game(data: dict[str, Any]) -> dict[str, Any]:
-    kind = KINDS.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
+    kind = GAME_TYPES.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
     if kind is None:
-        raise Refused("unknown-kind", f"{shown(name)} is not a kind of game ({_listed(KINDS)})")
+        raise Refused("unknown-kind", f"{shown(name)} is not a game type ({_listed(GAME_TYPES)})")
     try:
         game = normalised(kind.model, data)
     except ValidationError as error:
@@ -319,7 +319,7 @@ def _of_another_kind(problem: Refused, kind: str) -> Refused:
     """A refusal that says so if a member is unknown because it belongs to games of another kind."""
     where = problem.message.partition(": ")[0]
     member = where.rpartition(".")[2]
-    others = [other for other in KINDS if member in _members(KINDS[other].model)]
+    others = [other for other in GAME_TYPES if member in _members(GAME_TYPES[other].model)]
     if problem.code != "unknown-member" or not others:
         return problem
     kinds = " and ".join(others)
@@ -360,7 +360,7 @@ def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
 
 
 def _said(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-    model = KINDS[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
+    model = GAME_TYPES[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
     return model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
 
 

@@ -73,16 +73,16 @@ def end_of(text: str, zone_name: str) -> int:
         return read_instant(text, zone_name)
     if day == date.max:
         return INSTANT_MAX
-    return start_of(day + timedelta(days=1), zone_name) - 1
+    return day_start(day + timedelta(days=1), zone_name) - 1
 
 
 def beginning_of(text: str, zone_name: str) -> int:
     """An instant for "from": a date means its first microsecond in the zone."""
     day = _date(text)
-    return read_instant(text, zone_name) if day is None else start_of(day, zone_name)
+    return read_instant(text, zone_name) if day is None else day_start(day, zone_name)
 
 
-def start_of(day: date, zone_name: str) -> int:
+def day_start(day: date, zone_name: str) -> int:
     """The first instant of a day in a zone (after the gap, if clocks change at midnight)."""
     return microseconds(datetime.combine(day, time(), tzinfo=zone(zone_name)))
 

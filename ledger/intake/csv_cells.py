@@ -39,7 +39,7 @@ Header = list[str | None]
 Cells = dict[str, str]
 
 
-class Columns(NamedTuple):
+class CsvColumns(NamedTuple):
     """The columns that a table has: of the whole game, of a player, and those that hold the players of a place."""
 
     game: tuple[str, ...]
@@ -55,7 +55,7 @@ class TableOptions(NamedTuple):
     zone: str | None = None
     renamed: dict[str, str] = {}
     fixed: dict[str, str] = {}
-    found: Callable[[Columns], None] | None = None
+    found: Callable[[CsvColumns], None] | None = None
 
 
 def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Refused]]:
@@ -116,11 +116,11 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
     return delimiter, header, problems
 
 
-def columns_of(header: Header) -> Columns:
+def header_columns(header: Header) -> CsvColumns:
     """The columns that a header names."""
     game, player = (tuple(name for name in names if name in header) for names in (GAME_COLUMNS, PLAYER_COLUMNS))
     matches = {name: _ORDINAL.fullmatch(name) for name in header if name}
-    return Columns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
+    return CsvColumns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
 
 
 def not_utf8(text: str) -> bool:
@@ -133,7 +133,7 @@ def legible(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def read_game(cells: Cells, columns: Columns, options: TableOptions) -> dict[str, Any]:
+def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
     """The event of a game without its participants. Raises `Refused`."""
     members = {**{name: cells[name] for name in columns.game if name in cells}, **options.fixed}
     for needed in ("game_id", "occurred_at"):

@@ -18,10 +18,10 @@ from typing import IO, Any
 from ledger.intake.csv_cells import (
     READ_COLUMNS,
     Cells,
-    Columns,
+    CsvColumns,
     Header,
     TableOptions,
-    columns_of,
+    header_columns,
     legible,
     not_utf8,
     read_game,
@@ -53,7 +53,7 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
     if problems:
         yield from ((number, problem, None, None) for problem in problems)
         return
-    columns = columns_of(header)
+    columns = header_columns(header)
     if options.found is not None:
         options.found(columns)
     if columns.places:
@@ -123,7 +123,7 @@ def _cells(row: list[str], header: Header) -> Cells | Refused:
     return found
 
 
-def _wide_game(line: int, cells: Cells | Refused, columns: Columns, options: TableOptions) -> Found:
+def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
     """A game whose columns hold the players of a place."""
     if isinstance(cells, Refused):
         return line, cells, None, None
@@ -141,7 +141,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: Columns, options: Tab
 
 
 def _long_games(
-    rows: Iterator[tuple[int, Cells | Refused]], columns: Columns, options: TableOptions, last_id: str | None
+    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None
 ) -> Iterator[Found]:
     """The games of the rows behind the one with the id `last_id`."""
 
@@ -176,7 +176,7 @@ def _long_games(
         last_id, unreadable = key, None
 
 
-def _long_game(rows: list[Cells], columns: Columns, options: TableOptions) -> dict[str, Any] | Refused:
+def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) -> dict[str, Any] | Refused:
     try:
         event = read_game(_shared(rows, columns), columns, options)
         event["data"]["participants"] = [
@@ -192,7 +192,7 @@ def _long_game(rows: list[Cells], columns: Columns, options: TableOptions) -> di
     return event
 
 
-def _shared(rows: list[Cells], columns: Columns) -> Cells:
+def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     """What the rows of a game say of the whole game, each of them or some. Raises `Refused` if they disagree."""
     if _agree(rows, columns):
         return rows[0]
@@ -207,7 +207,7 @@ def _shared(rows: list[Cells], columns: Columns) -> Cells:
     return shared
 
 
-def _agree(rows: list[Cells], columns: Columns) -> bool:
+def _agree(rows: list[Cells], columns: CsvColumns) -> bool:
     """Whether all rows say the same of the whole game."""
     first = rows[0]
     for name in columns.game:

@@ -11,7 +11,7 @@ from itertools import chain, compress, count, islice, pairwise
 from operator import ne
 from typing import Any, NamedTuple
 
-from ledger.intake.csv_cells import READ_COLUMNS, Cells, Columns, Header, TableOptions, read_game, read_value
+from ledger.intake.csv_cells import READ_COLUMNS, Cells, CsvColumns, Header, TableOptions, read_game, read_value
 from ledger.rejections import Refused
 
 LINES = 1_000
@@ -38,7 +38,7 @@ class _Games(NamedTuple):
 
 
 def plain_games(
-    lines: Iterator[str], first: int, delimiter: str, header: Header, columns: Columns, options: TableOptions
+    lines: Iterator[str], first: int, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
 ) -> Generator[PlainGame, None, Rest]:
     """The games of lines behind the header, the first of which has a number; returns what is left."""
     last_id: str | None = None
@@ -66,7 +66,7 @@ def plain_games(
 
 
 def _games(
-    lines: list[str], ended: bool, delimiter: str, header: Header, columns: Columns, options: TableOptions
+    lines: list[str], ended: bool, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
 ) -> _Games | None:
     """The games of some lines, but for the last one unless the file has ended; None if they need a closer look."""
     text, width = "".join(lines).replace("\r\n", "\n"), len(header)
@@ -102,7 +102,7 @@ def _games(
     return _Games(firsts, events, cells)
 
 
-def _participants(of: dict[str | None, list[str]], columns: Columns) -> list[dict[str, Any]]:
+def _participants(of: dict[str | None, list[str]], columns: CsvColumns) -> list[dict[str, Any]]:
     """A participant for every row. Raises `Refused`."""
     names = columns.player
     values = [_values(name, of[name]) if name in READ_COLUMNS or "" in of[name] else of[name] for name in names]

@@ -99,7 +99,7 @@ def answers(ledger: Ledger, batch: Sequence[Line], import_batch: Import) -> list
     import_batch([Item(STDIN, number, line, None) for number, line in batch], reject, settle)
     with ledger.reading() as connection:
         positions = positions_of(connection, {event_id for event_id, _ in settled.values()})
-    # what repeats a line that was refused in the end has to be judged by itself
+    # what repeats a line that was refused in the end has to be validated by itself
     again = [line for line in batch if line[0] in settled and settled[line[0]][0] not in positions]
     found = {told["line"]: told for told in answers(ledger, again, import_batch)} if again else {}
     for number, (event_id, appended) in settled.items():

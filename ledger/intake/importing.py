@@ -17,8 +17,8 @@ from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import Draft
 from ledger.intake.files import Far, Item
-from ledger.intake.parsing import Block, Checked, read_blocks
-from ledger.intake.spool import Spool, Waiting
+from ledger.intake.parsing import Block, ParsedItem, read_blocks
+from ledger.intake.spool import Spool, WaitingDraft
 from ledger.processes.memory import rarely_collecting
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.appending import append, game_exists, lookup, next_recorded_at, same_drafts
@@ -27,7 +27,7 @@ from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import First, Newcomers, names_of
 from ledger.validation.repeats import resent
-from ledger.validation.validator import Judge, Ladders, NoLadders
+from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 CHUNK_EVENTS = 50_000
 REJECTIONS_MAX = 10_000
@@ -65,7 +65,7 @@ class _Intake:
 
     connection: Connection
     spool: Spool
-    judge: Judge
+    validator: Validator
     reject: Reject
     settled: Settled
     by: str
@@ -84,7 +84,7 @@ def import_items(
     *,
     by: str,
     clock: Clock,
-    ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
+    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
     reject: Reject = lambda rejection, source: None,
     settled: Settled = lambda line, event_id, appended: None,
     keep_going: bool = False,
@@ -107,11 +107,11 @@ def import_items(
         with ledger.reading() as connection:
             result.head = head(connection)
             recorded_at = next_recorded_at(result.head, clock, ignore_clock)
-            judge = Judge(connection, spool, ladders, None if any_date else clock())
+            validator = Validator(connection, spool, ladders, None if any_date else clock())
             intake = _Intake(
                 connection,
                 spool,
-                judge,
+                validator,
                 reject,
                 settled,
                 by,
@@ -136,13 +136,13 @@ def import_items(
         if dry_run:
             return result
         # where the log was when the drafts were looked up, as long as nobody else appends
-        absent_at: int | None = judge.seen
+        absent_at: int | None = validator.seen
         for chunk in spool.chunks(CHUNK_EVENTS):
             rest = chunk
             while True:
                 done = append(
                     ledger, [waiting.draft for waiting in rest], by=by, clock=clock, ignore_clock=ignore_clock,
-                    recheck=judge.recheck, absent_at=absent_at,
+                    recheck=validator.recheck, absent_at=absent_at,
                 )  # fmt: skip
                 if not done.refused:
                     break
@@ -156,7 +156,7 @@ def import_items(
             for index, waiting in enumerate(rest):
                 settled(waiting.line, waiting.draft.event_id, index not in done.known)
             absent_at = done.head.position if absent_at == done.head.position - done.appended else None
-            judge.seen = done.head.position
+            validator.seen = done.head.position
             result.appended += done.appended
             result.existing += done.existing
             result.head = done.head
@@ -165,11 +165,11 @@ def import_items(
 
 
 def _validate(intake: _Intake, block: Block, reading: Callable[[Far], None]) -> None:
-    drafts = [entry.outcome[0] for entry in block if isinstance(entry, Checked) and isinstance(entry.outcome, tuple)]
+    drafts = [entry.outcome[0] for entry in block if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple)]
     known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
     intake.spool.look_ahead(drafts)
     for item in block:
-        if not isinstance(item, Checked):
+        if not isinstance(item, ParsedItem):
             if isinstance(item, Far):
                 reading(item)
             else:
@@ -192,7 +192,7 @@ def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterato
 
 
 def _take(
-    intake: _Intake, item: Checked, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+    intake: _Intake, item: ParsedItem, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
 ) -> Rejection | None:
     """Put a draft into the spool, count it as existing, or say why it is refused."""
     if (item.file, item.rows_of) in intake.rejected_games:
@@ -209,7 +209,7 @@ def _take(
     try:
         if not surely_fits(draft, intake.by):
             _build(intake, draft)
-        if (supersedes := intake.judge.judge(draft, data)) is not None:
+        if (supersedes := intake.validator.validate(draft, data)) is not None:
             draft = draft._replace(supersedes=supersedes)
             _build(intake, draft)
     except Refused as problem:
@@ -252,7 +252,7 @@ def _build(intake: _Intake, draft: Draft) -> None:
     build(draft, place, intake.recorded_at, draft.by or intake.by, draft.supersedes)
 
 
-def _against_waiting(intake: _Intake, item: Checked, draft: Draft, waiting: Waiting) -> Rejection | None:
+def _against_waiting(intake: _Intake, item: ParsedItem, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
     if waiting.draft.event_id != draft.event_id:
         return game_exists(draft, waiting.draft.event_id)
     if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
@@ -266,7 +266,7 @@ def _against_waiting(intake: _Intake, item: Checked, draft: Draft, waiting: Wait
     )
 
 
-def _settle_existing(intake: _Intake, item: Checked, draft: Draft) -> None:
+def _settle_existing(intake: _Intake, item: ParsedItem, draft: Draft) -> None:
     intake.result.existing += 1
     intake.settled(item.line, draft.event_id, False)
 
@@ -276,7 +276,7 @@ def _rows_apart(subject: str) -> Rejection:
     return Rejection("rows-apart", f"the rows of {shown(game_id)} do not stand together; sort the file by game_id")
 
 
-def _refuse_rows(intake: _Intake, item: Checked, game_id: str, problem: Rejection) -> Rejection:
+def _refuse_rows(intake: _Intake, item: ParsedItem, game_id: str, problem: Rejection) -> Rejection:
     """A game of several rows is refused whole: rows of it that were taken already are refused, too."""
     apart = isinstance(item.source, list)  # a block of rows, else a single one that could not be read
     again = (item.file, game_id) in intake.rejected_games

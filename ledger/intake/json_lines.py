@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from ledger.events.canonical import dump_in_order, parse_instant, parse_object
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.short_way import STRICT, schema
 from ledger.events.types import TYPES, Draft, default_id, read_by, read_event, read_id
 from ledger.rejections import Refused
@@ -47,7 +47,7 @@ def _plain_game(line: bytes) -> tuple[Draft, dict[str, Any]] | None:
     if line.count(b'"') != text.count('"') + 4 * len(event) - 2 or data.get("kind", KIND) != KIND:
         return None
     occurred_at = parse_instant(event["occurred_at"])
-    KINDS[KIND].check(data)
+    GAME_TYPES[KIND].check(data)
     event_id = read_id(event["id"]) if "id" in event else default_id(GAME, occurred_at, data)
     by = read_by(event["by"]) if "by" in event else None
     kind = TYPES[GAME]
@@ -59,7 +59,7 @@ def _validator() -> SchemaValidator:
     members: dict[str, tuple[core_schema.CoreSchema, bool]] = {
         "type": (core_schema.literal_schema([GAME]), True),
         "occurred_at": (core_schema.str_schema(), True),
-        "data": (schema(KINDS[KIND].model), True),
+        "data": (schema(GAME_TYPES[KIND].model), True),
         "id": (core_schema.str_schema(), False),
         "by": (core_schema.str_schema(), False),
     }

@@ -15,14 +15,14 @@ from ledger.intake.files import Far, Item
 from ledger.intake.json_lines import read_line
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
-from ledger.validation.new_names import names_of, tied, tied_parts
+from ledger.validation.new_names import names_of, tied_parts, tied_refusal
 
 BLOCK_ITEMS = 250
 # shorter inputs are read sooner than another process is started
 ALONE_BLOCKS = 16
 
 
-class Checked(NamedTuple):
+class ParsedItem(NamedTuple):
     """An item, and what it is: a draft with its data, or refused.
 
     The source is what was read: the text of a line, or the rows of a table, which are only kept where they are wanted.
@@ -38,7 +38,7 @@ class Checked(NamedTuple):
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
-Block = list[Checked | Rejection | Far]
+Block = list[ParsedItem | Rejection | Far]
 
 
 def read_blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
@@ -63,7 +63,7 @@ def _blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool) -> It
         yield block
 
 
-def _checked(item: Item, source_wanted: bool) -> Checked:
+def _checked(item: Item, source_wanted: bool) -> ParsedItem:
     file, line, event, source, rows_of, table = item
     if not source_wanted:
         source = [] if isinstance(source, list) or callable(source) else None  # a list tells that there were rows
@@ -76,7 +76,7 @@ def _checked(item: Item, source_wanted: bool) -> Checked:
     if table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
         outcome = _of_two(outcome, names, rows_of is not None)
-    return Checked(file, line, source, rows_of, table, names, outcome)
+    return ParsedItem(file, line, source, rows_of, table, names, outcome)
 
 
 def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
@@ -97,7 +97,7 @@ def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and (parts := tied_parts(name)):
-                rejection = tied(name, parts, long)
+                rejection = tied_refusal(name, parts, long)
                 return Refused(rejection.code, rejection.message)
     return problem
 
@@ -107,8 +107,8 @@ def _packed(block: Block) -> bytes:
     return marshal.dumps([_plain(entry) for entry in block])
 
 
-def _plain(entry: Checked | Rejection | Far) -> tuple[Any, ...]:
-    if isinstance(entry, Checked):
+def _plain(entry: ParsedItem | Rejection | Far) -> tuple[Any, ...]:
+    if isinstance(entry, ParsedItem):
         outcome = entry.outcome
         if isinstance(outcome, Refused):
             return "refused", entry[:6], (outcome.code, outcome.message, outcome.line)
@@ -121,10 +121,10 @@ def _unpacked(packed: bytes) -> Block:
     return [_entry(*values) for values in marshal.loads(packed)]
 
 
-def _entry(what: str, members: tuple[Any, ...], outcome: tuple[Any, ...] = ()) -> Checked | Rejection | Far:
+def _entry(what: str, members: tuple[Any, ...], outcome: tuple[Any, ...] = ()) -> ParsedItem | Rejection | Far:
     if what == "draft":
         draft = Draft._make(outcome)
-        return Checked._make((*members, (draft, load(draft.data))))
+        return ParsedItem._make((*members, (draft, load(draft.data))))
     if what == "refused":
-        return Checked._make((*members, Refused(*outcome)))
+        return ParsedItem._make((*members, Refused(*outcome)))
     return Far(*members) if what == "far" else Rejection(*members)

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 from ledger.errors import StoreUnavailable
 from ledger.events.canonical import dump
-from ledger.events.records import Row
-from ledger.events.revisions import Known, known
+from ledger.events.records import EventRow
+from ledger.events.revisions import KnownEvent, known
 from ledger.events.types import Draft
 from ledger.store.log import known_event
 
 _UNWRITTEN_MAX = 5_000
 
 
-class Waiting(NamedTuple):
+class WaitingDraft(NamedTuple):
     """A draft that waits, with the place it came from."""
 
     draft: Draft
@@ -102,11 +102,11 @@ class Spool:
             names.difference_update(row[0] for row in found)
         self._unused_names = names
 
-    def find_id(self, event_id: str) -> Waiting | None:
+    def find_id(self, event_id: str) -> WaitingDraft | None:
         """The waiting draft with this id, or None."""
         return next(self._each("SELECT number FROM ids WHERE event_id = ?", event_id), None)
 
-    def find(self, draft: Draft) -> Waiting | None:
+    def find(self, draft: Draft) -> WaitingDraft | None:
         """The waiting draft with the same id, or of the same game, or None."""
         names = _names(draft)
         if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
@@ -114,30 +114,30 @@ class Spool:
         found = self.find_id(draft.event_id)
         return self._recorded(draft.subject) if found is None and draft.type == "game.recorded" else found
 
-    def _recorded(self, subject: str) -> Waiting | None:
+    def _recorded(self, subject: str) -> WaitingDraft | None:
         """The waiting draft that records a game, under whatever id."""
         named_otherwise = self._each("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
         found = next(named_otherwise, None) or self.find_id(subject)
         of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
         return found if of_game else None
 
-    def about(self, subject: str) -> list[Known]:
-        """The waiting events of a game, a league or a list, in order (of `lineage.Events`)."""
+    def about(self, subject: str) -> list[KnownEvent]:
+        """The waiting events of a game, a league or a list, in order (of `revisions.Events`)."""
         recorded = self._recorded(subject)
         later = self._each("SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number", subject)
         return [known(waiting.draft) for waiting in [*([recorded] if recorded else []), *later]]
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The waiting event with this id."""
         found = self.find_id(event_id)
         return None if found is None else known(found.draft)
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The waiting event that supersedes the one with this id."""
         found = next(self._each("SELECT number FROM successors WHERE supersedes = ?", event_id), None)
         return None if found is None else known(found.draft)
 
-    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The waiting events whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         holds = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
@@ -154,19 +154,19 @@ class Spool:
             self._removed.add(number[0])
             self.count -= 1
 
-    def chunks(self, size: int) -> Iterator[Sequence[Waiting]]:
+    def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
         """The drafts in order, at most `size` at a time."""
         waiting = self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
         while chunk := list(islice(waiting, size)):
             yield chunk
 
-    def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[Waiting]:
+    def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:
         for first, hundred in hundreds:
             for number, values in enumerate(marshal.loads(hundred), first):
                 if number not in self._removed:
                     yield _waiting(values)
 
-    def _each(self, statement: str, value: str) -> Iterator[Waiting]:
+    def _each(self, statement: str, value: str) -> Iterator[WaitingDraft]:
         """The drafts whose numbers a statement gives."""
         for (number,) in self._ask(statement, value).fetchall():
             if number not in self._removed:
@@ -202,8 +202,8 @@ def _names(draft: Draft) -> tuple[str, ...]:
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
-def _waiting(values: tuple[Any, ...]) -> Waiting:
-    return Waiting(Draft._make(values[:8]), *values[8:])
+def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
+    return WaitingDraft(Draft._make(values[:8]), *values[8:])
 
 
 class Lines:
@@ -222,7 +222,7 @@ class Lines:
         """Let the system forget it."""
         self._database.close()
 
-    def add(self, row: Row) -> bool:
+    def add(self, row: EventRow) -> bool:
         """Take a row in; False if its id, its game or what it supersedes occurred before."""
         # only what supersedes is read again for what it says
         record = None if row.supersedes is None else row.record
@@ -230,24 +230,24 @@ class Lines:
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
         return self._database.execute(insert, values).rowcount == 1
 
-    def about(self, subject: str) -> list[Known]:
-        """The events of a game, in order (of `lineage.Events`)."""
+    def about(self, subject: str) -> list[KnownEvent]:
+        """The events of a game, in order (of `revisions.Events`)."""
         recorded = self._found("type = 'game.recorded' AND subject = ?", subject)
         return [*recorded, *self._found("supersedes IS NOT NULL AND subject = ? ORDER BY number", subject)]
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The event with this id."""
         return next(iter(self._found("event_id = ?", event_id)), None)
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The event that supersedes the one with this id."""
         return next(iter(self._found("supersedes = ?", event_id)), None)
 
-    def _found(self, condition: str, value: str) -> list[Known]:
+    def _found(self, condition: str, value: str) -> list[KnownEvent]:
         rows = self._database.execute(
             f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}", (value,)
         )
         return [
-            Known(event_id, type_name, occurred_at, {}, number) if record is None else known_event(number, record)
+            KnownEvent(event_id, type_name, occurred_at, {}, number) if record is None else known_event(number, record)
             for event_id, type_name, occurred_at, number, record in rows
         ]

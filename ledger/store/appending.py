@@ -15,8 +15,8 @@ from sqlalchemy import Connection, func, select
 from ledger.clock import Clock
 from ledger.errors import NOT_STORED, ClockBehind, NotEmpty, StoreDamaged
 from ledger.events.canonical import format_instant, parse_object
-from ledger.events.records import Row, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
-from ledger.events.revisions import SUPERSEDING, Batch, Both, Events, is_live, refuse_stale, superseded
+from ledger.events.records import EventRow, around_position, build, chain_hash, leaf_hash, says_the_same, surely_fits
+from ledger.events.revisions import SUPERSEDING, Both, DraftBatch, Events, is_live, refuse_stale, superseded
 from ledger.events.types import Draft, Ruleset, meaning
 from ledger.processes.memory import rarely_collecting
 from ledger.rejections import Refused, Rejection, shown
@@ -67,11 +67,11 @@ def lookup(
     found: dict[int, Rejection | None] = {}
     if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
         return found
-    log, batch = Log(connection), Batch()
+    log, batch = Log(connection), DraftBatch()
     before = Both(log if waiting is None else Both(log, waiting), batch)
     for index, draft in enumerate(drafts):
         if draft.type == "event.voided" and before.event(draft.event_id) is None:
-            # a version that is taken back before may be published again
+            # a version that is withdrawn before may be published again
             with suppress(Refused):
                 batch.add(draft, superseded(before, draft.type, parse_object(draft.data.encode()))[0])
         published, rejection = False, None
@@ -101,7 +101,7 @@ def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[st
 def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
     """Whether the log has a ruleset's version, under whatever id and date, and the refusal if with other content.
 
-    `before` is what will have been recorded before: a version may have been taken back by then.
+    `before` is what will have been recorded before: a version may have been withdrawn by then.
     """
     given = Ruleset.model_validate(parse_object(draft.data.encode()))
     for event in log.about(draft.subject):
@@ -213,7 +213,7 @@ def append(
         if refused:
             return Appended(0, len(known) - len(refused), refused, before)
         if fresh:
-            after = insert_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)), before)
+            after = insert_event_rows(connection, _ahead(_rows(fresh, before, recorded_at, by, supersedes)), before)
     return Appended(len(fresh), len(known), [], after, frozenset(known))
 
 
@@ -244,7 +244,7 @@ def _superseding(
     """What drafts at a position and behind it supersede now, by index; and which of them cannot be appended."""
     found: dict[int, str] = {}
     refused: list[tuple[int, Rejection]] = []
-    batch = Batch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
+    batch = DraftBatch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
     for place, (index, draft) in enumerate(fresh, position):
         try:
             supersedes = None if batch is None else _superseded(Both(log, batch), draft)
@@ -266,7 +266,7 @@ def _superseded(events: Events, draft: Draft) -> str | None:
     return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
 
 
-def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]) -> Iterator[Row]:
+def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]) -> Iterator[EventRow]:
     """The rows of drafts that continue the log."""
     chain = before.chain_hash
     for position, (index, draft) in enumerate(fresh, before.position + 1):
@@ -274,13 +274,13 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
         record = build(draft, position, recorded_at, recorded_by, superseding)
         leaf = leaf_hash(record)
         chain = chain_hash(chain, leaf)
-        yield Row(
+        yield EventRow(
             position, draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, recorded_at,
             recorded_by, superseding, record, leaf, chain,
         )  # fmt: skip
 
 
-def _ahead(rows: Iterator[Row]) -> Iterator[Row]:
+def _ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
     """The rows; of more than a few the next are built by a thread while the store inserts those before."""
     few = list(islice(rows, ROWS_AHEAD))
     if len(few) < ROWS_AHEAD:
@@ -293,21 +293,21 @@ def _ahead(rows: Iterator[Row]) -> Iterator[Row]:
             few = coming.result()
 
 
-def insert_rows(connection: Connection, rows: Iterable[Row], before: Head) -> Head:
+def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: Head) -> Head:
     """Rows that continue the log, as they are; the append lock is held. Gives the new head.
 
     Raises `StoreDamaged` unless all of them are there then: nothing is acknowledged that is not stored.
     """
     last = before
 
-    def noted() -> Iterator[Row]:
+    def noted() -> Iterator[EventRow]:
         nonlocal last
         for row in rows:
             last = Head(row.position, row.chain_hash, row.recorded_at)
             yield row
 
     with driver_cursor(connection) as cursor:
-        dialect_of(connection).insert(cursor, events.name, Row._fields, noted())
+        dialect_of(connection).insert(cursor, events.name, EventRow._fields, noted())
     behind = select(func.count()).where(events.c.position > before.position)
     if head(connection) != last or connection.execute(behind).scalar_one() != last.position - before.position:
         raise StoreDamaged(NOT_STORED)
@@ -330,7 +330,7 @@ def _empty(ledger: Ledger, latest: Head) -> Head:
 
 
 def append_restored(
-    ledger: Ledger, batches: Iterable[list[Row]], check: Callable[[Connection, Head], None] = lambda *_: None
+    ledger: Ledger, batches: Iterable[list[EventRow]], check: Callable[[Connection, Head], None] = lambda *_: None
 ) -> Head:
     """Rows of an export into a ledger without events, in one transaction: half of a ledger would look like a whole one.
     `check` may refuse them in the end.
@@ -341,6 +341,6 @@ def append_restored(
         ledger.dialect.lock_appends(connection)
         latest = _empty(ledger, head(connection))
         for rows in batches:
-            latest = insert_rows(connection, rows, latest)
+            latest = insert_event_rows(connection, rows, latest)
         check(connection, latest)
     return latest

@@ -19,12 +19,14 @@ Objects = dict[tuple[str, str], tuple[str, str | None]]
 _ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
 
 
-def differences(connection: Connection) -> Iterator[str | None]:
+def object_differences(connection: Connection) -> Iterator[str | None]:
     """None for every object that is as it should be, and what is wrong with every other one."""
     if connection.dialect.name == "sqlite":
         yield from _sqlite(connection)
         return
-    yield from postgres_catalogue.differences(connection, {name: _select(sql) for name, sql in _views(connection)})
+    yield from postgres_catalogue.postgres_differences(
+        connection, {name: _select(sql) for name, sql in _views(connection)}
+    )
 
 
 def missing_views(connection: Connection) -> dict[str, str]:

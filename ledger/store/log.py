@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, 
 from ledger.errors import NotALedger
 from ledger.events.canonical import dump
 from ledger.events.records import ZERO, read
-from ledger.events.revisions import GAME_TYPES, UNREADABLE, Known, voided_ids
+from ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, voided_ids
 from ledger.rejections import Refused, shown
 from ledger.store.dialect import dialect_of
 from ledger.store.schema import NEWEST, events, ledger_identity
@@ -190,15 +190,15 @@ def read_newest(
     return rows[::-1], max(0, count - len(rows))
 
 
-def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[Known]:
-    """The events of a type, or those of them about a subject, in log order, without those that are taken back."""
+def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[KnownEvent]:
+    """The events of a type, or those of them about a subject, in log order, without those that are withdrawn."""
     found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
-    gone = taken_back_ids(connection, until) if found else set()
+    gone = withdrawn_ids(connection, until) if found else set()
     return [event for event in found if event.event_id not in gone] if gone else found
 
 
-def taken_back_ids(connection: Connection, until: int) -> set[str]:
-    """The ids of the events that are taken back, after the events up to a position."""
+def withdrawn_ids(connection: Connection, until: int) -> set[str]:
+    """The ids of the events that are withdrawn, after the events up to a position."""
     voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
     places = _places(connection, {void.data["id"] for void in voids})
     # a void of what does not stand before it does not count, nor does one of such a void
@@ -206,7 +206,7 @@ def taken_back_ids(connection: Connection, until: int) -> set[str]:
     for void in voids:
         target = void.data["id"]
         at, kind = places.get(target, (None, ""))
-        if at is None or at >= (void.position or 0) or kind in GAME_TYPES:
+        if at is None or at >= (void.position or 0) or kind in GAME_EVENTS:
             continue
         if kind != "event.voided" or target in counting:
             counting[void.event_id] = target
@@ -223,29 +223,29 @@ def _places(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[int, 
     return found
 
 
-def known_event(position: int, record: str) -> Known:
+def known_event(position: int, record: str) -> KnownEvent:
     """The event of a record, its data in the newest form. Raises `Refused` for a record that no event has there.
 
     Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` names.
     """
     event, instant, data = read(record, position)
-    return Known(event["id"], event["type"], instant, data, position)
+    return KnownEvent(event["id"], event["type"], instant, data, position)
 
 
-def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[Known]:
+def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
     """The events of some records, without those that no event has."""
     for position, record in rows:
         with suppress(Refused):
             yield known_event(position, record)
 
 
-def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[Known]:
+def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
     """The events of a type of some records, whatever their columns say."""
     return [event for event in known_events(rows) if event.type == type_name]
 
 
 class Log(NamedTuple):
-    """The log up to a position as a place where events are looked up one by one (`lineage.Events`).
+    """The log up to a position as a place where events are looked up one by one (`revisions.Events`).
 
     What cannot be read is still a place in its line: an event of type `UNREADABLE`, without data.
     """
@@ -253,11 +253,11 @@ class Log(NamedTuple):
     connection: Connection
     until: int = 2**62
 
-    def about(self, subject: str) -> list[Known]:
+    def about(self, subject: str) -> list[KnownEvent]:
         """The events about a subject, in order."""
         return self._where(events.c.subject == subject)
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The event with this id."""
         return self._one(events.c.event_id == event_id)
 
@@ -266,25 +266,25 @@ class Log(NamedTuple):
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The event that supersedes the one with this id."""
         return self._one(events.c.supersedes == event_id)
 
-    def _one(self, condition: ColumnElement[bool]) -> Known | None:
+    def _one(self, condition: ColumnElement[bool]) -> KnownEvent | None:
         found = self._where(condition)
         return found[0] if found else None
 
-    def _where(self, condition: ColumnElement[bool]) -> list[Known]:
+    def _where(self, condition: ColumnElement[bool]) -> list[KnownEvent]:
         query = select(events.c.position, events.c.record, events.c.event_id)
         rows = self.connection.execute(query.where(condition, events.c.position <= self.until).order_by("position"))
         return [_placed(*row) for row in rows]
 
 
-def _placed(position: int, record: object, event_id: str) -> Known:
+def _placed(position: int, record: object, event_id: str) -> KnownEvent:
     try:
         return known_event(position, _text(record))
     except Refused:
-        return Known(event_id, UNREADABLE, 0, {}, position)
+        return KnownEvent(event_id, UNREADABLE, 0, {}, position)
 
 
 def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
@@ -293,7 +293,7 @@ def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> 
     return connection.execute(behind).first() is not None
 
 
-def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[Known]:
+def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
     """The events up to a position (default: the head) whose text holds one of these names as a whole string."""
     after, until = 0, head(connection).position if until is None else until
     quoted = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))

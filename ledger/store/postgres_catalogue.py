@@ -65,7 +65,7 @@ class _Place(NamedTuple):
     owner: int
 
 
-def differences(connection: Connection, views: dict[str, str]) -> Found:
+def postgres_differences(connection: Connection, views: dict[str, str]) -> Found:
     """None for every object that is as it should be, and what is wrong with every other one, the guards left out.
 
     `views` says what each view selects.

@@ -57,7 +57,7 @@ class Grants(NamedTuple):
     owner: list[str]
 
 
-def grants(database: str, prefix: str = PREFIX, schema: str = SCHEMA) -> Grants:
+def grant_statements(database: str, prefix: str = PREFIX, schema: str = SCHEMA) -> Grants:
     """The statements that make the roles of a ledger and give them their rights.
 
     In the schema `public` the ledger has a database of its own; in another one it shares a database that there is.

@@ -79,7 +79,7 @@ class Run(NamedTuple):
 
 
 @dataclass
-class Outcome:
+class RunOutcome:
     """What a run has come to so far, filled in by who runs; one that leaves `no_trace` was none."""
 
     position: int | None = None
@@ -110,7 +110,7 @@ class Latest(NamedTuple):
 def running(
     ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False,
     only_one: bool = False,
-) -> Iterator[Outcome]:  # fmt: skip
+) -> Iterator[RunOutcome]:  # fmt: skip
     """Tell that a run of a kind (a word in lower case) begins, and how it ended.
 
     What is raised goes on, and is its failure; `AlreadyRunning` leaves no trace. That it cannot be told stops no job.
@@ -119,9 +119,9 @@ def running(
     """
     assert _KIND.fullmatch(kind)
     begun = Run(
-        secrets.randbits(62), kind, clock(), None, None, None, None, (by or account())[:TEXT_MAX], this_process(), {}
+        secrets.randbits(62), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
     )
-    outcome = Outcome()
+    outcome = RunOutcome()
     beside = only_if_well and ledger.engine.dialect.name == "sqlite"
     with _alive(ledger, begun.run):
         in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
@@ -139,7 +139,7 @@ def running(
         _end(ledger, begun, outcome, clock(), in_ledger, beside, END_SECONDS)
 
 
-def account() -> str:
+def os_account() -> str:
     """The name of the operating system's user."""
     try:
         return getpass.getuser()
@@ -172,7 +172,7 @@ def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
     return sorted(known, key=lambda one: (one.started_at, one.run), reverse=True)
 
 
-def latest(runs: Iterable[Run]) -> dict[str, Latest]:
+def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
     """What there is to know of each kind of runs, which come the newest first."""
     found: dict[str, list[Run]] = {}
     for one in runs:
@@ -270,7 +270,7 @@ def _told_other(ledger: Ledger, other: Run) -> str:
 
 
 def _end(
-    ledger: Ledger, begun: Run, outcome: Outcome, now: int, in_ledger: bool, beside: bool, seconds: float
+    ledger: Ledger, begun: Run, outcome: RunOutcome, now: int, in_ledger: bool, beside: bool, seconds: float
 ) -> None:  # fmt: skip
     ended = begun._replace(
         finished_at=now, result=FAILED if outcome.failed else DONE, message=outcome.message[:TEXT_MAX] or None,

@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.events.records import ZERO, Row, chain_hash, leaf_hash
+from ledger.events.records import ZERO, EventRow, chain_hash, leaf_hash
 from ledger.store.connections import Connections
 from ledger.store.guards import AHEAD, SQLITE_TRIGGERS
 from ledger.store.schema import NEWEST
@@ -43,7 +43,7 @@ PRAGMAS = {
 
 REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
 
-_COLUMNS = Row._fields
+_COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE: nothing that SQL says damages the file
 _DEFENSIVE = 1010
 GUARDS = tuple(SQLITE_TRIGGERS)

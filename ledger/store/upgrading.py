@@ -44,7 +44,7 @@ def upgrade(name: str) -> Ledger:
     return connect(name)
 
 
-class Plan(NamedTuple):
+class UpgradePlan(NamedTuple):
     """What an upgrade would do: the schema that is there, (revision, what it does) of each step from it to the newest,
     the views that are gone; who asks, who may, and whether these are the same."""
 
@@ -57,7 +57,7 @@ class Plan(NamedTuple):
     may: bool
 
 
-def planned(name: str) -> Plan:
+def planned(name: str) -> UpgradePlan:
     """What an upgrade of a ledger would do; nothing is done. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name)
     scripts = ScriptDirectory.from_config(configuration())
@@ -69,7 +69,7 @@ def planned(name: str) -> Plan:
         steps = list(scripts.iterate_revisions("head", found))[::-1]
         views = [] if steps else sorted(missing_views(connection))
         asking = who_may_change(connection)
-    return Plan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
+    return UpgradePlan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
 
 
 def remake_views(ledger: Ledger) -> None:

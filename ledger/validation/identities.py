@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, Known, live_game
+from ledger.events.revisions import Events, KnownEvent, live_game
 from ledger.rejections import Refused, shown
 from ledger.store.log import head, read_live
 
@@ -95,7 +95,7 @@ def identities(connection: Connection, until: int | None = None) -> Identities:
     return Identities((event.data["player"], event.data["new_player"]) for event in renames)
 
 
-def players_of(event: Known) -> set[str]:
+def players_of(event: KnownEvent) -> set[str]:
     """The ids of the players that an event is about: its own, or those of its game's participants."""
     data = event.data["game"] if event.type == "game.corrected" else event.data
     participants = data.get("participants", ()) if event.type.startswith("game.") else ()
@@ -103,7 +103,7 @@ def players_of(event: Known) -> set[str]:
     return named - {None}
 
 
-def meeting(candidates: Iterable[Known], events: Events, some: set[str], others: set[str]) -> str | None:
+def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], others: set[str]) -> str | None:
     """The id of a live game in which one of `some` met one of `others`, or None.
 
     `candidates` are all events that may tell of it; `events` says how the game stands after all corrections.
@@ -120,7 +120,7 @@ def meeting(candidates: Iterable[Known], events: Events, some: set[str], others:
     return None
 
 
-def finished_games(candidates: Iterable[Known], events: Events, ids: set[str]) -> list[int]:
+def finished_games(candidates: Iterable[KnownEvent], events: Events, ids: set[str]) -> list[int]:
     """When the live games ended that somebody finished, in order; `candidates` are all events that may tell of one."""
     named = {event.data["game_id"] for event in candidates if event.type in ("game.recorded", "game.corrected")}
     games = [live_game(events.about(f"game:{game_id}")) for game_id in named]

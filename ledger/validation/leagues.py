@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, Known, is_live, live_game
+from ledger.events.revisions import Events, KnownEvent, is_live, live_game
 from ledger.rejections import Refused, shown
 from ledger.store.log import head, read_live
-from ledger.validation.schedules import PLAYERS, schedule
+from ledger.validation.schedules import PLAYERS, league_schedule
 
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
@@ -24,11 +24,11 @@ class League:
     name: str
     game: str
     size: int
-    created: Known
+    created: KnownEvent
     version: str | None = None
     players: list[str] = field(default_factory=list)
-    joined: list[Known] = field(default_factory=list)
-    scheduled: Known | None = None
+    joined: list[KnownEvent] = field(default_factory=list)
+    scheduled: KnownEvent | None = None
     games: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ def known_league(events: Events, name: str) -> League:
     return found
 
 
-def refuse_created(events: Events, name: str, candidates: Iterable[Known]) -> None:
+def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) -> None:
     """Raises `Refused` (league-exists) if there is such a league, or games that bear its name as a mere label.
 
     `candidates` are all events that may tell of one.
@@ -80,7 +80,7 @@ def refuse_created(events: Events, name: str, candidates: Iterable[Known]) -> No
                 )
 
 
-def refuse_one_person(events: Events, named: Iterable[Known], others: set[str]) -> None:
+def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[str]) -> None:
     """Raises `Refused` (players-met) if the person whom events name is in a league with one of the ids `others`."""
     for event in named:
         if event.type == "league.joined" and is_live(events, event):
@@ -108,7 +108,7 @@ def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str,
     if len(league.players) < PLAYERS:
         raise Refused("league-not-full", f"the league {name} has {len(league.players)} of {PLAYERS} players")
     seated = [game["seats"] for game in games]
-    wanted = len(schedule(league.size))
+    wanted = len(league_schedule(league.size))
     if len(seated) != wanted:
         raise Refused("bad-schedule", f"the league {name} has {wanted} games, not {len(seated)}")
     if len({game["game_id"] for game in games}) < wanted:
@@ -150,7 +150,7 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
             )
 
 
-def refuse_taken_back(events: Events, event: Known) -> None:
+def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
     """Raises `Refused` (still-needed) if something live depends on a step of a league."""
     league = league_of(events, event.data["league"])
     if league is None or event.type not in TYPES:

@@ -118,7 +118,7 @@ class Newcomers:
         if problem := self._unseen(name):
             return problem
         if parts := self._tied(name, known):
-            rejection = tied(name, parts, first.long)
+            rejection = tied_refusal(name, parts, first.long)
         elif others := self.close.get(name):
             told = ", ".join(f"{shown(other)}{self._where(other, first.file)}" for other in others)
             accept = "" if self._strict else f"; {ACCEPT}"
@@ -165,7 +165,7 @@ def tied_parts(name: str) -> list[str]:
     return parts if all(parts) else []
 
 
-def tied(name: str, parts: Iterable[str], long: bool) -> Rejection:
+def tied_refusal(name: str, parts: Iterable[str], long: bool) -> Rejection:
     """The refusal of a cell that holds several players."""
     how = "a row for each of them, with the same place" if long else "=".join(parts)
     accept = "" if "/" in name else f"; {ACCEPT}"

@@ -11,14 +11,14 @@ from sqlalchemy import Connection
 
 from ledger.events.canonical import parse_instant, parse_object
 from ledger.events.published_lists import digest_of
-from ledger.events.revisions import Events, Known, is_live
+from ledger.events.revisions import Events, KnownEvent, is_live
 from ledger.rejections import Refused, shown
 from ledger.store.log import read_live, read_records_at
 
 TYPES = frozenset({"list.rows", "list.published"})
 
 
-class Published(NamedTuple):
+class PublishedList(NamedTuple):
     """A `list.published`, with its place in the log, when and by whom it was recorded."""
 
     position: int
@@ -41,7 +41,7 @@ class Published(NamedTuple):
         return self.ladder, None if self.own else self.as_of
 
 
-def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[Published]:
+def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
     """All live published lists up to a position, or those of a ladder, in log order."""
     subject = None if ladder is None else f"ladder:{ladder}"
     found = read_live(connection, until=until, type_name="list.published", subject=subject)
@@ -51,9 +51,9 @@ def published_lists(connection: Connection, until: int, ladder: str | None = Non
     ]
 
 
-def _published(event: Known, position: int, record: str) -> Published:
+def _published(event: KnownEvent, position: int, record: str) -> PublishedList:
     told, data = parse_object(record.encode()), event.data
-    return Published(
+    return PublishedList(
         position, event.event_id, told["recorded_at"], told["by"], data["ladder"], _as_of(data), data["known_at"],
         data["ruleset"], data["digest"], data["row_count"], data["parts"], data.get("games", 0),
         _own(data, event.occurred_at),
@@ -69,15 +69,15 @@ def _own(data: dict[str, Any], occurred_at: int) -> bool:
     return _as_of(data) in (None, occurred_at)
 
 
-def latest(lists: Iterable[Published]) -> list[Published]:
+def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
     """Of lists in log order those that count: the last of each ladder and `as_of`, by ladder and time."""
     last = {one.of: one for one in lists}
     return sorted(last.values(), key=lambda one: (one.ladder, one.as_of is None, one.as_of or 0))
 
 
-def rows_of(events: Events, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
+def published_rows(events: Events, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
     """The rows of a list published at `before`, as JSON. Raises `Refused` (bad-list) if a part is missing."""
-    by_part: dict[int, Known] = {}
+    by_part: dict[int, KnownEvent] = {}
     for event in events.about(f"list:{digest}"):
         earlier = event.position is None or event.position < before
         if earlier and event.type == "list.rows" and event.data["parts"] == parts:
@@ -94,7 +94,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
         raise Refused("bad-list", f"{name} is known at {data['known_at']:,}, which is not before its own {position:,}")
     if data["ruleset"].partition("@")[0] != data["ladder"].partition("/")[0]:
         raise Refused("bad-list", f"{shown(data['ruleset'])} does not rank {name}")
-    rows = rows_of(events, data["digest"], data["parts"])
+    rows = published_rows(events, data["digest"], data["parts"])
     if len(rows) != data["row_count"] or digest_of(data["ruleset"], rows) != data["digest"]:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
@@ -110,7 +110,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
         raise Refused("list-exists", f"{data['ladder']} is published already with the same content{where}")
 
 
-def refuse_rows_taken_back(events: Events, data: dict[str, Any]) -> None:
+def refuse_rows_withdrawn(events: Events, data: dict[str, Any]) -> None:
     """Raises `Refused` (still-needed) if rows belong to a list that stands."""
     for event in events.about(f"ladder:{data['ladder']}"):
         named = event.type == "list.published" and event.data["digest"] == data["digest"]

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from ledger.events.canonical import format_instant, parse_instant, parse_object
 from ledger.events.game_clocks import CLOCK_TYPES
-from ledger.events.revisions import Batch, Both, Events, Known, refuse_stale, superseded, taken_back
+from ledger.events.revisions import Both, DraftBatch, Events, KnownEvent, refuse_stale, superseded, withdrawn
 from ledger.events.types import Draft, corrected_game
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.log import Head, Log, changes_behind, head, read_naming
@@ -19,7 +19,7 @@ WATCHED = (
     "player.renamed", "event.voided", "ruleset.published", "list.rows", "list.published", *sorted(leagues.TYPES),
     *CLOCK_TYPES,
 )  # fmt: skip
-# what depends on more than that, so that it is judged again whatever others appended
+# what depends on more than that, so that it is validated again whatever others appended
 FAR_REACHING = frozenset(
     {"player.renamed", "event.voided", "league.created", "league.joined", "points.adjusted", *CLOCK_TYPES}
 )
@@ -29,17 +29,17 @@ DAY = 86_400_000_000  # microseconds
 EARLIEST = parse_instant("1900-01-01T00:00:00Z")
 
 
-class Ladders(Protocol):
+class LadderChecks(Protocol):
     """What the ladders say of a new event. The ledger knows nothing of them."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Raises `Refused` if they cannot take the event; else it counts for what comes behind it."""
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raises `Refused` if an event cannot be taken back; else it is gone for what comes behind it."""
+        """Raises `Refused` if an event cannot be withdrawn; else it is gone for what comes behind it."""
 
 
-class NoLadders:
+class NoLadderChecks:
     """Ladders that say nothing."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
@@ -49,25 +49,25 @@ class NoLadders:
         """Let every event go."""
 
 
-class Waiting(Events, Protocol):
+class WaitingEvents(Events, Protocol):
     """What waits to be appended, searched by name, too."""
 
     @property
     def count(self) -> int:
         """How many events wait."""
 
-    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The waiting events whose text holds one of these names as a whole string, in order."""
 
 
-class Judge:
-    """Judges one new event after the other, and asks again if others append meanwhile."""
+class Validator:
+    """Validates one new event after the other, and asks again if others append meanwhile."""
 
     def __init__(
         self,
         connection: Connection,
-        waiting: Waiting,
-        ladders: Callable[[Connection], Ladders] = lambda _: NoLadders(),
+        waiting: WaitingEvents,
+        ladders: Callable[[Connection], LadderChecks] = lambda _: NoLadderChecks(),
         now: int | None = None,
         until: int | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class Judge:
         self._outdated = False
         self._load(connection, waiting)
 
-    def _load(self, connection: Connection, waiting: Waiting) -> None:
+    def _load(self, connection: Connection, waiting: WaitingEvents) -> None:
         self.seen = head(connection).position if self._until is None else self._until
         self._connection = connection
         self._waiting = waiting
@@ -89,7 +89,7 @@ class Judge:
         self._ladders = self._ladders_of(connection)
         self._leagues: dict[str, leagues.League | None] = {}
 
-    def judge(self, draft: Draft, data: dict[str, Any]) -> str | None:
+    def validate(self, draft: Draft, data: dict[str, Any]) -> str | None:
         """The id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
         refuse_stale(self._events, draft)
         supersedes, game = superseded(self._events, draft.type, data)
@@ -119,11 +119,11 @@ class Judge:
         if not (self._outdated or (others and far_reaching)):
             return []
         refused = []
-        batch = Batch()
+        batch = DraftBatch()
         self._load(connection, batch)
         for index, draft in fresh:
             try:
-                batch.add(draft, self.judge(draft, parse_object(draft.data.encode())))
+                batch.add(draft, self.validate(draft, parse_object(draft.data.encode())))
             except Refused as problem:
                 refused.append((index, problem.rejection()))
         return refused
@@ -151,7 +151,7 @@ class Judge:
         self._ladders.admit(type_name, occurred_at, data)
 
     def _void(self, event_id: str) -> None:
-        root, was_live = taken_back(self._events, event_id)
+        root, was_live = withdrawn(self._events, event_id)
         if not was_live:
             # what was published stands again, whatever was published since
             if root.type not in published_lists.TYPES:
@@ -159,9 +159,9 @@ class Judge:
             return
         if root.type in leagues.TYPES:
             self._leagues.clear()
-            leagues.refuse_taken_back(self._events, root)
+            leagues.refuse_withdrawn(self._events, root)
         if root.type == "list.rows":
-            published_lists.refuse_rows_taken_back(self._events, root.data)
+            published_lists.refuse_rows_withdrawn(self._events, root.data)
         self._ladders.release(root.type, root.data)
         if root.type == "player.renamed":
             self._identities.remove(root.data["player"])
@@ -204,6 +204,6 @@ class Judge:
         leagues.refuse_one_person(self._events, named, others)
         self._identities.add(player, new_player)
 
-    def _naming(self, names: set[str]) -> Iterator[Known]:
+    def _naming(self, names: set[str]) -> Iterator[KnownEvent]:
         yield from read_naming(self._connection, sorted(names), self._until)
         yield from self._waiting.naming(sorted(names))

@@ -1,4 +1,4 @@
-"""Whether each event of a log fits those before it, as an import would have judged it at its place.
+"""Whether each event of a log fits those before it, as an import would have validated it at its place.
 
 `verify` and `--restore` ask the same here, so that one takes what the other is silent about. What an option of the
 import can allow is no matter, nor what depends on rules of packages.
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from sqlalchemy import Connection
 
 from ledger.events.canonical import dump
-from ledger.events.revisions import Known
+from ledger.events.revisions import KnownEvent
 from ledger.events.types import Draft
 from ledger.rejections import Refused
-from ledger.store.log import Log, known_events, known_of, read_records, read_records_at, read_where, taken_back_ids
+from ledger.store.log import Log, known_events, known_of, read_records, read_records_at, read_where, withdrawn_ids
 from ledger.validation.identities import players_of
-from ledger.validation.validator import Judge, Ladders, NoLadders
+from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 # what almost all records are; the members of a record stand in their order
 PLAIN_END = '"type":"game.recorded"}'
@@ -23,26 +23,26 @@ PLAIN_END = '"type":"game.recorded"}'
 def misfits(
     connection: Connection,
     until: int,
-    ladders: Callable[[Connection], Ladders] = lambda connection: NoLadders(),
+    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
 ) -> Iterator[tuple[int, Refused]]:
     """(position, why) of each event up to a position that does not fit those before it.
 
     A record that no event has is left out, as replay does.
     """
     before, wrong = _Before(connection, until), False
-    judge = Judge(connection, before, ladders, until=0)
-    gone = taken_back_ids(connection, until)
+    validator = Validator(connection, before, ladders, until=0)
+    gone = withdrawn_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:
             if record.endswith(PLAIN_END) and position not in before.games:
                 continue
             event = next(known_events([(position, record)]), None)
-            # a list that is taken back claims nothing
+            # a list that is withdrawn claims nothing
             if event is None or (event.type == "list.published" and event.event_id in gone):
                 continue
             before.until = position - 1
             try:
-                judge.judge(Draft(event.event_id, event.type, 0, "", event.occurred_at, ""), event.data)
+                validator.validate(Draft(event.event_id, event.type, 0, "", event.occurred_at, ""), event.data)
             except Refused as problem:
                 wrong = True
                 yield position, problem
@@ -53,7 +53,7 @@ def misfits(
 
 
 class _Before:
-    """The events before one of a log, as what waits before it (`judging.Waiting`).
+    """The events before one of a log, as what waits before it (`validator.WaitingEvents`).
 
     `games` are the positions of games that have to do with a rename or with a league that was created.
     """
@@ -75,7 +75,7 @@ class _Before:
             for event in known_events(naming):
                 self._note(event, ids, leagues)
 
-    def _note(self, event: Known, ids: set[str], leagues: set[str]) -> None:
+    def _note(self, event: KnownEvent, ids: set[str], leagues: set[str]) -> None:
         named = players_of(event) & ids
         data = event.data["game"] if event.type == "game.corrected" else event.data
         label = str(data.get("league", "")) if event.type.startswith("game.") else ""
@@ -89,19 +89,19 @@ class _Before:
         """How many events there are before."""
         return self.until
 
-    def about(self, subject: str) -> list[Known]:
+    def about(self, subject: str) -> list[KnownEvent]:
         """The events about a subject, in order."""
         return Log(self.connection, self.until).about(subject)
 
-    def event(self, event_id: str) -> Known | None:
+    def event(self, event_id: str) -> KnownEvent | None:
         """The event with this id."""
         return Log(self.connection, self.until).event(event_id)
 
-    def successor(self, event_id: str) -> Known | None:
+    def successor(self, event_id: str) -> KnownEvent | None:
         """The event that supersedes the one with this id."""
         return Log(self.connection, self.until).successor(event_id)
 
-    def naming(self, names: Iterable[str]) -> Iterator[Known]:
+    def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The events that have one of these names, of those that renames and leagues made."""
         places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
         yield from known_events(sorted(read_records_at(self.connection, sorted(places)).items()))

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.events.games import seats_of
-from ledger.events.revisions import Known
+from ledger.events.revisions import KnownEvent
 from ledger.events.types import Ruleset
 from ledger.events.zones import local_time
 from ledger.rejections import Refused, did_you_mean, shown
@@ -27,7 +27,7 @@ from projections.facts.columns import LABELS, Facts
 from projections.facts.decoding import apply
 from projections.game_clock.logs import Clocks
 from projections.replay.containment import RuleFailure
-from projections.replay.eligibility import counted, told_players, why_not_scored, why_out_of_scope
+from projections.replay.eligibility import counted, told_players, why_not_eligible, why_not_scored
 from projections.replay.ladders import parse_name, partition_values, refuse_name
 from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.versions import Version, bind, in_force, read_ruleset, refuse_months, refuse_sequel
@@ -39,7 +39,7 @@ _PLACED = frozenset({"player", "place"})
 
 
 class Admission:
-    """The live rulesets, asked about one new event after the other (`ledger.validation.validator.Ladders`)."""
+    """The live rulesets, asked about one new event after the other (`ledger.validation.validator.LadderChecks`)."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Admission:
         # of games, why a ruleset that is for them does not run here
         self._idle: dict[str, str] = {}
         self._clocks = Clocks(connection, self.versions, until)
-        # the rulesets that games of a name are judged by
+        # the rulesets that games of a name are scored by
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
         # of each game from when on it is scored, and by which ruleset
@@ -110,7 +110,7 @@ class Admission:
             self._clocks.take(type_name, occurred_at, data)
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raises `Refused` (still-needed) if an event cannot be taken back; else it is gone for what comes behind."""
+        """Raises `Refused` (still-needed) if an event cannot be withdrawn; else it is gone for what comes behind."""
         if type_name in CLOCK_TYPES:
             self._clocks.release(type_name, data)
         if type_name == "points.adjusted":
@@ -258,7 +258,7 @@ class Admission:
         return version
 
 
-class Recorded(Admission):
+class RecordedChecks(Admission):
     """The ladders of this program's own rules, asked about the events of a log from its first on.
 
     What they say of an event does not depend on which packages are installed: rulesets of others, and ladders and
@@ -282,7 +282,7 @@ class Recorded(Admission):
         super().admit(type_name, occurred_at, data)
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raises `Refused` (still-needed) if an event cannot have been taken back."""
+        """Raises `Refused` (still-needed) if an event cannot have been withdrawn."""
         if type_name == "ruleset.published" and data["id"] in self._unusable:
             return
         if type_name in CLOCK_TYPES and self._unusable:
@@ -312,7 +312,7 @@ def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
 
 def _why_uncountable(facts: Facts, version: Version) -> str | None:
     """Why a version admits the one game of these facts, but cannot score it; None if it can, or does not admit it."""
-    if why_out_of_scope(facts, 0, version.ruleset) is not None:
+    if why_not_eligible(facts, 0, version.ruleset) is not None:
         return None
     participants = counted(facts, 0, version)
     if len(participants) < version.rule.counted_min:
@@ -366,5 +366,5 @@ def _may_refuse(versions: Sequence[Version], game: str) -> bool:
 def one_game(occurred_at: int, data: dict[str, Any]) -> Facts:
     """Facts that hold one game that is not recorded yet."""
     facts = Facts(0, b"")
-    apply(facts, 1, Known("", "game.recorded", occurred_at, data))
+    apply(facts, 1, KnownEvent("", "game.recorded", occurred_at, data))
     return facts

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from ledger.rejections import Refused, closest, shown
 from projections.facts.columns import LABELS, Facts
-from projections.replay.eligibility import why_cell_out_of_scope, why_out_of_scope
+from projections.replay.eligibility import why_cell_not_eligible, why_not_eligible
 from projections.replay.ladders import LadderName, parse_name, partition_values
 from projections.replay.partition import cell_values
 from projections.rulesets.versions import Version, in_force
@@ -64,7 +64,7 @@ class NewLadders:
                 continue
             facts = facts or game()
             version = in_force(known, occurred_at)
-            if version is None or why_out_of_scope(facts, 0, version.ruleset):
+            if version is None or why_not_eligible(facts, 0, version.ruleset):
                 settled = False  # another game with these labels may count
                 continue
             for values in partition_values(facts, 0, version.ruleset):
@@ -124,7 +124,7 @@ def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
     live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
     found = set()
     for cell in (facts.cells[number] for number in live):
-        if not all(why_cell_out_of_scope(facts, cell, version.ruleset) for version in known):
+        if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in known):
             found |= {tuple(values[place] for place in places) for values in cell_values(facts, cell, ruleset)}
     names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
     return found | {tuple(n.values[place] for place in places) for n in names if n.ruleset_id == ruleset.id}

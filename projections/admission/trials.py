@@ -12,23 +12,23 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.games import draw_seats
 from ledger.events.records import ZERO
-from ledger.events.revisions import Known
+from ledger.events.revisions import KnownEvent
 from ledger.events.zones import local_time
 from projections import compiling
 from projections.contract import UNITS_MAX
 from projections.facts.columns import LABELS, Facts
-from projections.facts.decoding import apply, settle
+from projections.facts.decoding import apply, settle_facts
 from projections.lists import LISTS
 from projections.queries.standings import Ladders
 from projections.replay import containment
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import why_not_counted
 from projections.replay.ladders import Stream, partition_values
-from projections.replay.replay import Outcome, compiled, course, interpreted
-from projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, table
+from projections.replay.replay import Outcome, course, replay_compiled, replay_interpreted
+from projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, rule_table
 from projections.rulesets.versions import Version
 
 GAMES = 1_000
@@ -48,7 +48,7 @@ NEARLY = 16
 class Trial(NamedTuple):
     """What came of it: so many games drawn and scored, why others were not, and what is wrong with the rule.
 
-    `compiled`: whether compiled code was tried, too. `foretells`: whether `whatif` can measure what it foretells.
+    `compiled`: whether compiled code was tried, too. `predicts`: whether `whatif` can measure what it predicts.
     """
 
     drawn: int
@@ -57,7 +57,7 @@ class Trial(NamedTuple):
     uncounted: list[tuple[str, int]]
     problems: list[str]
     compiled: bool
-    foretells: bool
+    predicts: bool
 
 
 def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
@@ -75,13 +75,11 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     left_out = Counter(
         _why(facts, row, version) for row in range(len(facts.start)) if row not in scored and not problems
     )
-    return Trial(
-        games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _foretells(version)
-    )
+    return Trial(games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _predicts(version))
 
 
-def _foretells(version: Version) -> bool:
-    """Whether the games of a rule that foretells results have places, by which it could be measured."""
+def _predicts(version: Version) -> bool:
+    """Whether the games of a rule that predicts results have places, by which it could be measured."""
     return version.rule.chance is None or any(kind in PLACED for kind in version.ruleset.scope.kind)
 
 
@@ -102,24 +100,24 @@ def _drawn(version: Version, chance: Random, games: int) -> Facts:
         sitting = iter(chance.sample(circle, len(circle)) + [f"guest-{number}-{guest}" for guest in range(PLAYERS)])
         seats = draw_seats(_seats(version, kind, chance, number), sitting, chance)
         data = {"game_id": f"g-{number}", "game": chance.choice(version.ruleset.scope.game), "kind": kind,
-                **_labels(version, instant, chance), **KINDS[kind].draw(seats, chance)}  # fmt: skip
+                **_labels(version, instant, chance), **GAME_TYPES[kind].draw(seats, chance)}  # fmt: skip
         apply(facts, number, _event("game.recorded", instant, data))
     if version.rule.ranking not in ("period", "annual"):
         for name in sorted({_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
             for player, units in (("player-001", AHEAD), ("player-002", AHEAD - 1), ("player-003", -AHEAD)):
                 data = {"ladder": name, "player": player, "points": str(units // version.rule.scale), "reason": "drawn"}
                 apply(facts, games + 1, _event("points.adjusted", FROM + half * HOUR, data))
-    settle(facts)
+    settle_facts(facts)
     facts.rulesets = {version.ruleset.id: [version]}
     return facts
 
 
-def _event(name: str, instant: int, data: dict[str, Any]) -> Known:
-    return Known(f"drawn-{instant}", name, instant, data)
+def _event(name: str, instant: int, data: dict[str, Any]) -> KnownEvent:
+    return KnownEvent(f"drawn-{instant}", name, instant, data)
 
 
 def _seats(version: Version, kind: str, chance: Random, number: int) -> int:
-    scope, (fewest, most) = version.ruleset.scope, KINDS[kind].seats
+    scope, (fewest, most) = version.ruleset.scope, GAME_TYPES[kind].seats
     low = max(scope.players_min, fewest)
     usual = SEATS_MANY if number % 50 == 0 else SEATS_USUAL
     return chance.randint(low, max(low, min(scope.players_max or usual, usual, most)))
@@ -147,7 +145,7 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
         problems.setdefault("check", _at(stream.broken))
         return False
     try:
-        outcome = interpreted(stream, len(stream.row), None, {})[0]
+        outcome = replay_interpreted(stream, len(stream.row), None, {})[0]
     except RuleFailure as failure:
         problems.setdefault("score", _at(failure))
         return False
@@ -215,7 +213,7 @@ def _score(
     change = [junk] * len(points)
     try:
         with quiet(rule):
-            rule.score(len(points), points, columns, version.constants, table(rule), change)
+            rule.score(len(points), points, columns, version.constants, rule_table(rule), change)
     except FAULTS as error:
         raise containment.failed(stream.ladder, rule, error, row) from error
     return change
@@ -229,7 +227,7 @@ def _try_compiled(stream: Stream, outcome: Outcome, problems: dict[str, str]) ->
     """Whether the rule could be compiled; what came to something else is among the `problems`."""
     if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
         return False
-    found = compiled(stream, len(stream.row), None, {}, keep=True)
+    found = replay_compiled(stream, len(stream.row), None, {}, keep=True)
     if found is None:
         return False
     for what in ("points", "games", "minted", "burned"):
@@ -243,14 +241,14 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int) else list(value)
 
 
-def told(trial: Trial) -> Iterator[str]:
+def trial_lines(trial: Trial) -> Iterator[str]:
     """What came of a trial, a line each; what is wrong is not among it."""
     if not trial.drawn:
         yield "its lists sum places; there is no game to try it on"
         return
     compiled_too = ", interpreted and compiled" if trial.compiled else ""
     yield f"tried on {trial.drawn:,} drawn games (seed {trial.seed}): {trial.scored:,} scored{compiled_too}"
-    if not trial.foretells:
-        yield "it foretells results, but games of this kind have no places: whatif cannot measure it"
+    if not trial.predicts:
+        yield "it predicts results, but games of this kind have no places: whatif cannot measure it"
     for reason, count in trial.uncounted[:3]:
         yield f"{count:,} not scored: {reason}"

@@ -40,7 +40,7 @@ OF_GAMES = ("occurred_at", "size", "in_cell")
 Take = Callable[[Facts, int, str], None]
 
 
-class Page(NamedTuple):
+class ScannedPage(NamedTuple):
     """Records, a line each, and the columns of the plain games among them, as `scanning.scan` leaves them.
 
     `names` and `cells` are those that are new; the columns name them by codes that go on from page to page. `sound`
@@ -112,7 +112,7 @@ class Scanner:
         self.cell_table = np.zeros(1, dtype=np.int32)
         self.label: list[str | None] = []
 
-    def scan(self, text: bytes, after: int) -> Page:
+    def scan(self, text: bytes, after: int) -> ScannedPage:
         """A page of records, each ended by a newline, of which the first stands behind the position `after`.
 
         Raises `StoreDamaged` if it is no UTF-8.
@@ -152,7 +152,7 @@ class Scanner:
             and all(_is_cell(cell) for cell in new_cells)
             and all(is_written(GameId, _decoded(text[begin:end])) for begin, end in unsure)
         )
-        return Page(
+        return ScannedPage(
             text, after, line, plain != 0,
             {name: column[: games if name in OF_GAMES else used] for name, column in room.items()}, game_id[:games],
             name_game[: names.known - before[0]].tolist(), new_names, new_cells, sound,
@@ -200,7 +200,7 @@ def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> 
     Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken if
     its scan waits for the libraries to be loaded.
     """
-    after, scanned = facts.position, deque[tuple[Future[Page], Numbers]]()
+    after, scanned = facts.position, deque[tuple[Future[ScannedPage], Numbers]]()
     ahead = LANES + 1 if "numba" in sys.modules else PAGES_FIRST
     with ExitStack() as threads:
         lanes = deque(Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), Numbers()) for _ in range(LANES))
@@ -247,7 +247,7 @@ def _decoded(text: bytes) -> str:
         raise StoreDamaged(f"{text[:60]!r} in a record is no UTF-8; see: ratings verify") from None
 
 
-def take_page(facts: Facts, page: Page, take: Take, numbers: Numbers) -> None:
+def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> None:
     """Take a page, its plain games by the stretch."""
     import numpy as np
 
@@ -279,7 +279,7 @@ def take_page(facts: Facts, page: Page, take: Take, numbers: Numbers) -> None:
     numbers.players.extend(player_number(facts, name) for name in page.names[named:])
 
 
-def _take_games(facts: Facts, page: Page, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
+def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
     """Put a stretch of plain games, recorded from a position on, behind all others."""
     import numpy as np
 
@@ -308,7 +308,7 @@ def _cell(facts: Facts, told: tuple[Any, ...]) -> int:
     return cell_number(facts, labels.values(), *told[len(LABELS) :])
 
 
-def _name_rows(facts: Facts, page: Page, games: slice, row: int) -> None:
+def _name_rows(facts: Facts, page: ScannedPage, games: slice, row: int) -> None:
     """Tell those games their rows about which more is recorded."""
     for begin, end in page.game_id[games].tolist():
         game_id = _decoded(page.text[begin:end])

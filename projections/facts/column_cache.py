@@ -36,7 +36,7 @@ from typing import IO, Any
 
 from sqlalchemy import Connection
 
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.games import STATUSES
 from ledger.new_files import is_own_folder, open_own
 from ledger.store.dialect import dialect_of
@@ -52,7 +52,7 @@ ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "
 SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
 # such a file may end early: the rest is all -1
 OPTIONAL = dict.fromkeys(OPTIONAL_COLUMNS, "i")
-OF_KIND = {name: "q" for kind in KINDS.values() for name in kind.columns}
+OF_KIND = {name: "q" for kind in GAME_TYPES.values() for name in kind.columns}
 CHANGES = {"position": "q", "row": "q", "voided": "b", "occurred_at": "q", "start": "q", "size": "i", "cell": "i",
            "kind_start": "q"}  # fmt: skip
 TEXTS = ("players", "texts", "cells", "others")  # JSON, one value a line
@@ -63,13 +63,13 @@ FILES = {
 }  # fmt: skip
 
 
-def format_of(files: Mapping[str, str], meaning: int = 2) -> str:
+def cache_format(files: Mapping[str, str], meaning: int = 2) -> str:
     """What names the format of a cache: its files and their types, and a number that grows when a value is to mean
     something else."""
     return f"{meaning}-{zlib.crc32(json.dumps(files, sort_keys=True).encode()):08x}"
 
 
-FORMAT = format_of(FILES)
+FORMAT = cache_format(FILES)
 
 # what `start_anew` calls a folder
 _FOLDER = re.compile(r"[0-9a-f]{8}", re.ASCII)
@@ -82,11 +82,11 @@ class Damaged(Exception):
     """A file of the cache is not as it was written."""
 
 
-class Unusable(Exception):
+class CacheUnusable(Exception):
     """The cache cannot be used now, which tells nothing of what it holds."""
 
 
-def place() -> Path | None:
+def cache_place() -> Path | None:
     """The folder of all caches; None where the account has no home."""
     if home := os.environ.get("XDG_CACHE_HOME"):
         return Path(home) / "ratings-ledger"
@@ -182,7 +182,7 @@ class Cache:
     def facts(self, position: int) -> Facts:
         """The facts up to a position; their `others` and `changes` are still to be applied.
 
-        Raises `Damaged`, also for what has a right checksum and wrong numbers; `Unusable`.
+        Raises `Damaged`, also for what has a right checksum and wrong numbers; `CacheUnusable`.
         """
         try:
             facts = self._facts(position)
@@ -304,7 +304,7 @@ class Cache:
 def _why_unread(name: str, error: OSError) -> Exception:
     """What it means that a file cannot be opened or read."""
     damaged = error.errno in (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.EPERM, errno.EIO, errno.ENXIO)
-    return (Damaged if damaged else Unusable)(f"{name} cannot be read: {error.strerror}")
+    return (Damaged if damaged else CacheUnusable)(f"{name} cannot be read: {error.strerror}")
 
 
 def _look_at(facts: Facts) -> None:
@@ -332,8 +332,8 @@ def _look_at(facts: Facts) -> None:
     used = max((int(max(_ends(*span), default=0)) for span in zip(starts, counts, strict=True)), default=0)
     if not _within(facts.player[:used], 0, len(facts.players)):
         raise Damaged("a participant is nobody")
-    for kind in (kind for kind in KINDS if KINDS[kind].columns):
-        lengths = {len(facts.of_kind[name]) for name in KINDS[kind].columns}
+    for kind in (kind for kind in GAME_TYPES if GAME_TYPES[kind].columns):
+        lengths = {len(facts.of_kind[name]) for name in GAME_TYPES[kind].columns}
         own = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
         ends = [_ends_of(own, *columns) for columns in zip(cells, kinds, counts, strict=True)]
         if len(lengths) > 1 or not all(_within(column, 0, min(lengths) + 1) for column in ends):
@@ -349,8 +349,8 @@ def _look_at_texts(facts: Facts) -> None:
             raise Damaged("a cell holds something else than numbers")
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
             raise Damaged("a cell names a text that is not there")
-        if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in KINDS:
-            raise Damaged("a cell is that of no kind of game")
+        if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
+            raise Damaged("a cell is that of no game type")
 
 
 def _within(column: Column, low: int, high: int) -> bool:
@@ -427,7 +427,7 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
 
     Who holds the lock is told why one is not used: he makes it anew.
     """
-    ledger, root = ledger_id(connection), place()
+    ledger, root = ledger_id(connection), cache_place()
     if root is None:
         return None
     cache, why = Cache(root / folder_of(connection), ledger), ""
@@ -435,7 +435,7 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
         cache.read_meta()
     except (Damaged, ValueError, LookupError, TypeError, AttributeError) as problem:
         why = str(problem)
-    except Unusable as problem:
+    except CacheUnusable as problem:
         logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
         return None
     if cache.position > newest:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from projections.contract import OPTIONAL_COLUMNS
 from projections.rulesets.versions import Version
 
@@ -77,7 +77,7 @@ class Rename(NamedTuple):
     new_player: int
 
 
-class League(NamedTuple):
+class LeagueFacts(NamedTuple):
     """A `league.created`: from `occurred_at` on, there is a league of this game."""
 
     occurred_at: int
@@ -86,7 +86,7 @@ class League(NamedTuple):
     game: int
 
 
-class Unusable(NamedTuple):
+class UnusableVersion(NamedTuple):
     """A published version that does not run here, and why."""
 
     position: int
@@ -95,21 +95,21 @@ class Unusable(NamedTuple):
 
 
 @dataclass
-class Recorded:
-    """What other events than games said, taken back or not."""
+class RecordedFacts:
+    """What other events than games said, withdrawn or not."""
 
     adjustments: list[Adjustment] = field(default_factory=list)
     accounts: list[Account] = field(default_factory=list)
     renames: list[Rename] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
-    unusable: list[Unusable] = field(default_factory=list)
-    leagues: list[League] = field(default_factory=list)
+    unusable: list[UnusableVersion] = field(default_factory=list)
+    leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks by game_id: position, instant, type, data
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # the positions of these events by id, what an `event.voided` is about in the end, and what is taken back now
+    # the positions of these events by id, what an `event.voided` is about in the end, and what is withdrawn now
     positions: dict[str, int] = field(default_factory=dict)
     roots: dict[int, int] = field(default_factory=dict)
-    taken_back: set[int] = field(default_factory=set)
+    withdrawn: set[int] = field(default_factory=set)
 
 
 # of integers: an array, or a memoryview, which is indexed and sliced alike and never grows
@@ -160,7 +160,7 @@ class Facts:
 
     # numbers that only participants of some kind have: from `kind_start` of their game on, in the same order
     of_kind: dict[str, Column] = field(
-        default_factory=lambda: {name: _numbers() for kind in KINDS.values() for name in kind.columns}
+        default_factory=lambda: {name: _numbers() for kind in GAME_TYPES.values() for name in kind.columns}
     )
 
     # ids as recorded, and for each the number of the id that the same person has now
@@ -175,7 +175,7 @@ class Facts:
 
     # games about which more than one event is recorded, with their rows
     rows: dict[str, int] = field(default_factory=dict)
-    recorded: Recorded = field(default_factory=Recorded)
+    recorded: RecordedFacts = field(default_factory=RecordedFacts)
     # of a delta, which goes into a cache: what stands there before it, and what it does not apply but hands on
     base: Base | None = None
     changes: list[Change] = field(default_factory=list)
@@ -186,12 +186,12 @@ class Facts:
     unread: dict[int, str] = field(default_factory=dict)
     circular: dict[int, str] = field(default_factory=dict)
 
-    # what `settle` leaves of it, by person
+    # what `settle_facts` leaves of it, by person
     adjustments: list[Adjustment] = field(default_factory=list)
     accounts: dict[int, list[Account]] = field(default_factory=dict)
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
-    unusable: dict[str, Unusable] = field(default_factory=dict)
-    leagues: list[League] = field(default_factory=list)
+    unusable: dict[str, UnusableVersion] = field(default_factory=dict)
+    leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks by game_id: position, instant, type, data
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
     # for rulesets that were asked for, by the positions of their versions: when leagues began, by their labels' numbers

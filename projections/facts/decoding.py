@@ -1,6 +1,6 @@
-"""From the log to facts: every event is applied in order, in bulk, then what is taken back is settled.
+"""From the log to facts: every event is applied in order, in bulk, then what is withdrawn is settled.
 
-`settle` leaves out what is taken back, and makes the ids of one person one. A new type of event is a line in `APPLY`.
+`settle_facts` leaves out what is withdrawn, and makes the ids of one person one. A new type of event is a line in `APPLY`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from ledger.errors import StoreDamaged
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.events.records import ZERO
-from ledger.events.revisions import GAME_TYPES, Known
+from ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ledger.events.types import Ruleset
 from ledger.processes.memory import give_back
 from ledger.rejections import Refused
@@ -38,20 +38,20 @@ from projections.facts.columns import (
     Account,
     Adjustment,
     Facts,
-    League,
+    LeagueFacts,
     Rename,
-    Unusable,
+    UnusableVersion,
 )
 from projections.facts.games import (
     game_corrected,
     game_recorded,
     game_reinstated,
     game_voided,
+    note_change,
     player_number,
-    show,
     text_number,
 )
-from projections.game_clock import GameClock, replay
+from projections.game_clock import GameClock, replay_clock
 from projections.game_clock.logs import timed
 from projections.rulesets.versions import bind
 
@@ -92,7 +92,7 @@ def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
             with suppress(column_cache.Damaged, StoreDamaged):
                 return _completed(connection, cache.facts(position), position)
         return _grown(connection, cache.root, newest, position)
-    except (column_cache.Damaged, column_cache.Unusable, StoreDamaged) as problem:
+    except (column_cache.Damaged, column_cache.CacheUnusable, StoreDamaged) as problem:
         column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
         return None
 
@@ -100,7 +100,7 @@ def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
 def _grown(connection: Connection, root: Path, newest: int, position: int) -> Facts | None:
     """The facts at a position from the cache that is brought to the head; None if that cannot be done.
 
-    Raises `Damaged`, `Unusable`, `StoreDamaged` where it is wrong although it was made anew.
+    Raises `Damaged`, `CacheUnusable`, `StoreDamaged` where it is wrong although it was made anew.
     """
     with column_cache.growing(root) as locked:
         # as somebody else may have left it by now
@@ -133,16 +133,16 @@ def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
     """The facts that a cache gave, with what it hands on applied."""
     facts.chain_hash = chain_hash_at(connection, position) or ZERO
     for at, record in facts.others:
-        take(facts, at, record)
+        apply_event(facts, at, record)
     held = {at: record for at, record in facts.others if at in facts.unread}
     if held != read_records_at(connection, list(held)):
         raise StoreDamaged("it holds other events than the log")
     found = first_positions(connection, facts.recorded.clocks)
     facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
     for change in facts.changes:
-        show(facts, change)
+        note_change(facts, change)
     facts.others, facts.changes = [], []
-    settle(facts)
+    settle_facts(facts)
     return facts
 
 
@@ -163,23 +163,23 @@ def extend(facts: Facts, connection: Connection, until: int) -> None:
     """Take what was recorded behind the facts, up to a position."""
     _take_pages(facts, connection, until)
     facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
-    settle(facts)
+    settle_facts(facts)
 
 
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
     taken = facts.position
     if until - taken >= bulk.BULK_EVENTS and compiling.allowed():
-        taken = bulk.take_pages(facts, connection, until, take)
+        taken = bulk.take_pages(facts, connection, until, apply_event)
     for page in read_records(connection, after=taken, until=until):
         for position, record in page:
-            take(facts, position, record)
+            apply_event(facts, position, record)
 
 
-def take(facts: Facts, position: int, record: str) -> None:
+def apply_event(facts: Facts, position: int, record: str) -> None:
     """Apply a record. One that no event has, which somebody put in by SQL, is left out, and `unread` names it."""
     try:
         event = known_event(position, record)
-        if facts.base is not None and event.type not in GAME_TYPES:
+        if facts.base is not None and event.type not in GAME_EVENTS:
             facts.others.append((position, record))
             return
         apply(facts, position, event)
@@ -192,23 +192,23 @@ def take(facts: Facts, position: int, record: str) -> None:
         facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
 
 
-def apply(facts: Facts, position: int, event: Known) -> None:
+def apply(facts: Facts, position: int, event: KnownEvent) -> None:
     """Take one event into the facts. Raises `LookupError` if what it is about is not recorded before it."""
-    if event.type in GAME_TYPES:
+    if event.type in GAME_EVENTS:
         facts.thaw()
     if event.type in CLOCK_TYPES:
         told = (position, event.occurred_at, event.type, event.data)
         facts.recorded.clocks.setdefault(event.data["game_id"], []).append(told)
     else:
         APPLY[event.type](facts, position, event.occurred_at, event.data)
-    if event.type not in GAME_TYPES:
+    if event.type not in GAME_EVENTS:
         facts.recorded.positions[event.event_id] = position
 
 
-def settle(facts: Facts) -> None:
-    """Leave out what is taken back, and give every id its person. May be called again after more events."""
+def settle_facts(facts: Facts) -> None:
+    """Leave out what is withdrawn, and give every id its person. May be called again after more events."""
     recorded = facts.recorded
-    gone = recorded.taken_back
+    gone = recorded.withdrawn
     facts.renamed = _identify(facts, [rename for rename in recorded.renames if rename.position not in gone])
     facts.adjustments = [
         entry._replace(player=facts.person[entry.player])
@@ -231,10 +231,10 @@ def settle(facts: Facts) -> None:
 
 def clock_of(facts: Facts, game_id: str) -> GameClock | None:
     """The clock of a game as far as its live events lead; None if it has none, or one that contradicts itself."""
-    gone = facts.recorded.taken_back
+    gone = facts.recorded.withdrawn
     told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
     events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]
-    clock = replay(events)
+    clock = replay_clock(events)
     return clock if isinstance(clock, GameClock) else None
 
 
@@ -269,10 +269,10 @@ def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
 
 def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     if data["id"] not in facts.recorded.positions:
-        raise LookupError(f"no event {data['id']!r} is recorded before that could be taken back")
+        raise LookupError(f"no event {data['id']!r} is recorded before that could be withdrawn")
     target = facts.recorded.positions[data["id"]]
     root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
-    facts.recorded.taken_back ^= {root}
+    facts.recorded.withdrawn ^= {root}
 
 
 def _player_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
@@ -294,13 +294,13 @@ def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict
     version, problems = bind(Ruleset.model_validate(data), position)
     if version is None:
         reason = f"{data['id']}@{data['version']} cannot be used here: {problems[0].key}: {problems[0].message}"
-        facts.recorded.unusable.append(Unusable(position, data["id"], reason))
+        facts.recorded.unusable.append(UnusableVersion(position, data["id"], reason))
         return
     facts.recorded.versions.append(version)
 
 
 def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    league = League(occurred_at, position, text_number(facts, data["league"]), text_number(facts, data["game"]))
+    league = LeagueFacts(occurred_at, position, text_number(facts, data["league"]), text_number(facts, data["game"]))
     facts.recorded.leagues.append(league)
 
 

@@ -1,4 +1,4 @@
-"""What events about games do to the facts: a row a game, its participants behind all others, names as numbers."""
+"""What events about games do to the facts: one row per game, its participants behind all others, names as numbers."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def _row(facts: Facts, game_id: str) -> int:
 def _change(facts: Facts, change: Change) -> None:
     """Let a later event about a game count; a delta hands it on instead."""
     if facts.base is None:
-        show(facts, change)
+        note_change(facts, change)
     else:
         facts.changes.append(change)
 
 
-def show(facts: Facts, change: Change) -> None:
+def note_change(facts: Facts, change: Change) -> None:
     """Let a row tell what a later event made of its game."""
     row = change.row
     facts.live_position[row] = change.position

@@ -11,7 +11,7 @@ from projections.facts.columns import Facts
 
 def known_players(facts: Facts) -> set[str]:
     """The ids that live games, accounts, adjustments and renames name: not those that only a mistake had."""
-    gone = facts.recorded.taken_back
+    gone = facts.recorded.withdrawn
     numbers = set(_participants(facts))
     numbers |= {adjustment.player for adjustment in facts.recorded.adjustments if adjustment.position not in gone}
     numbers |= {account.player for account in facts.recorded.accounts if account.position not in gone}

@@ -3,19 +3,19 @@
 Events come as plain mappings with `type` and `data`; `docs/clock.md` tells the rules. Anna has 4 s to roll the dice and
 takes 3 s; half of the second that is left is hers:
 
-    >>> from projections.game_clock import show
+    >>> from projections.game_clock import show_clock
     >>> data = {"game_id": "g-1"}
     >>> events = [
     ...     {"type": "clock.started", "data": data | {"at": 0, "players": ["anna", "ben"]}},
     ...     {"type": "clock.offered", "data": data | {"at": 1000, "player": "anna", "choice": "roll-dice"}},
     ...     {"type": "clock.decided", "data": data | {"at": 4000, "player": "anna"}},
     ... ]
-    >>> [player["main_ms"] for player in show(events)["players"]]
+    >>> [player["main_ms"] for player in show_clock(events)["players"]]
     [120500, 120000]
 """
 
-from projections.game_clock.events import replay as replay
-from projections.game_clock.events import take as take
-from projections.game_clock.explanation import explain as explain
-from projections.game_clock.explanation import show as show
+from projections.game_clock.events import replay_clock as replay_clock
+from projections.game_clock.events import take_event as take_event
+from projections.game_clock.explanation import explain_clock as explain_clock
+from projections.game_clock.explanation import show_clock as show_clock
 from projections.game_clock.state import GameClock as GameClock

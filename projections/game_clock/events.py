@@ -13,21 +13,21 @@ from projections.game_clock.state import (
     deny_pause,
     remove,
     resume,
-    settle,
+    settle_clock,
 )
 
 Data = Mapping[str, Any]
 CHOICES = get_args(Choice)
 
 
-class Problem(NamedTuple):
+class ClockProblem(NamedTuple):
     """Why an event cannot be taken: a code, what is wrong and what would be right."""
 
     code: str
     message: str
 
 
-def replay(events: Sequence[Mapping[str, Any]]) -> GameClock | Rejection | None:
+def replay_clock(events: Sequence[Mapping[str, Any]]) -> GameClock | Rejection | None:
     """The clock after the events of one game, in order, or what is wrong with the first bad one (its line from 1).
 
     None without events. Each event is a mapping with `type` and `data`, as the ledger's models of it have
@@ -36,28 +36,28 @@ def replay(events: Sequence[Mapping[str, Any]]) -> GameClock | Rejection | None:
     clock: GameClock | None = None
     for number, event in enumerate(events, 1):
         found = _apply(clock, event["type"], event["data"])
-        if isinstance(found, Problem):
+        if isinstance(found, ClockProblem):
             return Rejection(*found, line=number)
         clock = found
     return clock
 
 
-def take(clock: GameClock | None, type_name: str, data: Data) -> GameClock | Rejection:
+def take_event(clock: GameClock | None, type_name: str, data: Data) -> GameClock | Rejection:
     """The clock after one more event, or why the event cannot be taken; the given clock stays as it is."""
     found = _apply(None if clock is None else clock.copy(), type_name, data)
-    return Rejection(*found) if isinstance(found, Problem) else found
+    return Rejection(*found) if isinstance(found, ClockProblem) else found
 
 
-def _apply(clock: GameClock | None, type_name: str, data: Data) -> GameClock | Problem:
+def _apply(clock: GameClock | None, type_name: str, data: Data) -> GameClock | ClockProblem:
     """The same clock with the event in it. After a problem it is in no state to be used."""
     if clock is None:
         if type_name == "clock.started":
             return _start(data)
-        return Problem("clock-not-started", f"a {type_name} without a clock; clock.started comes first")
+        return ClockProblem("clock-not-started", f"a {type_name} without a clock; clock.started comes first")
     problem = _refuse_moment(clock, type_name, data["at"])
     if problem is not None:
         return problem
-    settle(clock, data["at"])
+    settle_clock(clock, data["at"])
     clock.recorded_until = data["at"]
     if type_name in PLAYER_EVENTS:
         return _of_player(clock, type_name, data) or clock
@@ -74,31 +74,31 @@ def _start(data: Data) -> GameClock:
     return GameClock(data["game_id"], timers, at, at, at, players)
 
 
-def _refuse_moment(clock: GameClock, type_name: str, at: int) -> Problem | None:
+def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
     """Why nothing of this type can happen then, or None."""
     if type_name not in (*PLAYER_EVENTS, *GAME_EVENTS, "clock.started"):
-        return Problem("unknown-type", f"{shown(type_name)} is not an event of a clock")
+        return ClockProblem("unknown-type", f"{shown(type_name)} is not an event of a clock")
     if type_name == "clock.started":
-        return Problem(
+        return ClockProblem(
             "clock-started-twice",
             f"the clock of {shown(clock.game_id)} was started at {clock.started_at} already; a clock is started once",
         )
     if clock.stopped_at is not None:
-        return Problem("clock-stopped", f"the clock was stopped at {clock.stopped_at}; nothing comes after that")
+        return ClockProblem("clock-stopped", f"the clock was stopped at {clock.stopped_at}; nothing comes after that")
     if at < clock.recorded_until:
-        return Problem(
+        return ClockProblem(
             "clock-time-backwards",
             f"at {at} lies before the last event, at {clock.recorded_until}; the server's time never decreases",
         )
     if clock.paused_at is not None and type_name not in IN_A_PAUSE:
-        return Problem(
+        return ClockProblem(
             "clock-paused",
             f"a {type_name} at {at}, but the game is paused since {clock.paused_at}; clock.resume_asked ends the pause",
         )
     return None
 
 
-def _of_player(clock: GameClock, type_name: str, data: Data) -> Problem | None:
+def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
     one = clock.players.get(data["player"])
     if one is None:
         return unknown_player(clock, data["player"])
@@ -107,16 +107,16 @@ def _of_player(clock: GameClock, type_name: str, data: Data) -> Problem | None:
             f"left at {one.left_at}" if one.removed_at is None else f"was removed at {one.removed_at}: main timer at 0"
         )
         message = f"{shown(one.player)} {how}; a {type_name} at {clock.now} is too late"
-        return Problem("clock-player-out", message)
+        return ClockProblem("clock-player-out", message)
     if type_name in SIGNS_OF_LIFE:
         _hear(clock, one)
     return PLAYER_EVENTS[type_name](clock, one, data)
 
 
-def unknown_player(clock: GameClock, player: str) -> Problem:
+def unknown_player(clock: GameClock, player: str) -> ClockProblem:
     """Nobody of this name plays."""
     known = ", ".join(shown(name) for name in clock.players)
-    return Problem("clock-player-unknown", f"{shown(player)} does not play; the clock was started for {known}")
+    return ClockProblem("clock-player-unknown", f"{shown(player)} does not play; the clock was started for {known}")
 
 
 def _hear(clock: GameClock, one: PlayerClock) -> None:
@@ -126,12 +126,12 @@ def _hear(clock: GameClock, one: PlayerClock) -> None:
         one.disconnected_at = None
 
 
-def _offered(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _offered(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     choice = data["choice"]
     if choice not in CHOICES:
-        return Problem("bad-value", f"{shown(choice)} is not a choice ({', '.join(CHOICES)})")
+        return ClockProblem("bad-value", f"{shown(choice)} is not a choice ({', '.join(CHOICES)})")
     if one.choice is not None:
-        return Problem(
+        return ClockProblem(
             "clock-choice-open",
             f"{shown(one.player)} still has to choose: {one.choice}; clock.decided comes before the next offer",
         )
@@ -140,12 +140,16 @@ def _offered(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
     return None
 
 
-def _decided(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _decided(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     decided = data.get("choice") or one.choice
     if one.choice is None:
-        return Problem("clock-choice-missing", f"{shown(one.player)} has nothing to choose; clock.offered comes first")
+        return ClockProblem(
+            "clock-choice-missing", f"{shown(one.player)} has nothing to choose; clock.offered comes first"
+        )
     if decided != one.choice:
-        return Problem("clock-choice-missing", f"{shown(one.player)} was offered {one.choice}, not {shown(decided)}")
+        return ClockProblem(
+            "clock-choice-missing", f"{shown(one.player)} was offered {one.choice}, not {shown(decided)}"
+        )
     left, percent = one.auxiliary_ms, clock.timers.reward_percent
     in_time = f"{left} ms were left; {percent} % of them are added"
     one.tell(clock.now, "decided", f"{decided}: {in_time if left else 'no time was left'}", left * percent // 100)
@@ -153,10 +157,10 @@ def _decided(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
     return None
 
 
-def _auction_started(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _auction_started(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     cost = clock.timers.auction_cost_ms
     if one.main_ms < cost:
-        return Problem(
+        return ClockProblem(
             "clock-time-short",
             f"{shown(one.player)} has {one.main_ms} ms left on the main timer at {clock.now}; starting an auction "
             f"costs {cost} ms",
@@ -167,29 +171,29 @@ def _auction_started(clock: GameClock, one: PlayerClock, data: Data) -> Problem 
     return None
 
 
-def _heartbeat(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _heartbeat(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     return None
 
 
-def _pause_asked(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _pause_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.question is not None:
         who, left = shown(clock.question.asked_by), clock.question.left_ms
         message = f"{who} has asked for a pause already, {left} ms are left for answers; answer by clock.pause_answered"
-        return Problem("clock-pause-open", message)
+        return ClockProblem("clock-pause-open", message)
     if clock.pause_granted_at is not None:
         message = f"a pause was granted at {clock.pause_granted_at} already; it begins at the next clock.turn_ended"
-        return Problem("clock-pause-open", message)
+        return ClockProblem("clock-pause-open", message)
     clock.question = Question(one.player, clock.timers.pause_answer_ms, frozenset({one.player}))
     count_yes(clock)
     return None
 
 
-def _pause_answered(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _pause_answered(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     answer = data["answer"]
     if answer not in ("yes", "no"):
-        return Problem("bad-value", f"{shown(answer)} is not an answer (yes, no)")
+        return ClockProblem("bad-value", f"{shown(answer)} is not an answer (yes, no)")
     if clock.question is None:
-        return Problem("clock-no-question", f"no pause is asked for at {clock.now} ({clock.pause_told})")
+        return ClockProblem("clock-no-question", f"no pause is asked for at {clock.now} ({clock.pause_told})")
     if answer == "no":
         deny_pause(clock, f"{shown(one.player)} said no")
         return None
@@ -198,14 +202,16 @@ def _pause_answered(clock: GameClock, one: PlayerClock, data: Data) -> Problem |
     return None
 
 
-def _resume_asked(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _resume_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.paused_at is None:
         told = (
             "a granted one begins at the next clock.turn_ended"
             if clock.pause_granted_at is not None
             else clock.pause_told
         )
-        return Problem("clock-not-paused", f"the game is not paused at {clock.now}, so it cannot be resumed ({told})")
+        return ClockProblem(
+            "clock-not-paused", f"the game is not paused at {clock.now}, so it cannot be resumed ({told})"
+        )
     clock.resume_asked |= {one.player}
     if clock.now - clock.paused_at >= clock.timers.pause_ms:
         resume(clock)
@@ -214,7 +220,7 @@ def _resume_asked(clock: GameClock, one: PlayerClock, data: Data) -> Problem | N
     return None
 
 
-def _player_left(clock: GameClock, one: PlayerClock, data: Data) -> Problem | None:
+def _player_left(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     one.tell(clock.now, "left", "is out of the game")
     one.choice, one.auxiliary_ms, one.left_at = None, 0, clock.now
     count_yes(clock)
@@ -243,7 +249,7 @@ def _tell_all(clock: GameClock, what: str, detail: str) -> None:
         one.tell(clock.now, what, detail)
 
 
-PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], Problem | None]] = {
+PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem | None]] = {
     "clock.offered": _offered,
     "clock.decided": _decided,
     "clock.auction_started": _auction_started,

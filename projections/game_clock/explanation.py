@@ -5,8 +5,8 @@ from itertools import takewhile
 from typing import Any
 
 from ledger.rejections import Rejection
-from projections.game_clock.events import replay, unknown_player
-from projections.game_clock.state import GameClock, PlayerClock, run_out, settle
+from projections.game_clock.events import replay_clock, unknown_player
+from projections.game_clock.state import GameClock, PlayerClock, run_out, settle_clock
 
 
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
@@ -14,19 +14,19 @@ def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> Game
 
     What is wrong anywhere in the events is returned, whatever the instant.
     """
-    clock = replay(events)
+    clock = replay_clock(events)
     if at is not None and isinstance(clock, GameClock):
         if at < clock.started_at:
             return Rejection(
                 "clock-not-started", f"at {at} the clock was not started yet; it was at {clock.started_at}"
             )
-        clock = replay(list(takewhile(lambda event: event["data"]["at"] <= at, events)))
+        clock = replay_clock(list(takewhile(lambda event: event["data"]["at"] <= at, events)))
         assert isinstance(clock, GameClock)
-        settle(clock, at)
+        settle_clock(clock, at)
     return clock or Rejection("clock-not-started", "there is no event of this game's clock")
 
 
-def show(events: Sequence[Mapping[str, Any]], at: int | None = None) -> dict[str, Any] | Rejection:
+def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> dict[str, Any] | Rejection:
     """Every timer of a game at an instant, by default at the last event, ready for JSON; times in milliseconds.
 
     Of a player: `running` is the timer that runs, `main`, `auxiliary` or None; `auxiliary_ms` is None without a choice.
@@ -72,7 +72,9 @@ def _player(clock: GameClock, one: PlayerClock) -> dict[str, Any]:
     }
 
 
-def explain(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> dict[str, Any] | Rejection:
+def explain_clock(
+    events: Sequence[Mapping[str, Any]], player: str, at: int | None = None
+) -> dict[str, Any] | Rejection:
     """How a player's main timer came about, line by line, ready for JSON; it ends in his removal if there is one.
 
     Up to an instant, by default as far as the events lead if no more come: lines behind `recorded_until` are what then

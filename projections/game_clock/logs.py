@@ -1,4 +1,4 @@
-"""The clock logs of games: read from the ledger, and judged event by event as they are appended."""
+"""The clock logs of games: read from the ledger, and validated event by event as they are appended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from ledger.events.revisions import is_live
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.log import Log
-from projections.game_clock.events import replay, take
+from projections.game_clock.events import replay_clock, take_event
 from projections.game_clock.state import GameClock
 from projections.rulesets.versions import Version, in_force
 
@@ -53,7 +53,7 @@ class Clocks:
         """Take one more event of a clock. Raises `Refused` if it contradicts those before it."""
         self._load(data["game_id"])
         data = timed(self._rulesets, type_name, occurred_at, data)
-        found = take(self._clocks[data["game_id"]], type_name, data)
+        found = take_event(self._clocks[data["game_id"]], type_name, data)
         if isinstance(found, Rejection):
             raise Refused(found.code, found.message)
         self._clocks[data["game_id"]] = found
@@ -66,13 +66,13 @@ class Clocks:
         if not events or (events[-1]["type"], events[-1]["data"]["at"]) != (type_name, data["at"]):
             raise Refused("still-needed", f"later events of the clock of {shown(data['game_id'])} depend on it")
         events.pop()
-        clock = replay(events)
+        clock = replay_clock(events)
         assert not isinstance(clock, Rejection)
         self._clocks[data["game_id"]] = clock
 
     def _load(self, game_id: str) -> None:
         if game_id not in self._events:
             self._events[game_id] = clock_events(self._connection, self._rulesets, game_id, self._until)
-            clock = replay(self._events[game_id])
-            # a log that contradicts itself was appended by another program: what comes behind it is judged anew
+            clock = replay_clock(self._events[game_id])
+            # a log that contradicts itself was appended by another program: what comes behind it is validated anew
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ledger.events.game_clocks import Timers
 
 
-class Line(NamedTuple):
+class ClockLine(NamedTuple):
     """Something that happened to a player: what it gave (or took, below 0), and his main timer after it."""
 
     at: int
@@ -42,7 +42,7 @@ class PlayerClock:
     removed_at: int | None = None
     left_at: int | None = None
     disconnected_at: int | None = None
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ClockLine] = field(default_factory=list)
 
     @property
     def plays(self) -> bool:
@@ -66,11 +66,11 @@ class PlayerClock:
         """Add a line and change the main timer by it; what the main timer ran down gets a line before."""
         if self.ran_ms:
             detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
-            self.lines.append(Line(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
+            self.lines.append(ClockLine(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
             self.ran_ms = 0
         if what:
             self.main_ms += change_ms
-            self.lines.append(Line(at, what, change_ms, self.main_ms, detail))
+            self.lines.append(ClockLine(at, what, change_ms, self.main_ms, detail))
 
 
 class Question(NamedTuple):
@@ -129,7 +129,7 @@ class Due(NamedTuple):
     happen: Callable[[], None]
 
 
-def settle(clock: GameClock, at: int) -> None:
+def settle_clock(clock: GameClock, at: int) -> None:
     """Let time pass until `at`, with everything that falls due up to and in that millisecond."""
     while (due := next_due(clock)) is not None and due.wait_ms <= at - clock.now:
         _pass(clock, due.wait_ms)
@@ -142,7 +142,7 @@ def settle(clock: GameClock, at: int) -> None:
 def run_out(clock: GameClock) -> None:
     """Let time pass until nothing more falls due."""
     while (due := next_due(clock)) is not None:
-        settle(clock, clock.now + due.wait_ms)
+        settle_clock(clock, clock.now + due.wait_ms)
 
 
 def next_due(clock: GameClock) -> Due | None:

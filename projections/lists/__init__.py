@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from projections.lists import annual, period, points, table
-from projections.lists.contract import Line, Results, Standing
+from projections.lists.contract import ExplainedLine, Results, Standing
 
 
 class RankingList(NamedTuple):
@@ -20,7 +20,7 @@ class RankingList(NamedTuple):
     """
 
     rank: Callable[[Results], list[Standing]]
-    explain: Callable[[Results, str], list[Line]]
+    explain: Callable[[Results, str], list[ExplainedLine]]
     left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
     params: tuple[str, ...] = ()
     model: str = "Params"

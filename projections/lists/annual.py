@@ -3,7 +3,7 @@
 The least sum is best. A real place that is worse than the fixed one counts as it is, unless `cap_at_missing`.
 """
 
-from projections.lists.contract import Line, Results, Standing, ranked
+from projections.lists.contract import ExplainedLine, Results, Standing, ranked
 
 
 def rank(results: Results) -> list[Standing]:
@@ -33,19 +33,22 @@ def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, in
     return sorted(best, key=lambda entry: entry[1])
 
 
-def explain(results: Results, name: str) -> list[Line]:
+def explain(results: Results, name: str) -> list[ExplainedLine]:
     """The months that made the sum, those that were left out, and why somebody has no rank."""
     places = _places(results, name)
     if not places:
-        return [Line("no rank", None, "no place on the list of any month of the year")]
+        return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]
     best = _best(results, places)
     used = {month for month, _ in best}
     left = sorted((month, place) for place, month in places if month not in used)
     lines = [
-        *(Line(month or "missing", str(place), "place" if month else "no place that month") for month, place in best),
-        Line("sum", str(sum(place for _, place in best)), f"of the best {results.params.months} places"),
-        *(Line(month, None, f"place {place}, not among the best") for month, place in left),
+        *(
+            ExplainedLine(month or "missing", str(place), "place" if month else "no place that month")
+            for month, place in best
+        ),
+        ExplainedLine("sum", str(sum(place for _, place in best)), f"of the best {results.params.months} places"),
+        *(ExplainedLine(month, None, f"place {place}, not among the best") for month, place in left),
     ]
     if name in results.excluded:
-        lines.append(Line("no rank", None, results.excluded[name]))
+        lines.append(ExplainedLine("no rank", None, results.excluded[name]))
     return lines

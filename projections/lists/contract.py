@@ -58,7 +58,7 @@ class Results(NamedTuple):
                     yield game, self.changes[slot]
 
 
-class Line(NamedTuple):
+class ExplainedLine(NamedTuple):
     """One line of an explanation; `amount` is an exact number, or None where there is none."""
 
     term: str
@@ -66,12 +66,16 @@ class Line(NamedTuple):
     detail: str
 
 
-def too_few(games: int, wanted: int) -> list[Line]:
+def too_few(games: int, wanted: int) -> list[ExplainedLine]:
     """Why somebody with so many games has no rank, if that is why."""
     if games >= wanted:
         return []
     missing = wanted - games
-    return [Line("no rank", None, f"{games} of {wanted} games; {missing} {'is' if missing == 1 else 'are'} missing")]
+    return [
+        ExplainedLine(
+            "no rank", None, f"{games} of {wanted} games; {missing} {'is' if missing == 1 else 'are'} missing"
+        )
+    ]
 
 
 def ranked(rows: Sequence[Standing], key: Callable[[Standing], Any]) -> list[Standing]:

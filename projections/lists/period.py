@@ -7,7 +7,7 @@ gold of the shared place, or with `gold_ties = pool` an equal part of the gold o
 from fractions import Fraction
 from math import lcm
 
-from projections.lists.contract import Line, Results, Standing, ranked, too_few
+from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
 
 
 def rank(results: Results) -> list[Standing]:
@@ -37,12 +37,12 @@ def _gold(results: Results, place: int | None, tied: int) -> int:
     return int(gold[place - 1]) if place <= len(gold) else 0
 
 
-def explain(results: Results, name: str) -> list[Line]:
+def explain(results: Results, name: str) -> list[ExplainedLine]:
     """The sum of the games' points, the score, and how many games are missing."""
     player = results.names.index(name)
     params, games = results.params, results.games[player]
     total = Fraction(results.points[player], results.scale)
-    lines = [Line("sum", str(total), f"the points of {games} game{'s' * (games != 1)}")]
+    lines = [ExplainedLine("sum", str(total), f"the points of {games} game{'s' * (games != 1)}")]
     if params.score == "mean":
-        lines.append(Line("mean", str(total / max(games, 1)), f"{total} divided by {games}"))
+        lines.append(ExplainedLine("mean", str(total / max(games, 1)), f"{total} divided by {games}"))
     return lines + too_few(games, params.min_games)

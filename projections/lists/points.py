@@ -1,7 +1,7 @@
 """The ladder of running points: the most points first."""
 
 from projections.contract import exact
-from projections.lists.contract import Line, Results, Standing, ranked, too_few
+from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
 
 
 def rank(results: Results) -> list[Standing]:
@@ -13,10 +13,10 @@ def rank(results: Results) -> list[Standing]:
     return ranked(rows, key=lambda row: -row.points)
 
 
-def explain(results: Results, name: str) -> list[Line]:
+def explain(results: Results, name: str) -> list[ExplainedLine]:
     """The points after all that led to them."""
     player = results.names.index(name)
     return [
-        Line("points", exact(results.points[player], results.scale), "after all games and adjustments"),
+        ExplainedLine("points", exact(results.points[player], results.scale), "after all games and adjustments"),
         *too_few(results.games[player], results.params.min_games),
     ]

@@ -8,7 +8,7 @@ games in which they met.
 from collections.abc import Sequence
 
 from projections.contract import exact
-from projections.lists.contract import Line, Results, Standing, ranked, too_few
+from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
 
 
 def rank(results: Results) -> list[Standing]:
@@ -25,7 +25,7 @@ def rank(results: Results) -> list[Standing]:
     return ranked(rows, key=lambda row: (-row.points, -broken[row.player]))
 
 
-def explain(results: Results, name: str) -> list[Line]:
+def explain(results: Results, name: str) -> list[ExplainedLine]:
     """The sum of the games that count with what was adjusted, and what breaks a tie."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
@@ -33,13 +33,13 @@ def explain(results: Results, name: str) -> list[Line]:
     adjusted = results.points[player] != sum(change for _, change in results.of(player))
     total = exact(_totals(results)[player], results.scale)
     return [
-        Line("sum", total, f"{counting}, with what was adjusted" if adjusted else counting),
+        ExplainedLine("sum", total, f"{counting}, with what was adjusted" if adjusted else counting),
         *_tie_break(results, name),
         *too_few(games, results.params.min_games),
     ]
 
 
-def _tie_break(results: Results, name: str) -> list[Line]:
+def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
     """What decided between somebody and those with the same sum, if anything."""
     if results.params.tie_break == "none":
         return []
@@ -49,7 +49,7 @@ def _tie_break(results: Results, name: str) -> list[Line]:
         return []
     broken = _broken(results, tied)
     others = ", ".join(f"{row.player} {broken[row.player]}" for row in tied if row.player != name)
-    return [Line("tie-break", str(broken[name]), f"{results.params.tie_break}; {others}")]
+    return [ExplainedLine("tie-break", str(broken[name]), f"{results.params.tie_break}; {others}")]
 
 
 def left_out(results: Results, player: int) -> set[int]:

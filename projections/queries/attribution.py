@@ -16,18 +16,18 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import GAME_TYPES, Known, root_of
+from ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
 from ledger.events.types import Ruleset
 from ledger.rejections import shown
 from ledger.store.log import Log, known_events, known_of, read_records, read_where
 from ledger.validation.identities import identities, players_of
 from projections.facts.columns import NONE
-from projections.facts.decoding import decode, settle, take
+from projections.facts.decoding import apply_event, decode, settle_facts
 from projections.queries.impact import about, matter, same
 from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
 from projections.replay.containment import score
 from projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
-from projections.replay.replay import replay, start_of
+from projections.replay.replay import replay, starting_points
 from projections.rulesets.versions import Version, bind, newest
 
 
@@ -100,7 +100,7 @@ class _Walk:
         self.world = self._world(self._ladders(strict=True))
 
     def _ladders(self, strict: bool = False) -> Ladders:
-        """The ladders where the facts are now; a version that was taken back on the way scores nothing any more."""
+        """The ladders where the facts are now; a version that was withdrawn on the way scores nothing any more."""
         there = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
         return Ladders(self.facts, self.as_of, self.rules if strict or self.rules in there else None)
 
@@ -129,18 +129,18 @@ class _Walk:
         there = self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
         return ladders.stream(self.ladder) if there else Stream(self.ladder, self.first.rule, [self.first])
 
-    def _world(self, ladders: Ladders) -> World:
-        return World(ladders, self._stream(ladders), self._candidates())
+    def _world(self, ladders: Ladders) -> Situation:
+        return Situation(ladders, self._stream(ladders), self._candidates())
 
     def _candidates(self) -> list[str]:
         return [self.facts.current(name) for name in self.ids]
 
-    def _go_on(self, ladders: Ladders | None = None) -> tuple[World, World, Fraction]:
+    def _go_on(self, ladders: Ladders | None = None) -> tuple[Situation, Situation, Fraction]:
         """Replay where the facts are now: the worlds before and now, and the difference between them."""
         old, self.world = self.world, self._world(ladders or self._ladders())
         return old, self.world, self._points(self.world) - self._points(old)
 
-    def _points(self, world: World) -> Fraction:
+    def _points(self, world: Situation) -> Fraction:
         return self.start if world.points is None else world.points
 
     # -- what was recorded
@@ -153,23 +153,23 @@ class _Walk:
             for position, record in page:
                 event = next(known_events([(position, record)]), None)
                 if event is None or not self._matters(event):
-                    take(self.facts, position, record)
+                    apply_event(self.facts, position, record)
                     continue
                 moment = (event.occurred_at, position)
                 if event.type == "game.recorded" and self._runs_on() and moment > last:
-                    take(self.facts, position, record)
+                    apply_event(self.facts, position, record)
                     if self._touches(event):
                         running.add(position)
                         last = moment
                     continue
                 if running:
-                    settle(self.facts)
+                    settle_facts(self.facts)
                     yield from self._in_order(running)
                     running = set()
                 yield from self._disturbed(event, record, late=moment < last)
                 last = max(last, self._last())
         self.facts.position = until
-        settle(self.facts)
+        settle_facts(self.facts)
         if running:
             yield from self._in_order(running)
 
@@ -183,14 +183,14 @@ class _Walk:
         adjusted = [(a.occurred_at, a.position) for a in self.world.stream.adjustments]
         return max([*self.world.moments[-1:], *adjusted], default=(-(2**63), 0))
 
-    def _matters(self, event: Known) -> bool:
+    def _matters(self, event: KnownEvent) -> bool:
         """Whether an event may concern the ladder, as far as can be told before it is taken."""
         data, slugs = event.data, set()
         if event.type == "points.adjusted":
             return bool(data["ladder"] == self.ladder)
         if event.type == "game.recorded":
             slugs = {data["game"]}
-        elif event.type in GAME_TYPES:
+        elif event.type in GAME_EVENTS:
             row = self.facts.rows.get(data["game_id"], NONE)
             if row == NONE:
                 return False  # somebody put it in by SQL, about a game that there is not
@@ -198,14 +198,14 @@ class _Walk:
         things = about(event.type, data, slugs)
         return any(matter(things, version) for version in self._versions)
 
-    def _touches(self, event: Known) -> bool:
+    def _touches(self, event: KnownEvent) -> bool:
         """Whether an event that matters is about this ladder, where the facts are now."""
         row = self._row(event)
         return row is None or (row != NONE and self._on_ladder(row))
 
-    def _row(self, event: Known) -> int | None:
+    def _row(self, event: KnownEvent) -> int | None:
         """The row of an event's game, NONE before it is recorded; None for an event of another type."""
-        if event.type not in GAME_TYPES:
+        if event.type not in GAME_EVENTS:
             return None
         if event.type == "game.recorded":
             row = len(self.facts.first_position) - 1
@@ -243,12 +243,12 @@ class _Walk:
             rest = Fraction(0)
         assert not rest, f"{self.ladder}: a difference of {rest} has no cause"
 
-    def _disturbed(self, event: Known, record: str, late: bool) -> Iterator[Cause]:
+    def _disturbed(self, event: KnownEvent, record: str, late: bool) -> Iterator[Cause]:
         """What an event makes of the points of games that were there before it."""
         root = root_of(Log(self.connection), event) or event
         there, his = self._touches(event), self._is_his(event, root)
-        take(self.facts, event.position or 0, record)
-        settle(self.facts)
+        apply_event(self.facts, event.position or 0, record)
+        settle_facts(self.facts)
         if not (there or self._touches(event)):
             return
         his |= self._is_his(event, root)
@@ -265,7 +265,7 @@ class _Walk:
         what = recorded if event.type == "game.recorded" else LABELS.get(event.type, event.type)
         yield Cause(what, event.position, own, total - own)
 
-    def _is_his(self, event: Known, root: Known) -> bool:
+    def _is_his(self, event: KnownEvent, root: KnownEvent) -> bool:
         """Whether an event is about the player himself, or about everybody alike."""
         row = self._row(event)
         if row is not None:
@@ -340,7 +340,7 @@ class _Walk:
         """What another version for the whole replay makes of it. Raises `UnknownLadder`."""
         if rules == self.rules:
             if rules is not None:
-                versions_of(self.facts, self.ladder, rules)  # it may have been taken back on the way
+                versions_of(self.facts, self.ladder, rules)  # it may have been withdrawn on the way
             return
         self.rules = rules
         old, new, total = self._go_on(self._ladders(strict=True))
@@ -366,7 +366,7 @@ class Played(NamedTuple):
     row: int
 
 
-class World:
+class Situation:
     """A ladder replayed, and the one of `candidates` (ids in order of preference) who is on it.
 
     Nobody is on it where its ruleset is not published.
@@ -437,7 +437,7 @@ class World:
             self._courses[name] = self._course_of(name)
         moments, values = self._courses[name]
         index = bisect_left(moments, moment)
-        return values[index - 1] if index else start_of(name, version, self.outcome.carried)
+        return values[index - 1] if index else starting_points(name, version, self.outcome.carried)
 
     @cached_property
     def _courses(self) -> dict[str, tuple[list[Moment], list[int]]]:
@@ -453,13 +453,13 @@ class World:
         moments: list[Moment] = []
         values: list[int] = []
         for moment, units, version in sorted(changes):
-            had = values[-1] if values else start_of(name, self.stream.versions[version], self.outcome.carried)
+            had = values[-1] if values else starting_points(name, self.stream.versions[version], self.outcome.carried)
             moments.append(moment)
             values.append(had + units)
         return moments, values
 
 
-def own_part(old: World, new: World) -> Fraction:
+def own_part(old: Situation, new: Situation) -> Fraction:
     """What the player's games and adjustments give otherwise in `new`, each with everybody's points as in `old`."""
     units = sum(a.units for a in new.adjusted) - sum(a.units for a in old.adjusted)
     for moment in old.played.keys() | new.played.keys():
@@ -473,7 +473,7 @@ def own_part(old: World, new: World) -> Fraction:
     return Fraction(units, new.stream.rule.scale)
 
 
-def _scored(world: World, played: Played, moment: Moment, player: str) -> int:
+def _scored(world: Situation, played: Played, moment: Moment, player: str) -> int:
     """What a game would give a player if everybody came to it with the points that he has in a world."""
     version = played.version
     points = [world.points_before(name, moment, version) for name in played.names]

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import GAME_TYPES, Known
+from ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ledger.events.types import Ruleset
 from ledger.store.log import known_events, known_of, read_records, read_where
 from projections.facts.columns import NONE, Facts
-from projections.facts.decoding import decode, settle, take
+from projections.facts.decoding import apply_event, decode, settle_facts
 from projections.queries.impact import Had, about, had, matter, same
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure
@@ -87,9 +87,9 @@ def decided(connection: Connection, before: int, after: int) -> Decided:
         for position, record, event in events:
             # a correction may make it a game of another name
             matters |= _matters(facts, event)
-            take(facts, position, record)
+            apply_event(facts, position, record)
             matters |= _matters(facts, event)
-        settle(facts)
+        settle_facts(facts)
         if decision is None:
             found.games += sum(event is not None and event.type == "game.recorded" for _, _, event in events)
         else:
@@ -99,13 +99,13 @@ def decided(connection: Connection, before: int, after: int) -> Decided:
     return found
 
 
-Step = list[tuple[int, str, Known | None]]
+DecisionStep = list[tuple[int, str, KnownEvent | None]]
 
 
-def _steps(connection: Connection, before: int, after: int) -> Iterator[tuple[Decision | None, Step]]:
+def _steps(connection: Connection, before: int, after: int) -> Iterator[tuple[Decision | None, DecisionStep]]:
     """The events in runs: those of one decision, or of none."""
     decision: Decision | None = None
-    run: Step = []
+    run: DecisionStep = []
     for page in read_records(connection, before, after):
         for position, record in page:
             event = next(known_events([(position, record)]), None)
@@ -121,24 +121,24 @@ def _steps(connection: Connection, before: int, after: int) -> Iterator[tuple[De
         yield decision, run
 
 
-def _decision(event: Known, record: str, position: int) -> Decision:
+def _decision(event: KnownEvent, record: str, position: int) -> Decision:
     return Decision(event.type, json.loads(record)["by"], event.data.get("reason"), [position])
 
 
-def _matters(facts: Facts, event: Known | None) -> set[str]:
+def _matters(facts: Facts, event: KnownEvent | None) -> set[str]:
     """What an event may matter to, as far as can be told where the facts are now."""
     if event is None:
         return set()
     slugs = set()
     if event.type == "game.recorded":
         slugs = {event.data["game"]}
-    elif event.type in GAME_TYPES and (row := facts.rows.get(event.data["game_id"], NONE)) != NONE:
+    elif event.type in GAME_EVENTS and (row := facts.rows.get(event.data["game_id"], NONE)) != NONE:
         slugs = {str(facts.label("game", row))}
     return about(event.type, event.data, slugs)
 
 
 def _first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
-    """The first version of a ruleset that was published and runs here, taken back or not."""
+    """The first version of a ruleset that was published and runs here, withdrawn or not."""
     there = read_where(connection, until=until, subject=f"ruleset:{ruleset_id}")
     published = known_of("ruleset.published", there)
     bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)

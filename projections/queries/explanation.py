@@ -31,7 +31,7 @@ from projections.replay.ladders import (
     partition_values,
 )
 from projections.replay.partition import by_time
-from projections.replay.replay import Outcome, Step, needs_changes, replay, start_of, steps_of_all
+from projections.replay.replay import Outcome, Step, needs_changes, replay, starting_points, steps_of_all
 from projections.rulesets.versions import Version, newest, refuse_months
 
 # of how many changes the events are read at once
@@ -102,7 +102,7 @@ def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: 
         number = facts.player_numbers[stream.names[watched]]
         first = facts.start[row]
         place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.person_of(p) == number)
-        place = place or None  # some kinds of game have none
+        place = place or None  # some game types have none
         game_id = event["data"]["game_id"]
         version = stream.versions[stream.version[step.game]].ruleset.name
         occurred_at = format_instant(facts.occurred_at[row])
@@ -129,7 +129,7 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     return row
 
 
-def explain(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, Any]:
+def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, Any]:
     """Why a game changed the points of a ladder as it did, or why it did not.
 
     Raises `UnknownLadder`, `RuleFailure`.
@@ -225,7 +225,7 @@ def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, ve
     if number is not None and outcome.seen[number]:
         points: int = outcome.points[number]
         return points
-    return start_of(facts.name_of(participant), version, outcome.carried)
+    return starting_points(facts.name_of(participant), version, outcome.carried)
 
 
 def _everybody(

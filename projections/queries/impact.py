@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from ledger.events.canonical import format_instant, parse_object
-from ledger.events.revisions import GAME_TYPES, known
+from ledger.events.revisions import GAME_EVENTS, known
 from ledger.events.types import Draft
-from ledger.validation.published_lists import Published, latest, published_lists
+from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.facts.columns import NONE, Facts
-from projections.facts.decoding import apply, settle
+from projections.facts.decoding import apply, settle_facts
 from projections.lists.contract import Standing
 from projections.queries.explanation import UnknownGame, row_of_game
 from projections.queries.publication import as_published, compared_at
@@ -186,14 +186,14 @@ SILENT = frozenset({"ledger.zone_set", "league.joined", "league.scheduled", "lis
 
 
 @dataclass
-class Reach:
+class Impact:
     """What something does: to whose points, how far on which ladders, which published lists would come out differently,
     which ladders cannot be replayed, and why; and what explains points that nobody would expect to change.
     """
 
     effects: list[Effect] = field(default_factory=list)
     ladders: list[Radius] = field(default_factory=list)
-    lists: list[Published] = field(default_factory=list)
+    lists: list[PublishedList] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
@@ -208,7 +208,7 @@ class Reach:
         return told | ({"reasons": self.reasons} if self.reasons else {})
 
 
-def effects(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Reach:
+def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Impact:
     """What events that are checked, but not appended yet, would change; the facts are brought to what is then."""
     before = facts.snapshot()
     matters: set[str] = set()
@@ -218,13 +218,13 @@ def effects(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Re
         matters |= _apply(connection, facts, number, draft, data)
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
-    settle(facts)
-    found = reach(connection, Ladders(before), Ladders(facts), matters)
+    settle_facts(facts)
+    found = impact_between(connection, Ladders(before), Ladders(facts), matters)
     found.reasons = [why for player, new_player in renames for why in _why_rescored(before, found, player, new_player)]
     return found
 
 
-def _why_rescored(before: Facts, found: Reach, player: str, new_player: str) -> Iterator[str]:
+def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
     """Why a rename changes points, which most do not."""
     ladders = dict.fromkeys(effect.ladder for effect in found.effects if effect.rescored)
     if not ladders:
@@ -245,7 +245,7 @@ def _apply(connection: Connection, facts: Facts, number: int, draft: Draft, data
     if draft.type == "game.recorded":
         facts.rows[data["game_id"]] = NONE
         slugs = {data["game"]}
-    elif draft.type in GAME_TYPES:
+    elif draft.type in GAME_EVENTS:
         row = _row(connection, facts, data["game_id"])
         slugs = {str(facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
     elif draft.type == "clock.started":
@@ -268,7 +268,7 @@ def about(type_name: str, data: dict[str, Any], slugs: Iterable[str]) -> set[str
 
     `slugs` are the games that an event of a game is about, before and after it.
     """
-    if type_name in GAME_TYPES:
+    if type_name in GAME_EVENTS:
         return {f"game:{slug}" for slug in slugs}
     if type_name == "points.adjusted":
         return {f"ruleset:{parse_name(data['ladder']).ruleset_id}"}
@@ -284,16 +284,16 @@ def matter(matters: set[str], version: Version) -> bool:
     return not own.isdisjoint(matters)
 
 
-def reach(
+def impact_between(
     connection: Connection, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
-) -> Reach:
+) -> Impact:
     """How two worlds differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
-    found = Reach()
+    found = Impact()
     old, new = _streams(before, matters, found.failed), _streams(after, matters, found.failed)
     names = old.keys() | new.keys()
     changed = {name for name in names if name in (only or names) and not same(old.get(name), new.get(name))}
-    lists: dict[str, list[Published]] = {}
-    for one in latest(published_lists(connection, before.facts.position)):
+    lists: dict[str, list[PublishedList]] = {}
+    for one in latest_lists(published_lists(connection, before.facts.position)):
         lists.setdefault(one.ladder, []).append(one)
     # another date of a game may change what was played up to some time, though nobody's points
     listed_names = names & lists.keys() & {*(only or names)}
@@ -343,7 +343,7 @@ def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
 
 
-def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replayed, one: Published) -> bool:
+def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replayed, one: PublishedList) -> bool:
     """Whether a list, as it would be today, differs between two worlds in more than ids, and from what was published.
 
     One that comes out again as it was published is none to tell of.

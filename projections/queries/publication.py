@@ -8,16 +8,16 @@ from sqlalchemy import Connection
 
 from ledger.errors import StoreDamaged
 from ledger.events.canonical import format_instant, record_instant
-from ledger.events.published_lists import parts_of
+from ledger.events.published_lists import parts_of_rows
 from ledger.events.types import Ruleset
 from ledger.rejections import Refused
 from ledger.store.log import Log
-from ledger.validation.published_lists import Published, published_lists, rows_of
+from ledger.validation.published_lists import PublishedList, published_lists, published_rows
 from projections.facts.columns import Facts
 from projections.lists.contract import Standing
 from projections.queries.standings import Ladders, Standings
 from projections.replay.ladders import parse_name
-from projections.rulesets.periods import period_of, running
+from projections.rulesets.periods import is_running, period_of
 
 
 def publication(
@@ -31,7 +31,7 @@ def publication(
     """
     as_of, ladder = ladders.as_of, found.ladder
     period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
-    if period is not None and running(period, now, as_of):
+    if period is not None and is_running(period, now, as_of):
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:
             raise Refused("list-running", f"{ladder} runs until {end}; publish it after that")
@@ -40,7 +40,7 @@ def publication(
         raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is still to come; publish {ladder} after that")
     if not found.rows:
         raise Refused("list-empty", f"nobody is on {ladder}, so there is nothing to publish")
-    digest, parts = found.digest, parts_of(found.json_rows())
+    digest, parts = found.digest, parts_of_rows(found.json_rows())
     rows = [
         ("list.rows", {"ladder": ladder, "digest": digest, "part": part, "parts": len(parts), "rows": rows})
         for part, rows in enumerate(parts, 1)
@@ -54,10 +54,10 @@ def publication(
     return [*rows, ("list.published", listed)]
 
 
-def as_published(connection: Connection, one: Published) -> Standings:
+def as_published(connection: Connection, one: PublishedList) -> Standings:
     """A list as its events hold it. Raises `StoreDamaged` if they do not hold all of it."""
     try:
-        rows = [_standing(row) for row in rows_of(Log(connection), one.digest, one.parts, one.position)]
+        rows = [_standing(row) for row in published_rows(Log(connection), one.digest, one.parts, one.position)]
     except Refused as problem:
         raise StoreDamaged(f"the list published at position {one.position}: {problem.message}") from None
     return Standings(one.ladder, one.ruleset, 1, rows, one.games, 0, 0, 0, 0, 0)
@@ -72,7 +72,7 @@ def _standing(row: dict[str, Any]) -> Standing:
     )  # fmt: skip
 
 
-def compared_at(one: Published, ruleset: Ruleset) -> int | None:
+def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
     """Up to when a list is compared with what would come out today, or None for the whole of its month or year.
 
     One of running points from before lists had an instant of their own is compared at the time when it was recorded.

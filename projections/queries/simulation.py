@@ -1,4 +1,4 @@
-"""What would be if a ruleset had scored its games from the start, and how well ratings foretell. Nothing is recorded.
+"""What would be if a ruleset had scored its games from the start, and how well ratings predict. Nothing is recorded.
 
 The quality of ratings is measured over all pairs of counted players of all counted games, by what both had before it:
 
@@ -28,9 +28,9 @@ ONE = 1 << 32
 
 
 class Quality(NamedTuple):
-    """How well ratings foretold so many pairs, of which `decided` did not tie; None where there are none.
+    """How well ratings predicted so many pairs, of which `decided` did not tie; None where there are none.
 
-    In `unplaced` games nobody has a place, so that nothing could be foretold.
+    In `unplaced` games nobody has a place, so that nothing could be predicted.
     """
 
     pairs: int
@@ -69,7 +69,7 @@ def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
 
 
 def quality(facts: Facts, stream: Stream) -> Quality | None:
-    """How well the points foretold the games of a ladder; None if a rule of it foretells nothing.
+    """How well the points predicted the games of a ladder; None if a rule of it predicts nothing.
 
     Raises `RuleFailure`.
     """
@@ -78,7 +78,7 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
     outcome, _ = replay(stream)
     squares: list[float] = []
     losses: list[float] = []
-    foretold: list[float] = []
+    predicted: list[float] = []
     unplaced = 0
     for game, participants, before in course(stream, outcome):
         version, row = stream.versions[stream.version[game]], stream.row[game]
@@ -96,8 +96,8 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
                 losses.append(-scored * math.log(chance) - (1 - scored) * math.log(1 - chance))
                 if scored != 0.5:
                     ahead = 0.5 if points == before[j] else float(points > before[j])
-                    foretold.append(1 - abs(ahead - scored))
-    return Quality(len(squares), len(foretold), _mean(losses), _mean(squares), _mean(foretold), unplaced)
+                    predicted.append(1 - abs(ahead - scored))
+    return Quality(len(squares), len(predicted), _mean(losses), _mean(squares), _mean(predicted), unplaced)
 
 
 def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:

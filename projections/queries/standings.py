@@ -22,7 +22,7 @@ from projections.lists import LISTS
 from projections.lists.contract import Results, Standing
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name, refuse_name, streams
-from projections.replay.replay import Outcome, needs_changes, replay, start_of
+from projections.replay.replay import Outcome, needs_changes, replay, starting_points
 from projections.replay.selection import rows_in_order
 from projections.rulesets.periods import period_of
 from projections.rulesets.versions import Version, in_force, newest, refuse_months
@@ -270,7 +270,7 @@ def until(stream: Stream, outcome: Outcome, games: int, as_of: int, params: Para
     def on_ladder(player: int, version: int) -> int:
         if player not in number:
             number[player] = len(points)
-            points.append(start_of(stream.names[player], stream.versions[version], outcome.carried))
+            points.append(starting_points(stream.names[player], stream.versions[version], outcome.carried))
             played.append(0)
         return number[player]
 

@@ -14,7 +14,7 @@ from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import parse_name
 from projections.replay.selection import rows_in_order
-from projections.rulesets.periods import period_of, running
+from projections.rulesets.periods import is_running, period_of
 
 WINDOW_GAMES = 99
 STARS_FROM = 20
@@ -87,7 +87,7 @@ def gold(
             continue
         for name, stream in sorted(ladders.every(ruleset_id).items()):
             period = period_of(versions[0].ruleset, parse_name(name).values)
-            if player in stream.names and not (period and running(period, now, ladders.as_of)):
+            if player in stream.names and not (period and is_running(period, now, ladders.as_of)):
                 try:
                     rows = ladders.of_stream(stream).rows
                 except RuleFailure as failure:

@@ -16,7 +16,17 @@ from sqlalchemy import Connection
 from ledger.store.log import read_records_at
 from projections.contract import UNITS_MAX, Columns, Numbers, Rule, Term
 from projections.facts.columns import Facts
-from projections.rulesets.faults import FAULTS, OF_PLAYERS, Broken, fault, members, quiet, table, told, whole
+from projections.rulesets.faults import (
+    FAULTS,
+    OF_PLAYERS,
+    Broken,
+    argument_count,
+    fault,
+    quiet,
+    rule_table,
+    told_value,
+    whole,
+)
 from projections.rulesets.versions import Version
 
 # an expected score of one
@@ -69,7 +79,7 @@ def check(version: Version, ladder: str, row: int, n: int, columns: Columns) -> 
             reason = rule.check(n, columns, version.params)
         if reason is None or isinstance(reason, str):
             return reason
-        raise Broken(f"check returned {told(reason)}; a reason or None is needed")
+        raise Broken(f"check returned {told_value(reason)}; a reason or None is needed")
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "check") from error
 
@@ -80,7 +90,7 @@ def score(version: Version, ladder: str, row: int, points: Numbers, columns: Col
     change = array("q", bytes(8 * n))
     try:
         with quiet(rule):
-            minted = whole(rule.score(n, points, columns, version.constants, table(rule), change), "score")
+            minted = whole(rule.score(n, points, columns, version.constants, rule_table(rule), change), "score")
         return minted, balanced(n, minted, change)
     except FAULTS as error:
         raise failed(ladder, rule, error, row) from error
@@ -116,10 +126,12 @@ def explain(
 def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
     """Raises `Broken` unless these are as many lists of terms as there are changes, and sum to them."""
     if not isinstance(terms, list) or len(terms) != len(change) or not all(isinstance(mine, list) for mine in terms):
-        raise Broken(f"explain returned {told(terms)}; a list of terms for each of {len(change)} players is needed")
+        raise Broken(
+            f"explain returned {told_value(terms)}; a list of terms for each of {len(change)} players is needed"
+        )
     for term in (term for mine in terms for term in mine):
         if not isinstance(term, Term) or not all(map(isinstance, term, (str, int, str, str))):
-            raise Broken(f"explain returned {told(term)}; a Term of texts and a whole number is needed")
+            raise Broken(f"explain returned {told_value(term)}; a Term of texts and a whole number is needed")
     sums = [sum(term.amount for term in mine) for mine in terms]
     if sums != list(change):
         raise Broken(f"explain: the terms sum to {sums}, the changes are {list(change)}")
@@ -135,7 +147,7 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
             said = rule.remark(len(names), names, columns, version.params)
         if isinstance(said, str):
             return said
-        raise Broken(f"remark returned {told(said)}; a text is needed")
+        raise Broken(f"remark returned {told_value(said)}; a text is needed")
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "remark") from error
 
@@ -147,10 +159,10 @@ def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numb
     assert rule.chance is not None
     try:
         given: tuple[Any, ...] = (points[i], points[j])
-        if members(rule.chance) == OF_PLAYERS:
+        if argument_count(rule.chance) == OF_PLAYERS:
             given = (i, j, points, columns)
         with quiet(rule):
-            found = whole(rule.chance(*given, version.constants, table(rule)), "chance")
+            found = whole(rule.chance(*given, version.constants, rule_table(rule)), "chance")
         if not 0 < found < CHANCES:
             raise Broken(f"chance returned {found}; it lies between 0 and 2^32 = {CHANCES}, and is neither")
         return found

@@ -14,12 +14,12 @@ from projections.replay.containment import check
 from projections.rulesets.versions import Version, in_force
 
 
-def why_out_of_scope(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
+def why_not_eligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
     """Why the ruleset does not score the game at all, or None."""
-    return "the game is voided" if row in facts.voided else why_cell_out_of_scope(facts, facts.cell_of(row), ruleset)
+    return "the game is voided" if row in facts.voided else why_cell_not_eligible(facts, facts.cell_of(row), ruleset)
 
 
-def why_cell_out_of_scope(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
+def why_cell_not_eligible(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
     """Why the ruleset does not score the live games of a cell at all, or None."""
     scope = ruleset.scope
     game, kind = facts.texts[cell.game], facts.texts[cell.kind]
@@ -117,7 +117,7 @@ def why_not_counted(
         first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
         since = f" (the first from {first})" if first else ""
         return None, [], f"no version of {versions[0].ruleset.id} was in force then{since}"
-    if reason := why_out_of_scope(facts, row, version.ruleset):
+    if reason := why_not_eligible(facts, row, version.ruleset):
         return version, [], reason
     participants = counted(facts, row, version)
     return version, participants, why_not_scored(facts, row, version, participants)

@@ -22,8 +22,8 @@ from projections.contract import Rule
 from projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import league_starts
-from projections.replay.partition import Numbered, Shared, by_time, cell_values, dated, number_players, share
-from projections.replay.rule_inputs import Games, columns_of
+from projections.replay.partition import Numbered, Partitioned, by_time, cell_values, dated, number_players, partition
+from projections.replay.rule_inputs import GameSlots, rule_columns
 from projections.replay.selection import rows_in_order, select
 from projections.rulesets.periods import period_of
 from projections.rulesets.versions import Version, in_force, oldest
@@ -44,10 +44,10 @@ class Inserted(NamedTuple):
 
 
 @dataclass
-class Batch:
+class LadderBatch:
     """The ladders of a ruleset, to be replayed together; `outcomes` is what came out, for `replay`."""
 
-    shared: Shared
+    shared: Partitioned
     numbered: Numbered
     columns: Sequence[Column]
     versions: Sequence[Version]
@@ -76,7 +76,7 @@ class Stream:
     row: Column = field(default_factory=lambda: array("q"))
     adjustments: list[Inserted] = field(default_factory=list)
     persons: list[int] = field(default_factory=list)
-    batch: Batch | None = None
+    batch: LadderBatch | None = None
     index: int = 0
     previous: Stream | None = None
     broken: RuleFailure | None = None
@@ -178,14 +178,14 @@ def _played(
     failures: dict[int, RuleFailure] = {}
     # nothing else holds the rows, so that their memory is free again
     selected = select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked, failures)
-    shared = share(facts, ruleset, selected, only)
+    shared = partition(facts, ruleset, selected, only)
     del selected
-    games = Games(shared.row, shared.size, shared.slot)
+    games = GameSlots(shared.row, shared.size, shared.slot)
     with ThreadPoolExecutor(1) as thread:
         numbering = thread.submit(number_players, facts, shared)
-        columns = columns_of(facts, versions, games, shared.version, shared.compiled)
+        columns = rule_columns(facts, versions, games, shared.version, shared.compiled)
         numbered = numbering.result()
-    batch = Batch(shared, numbered, columns, versions) if shared.compiled else None
+    batch = LadderBatch(shared, numbered, columns, versions) if shared.compiled else None
     found: dict[tuple[str, ...], Stream] = {}
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]

@@ -18,7 +18,7 @@ BOOKS = -2  # where a game's changes sum to more than it minted
 BOUNDS = -4  # where somebody's points leave them
 
 
-def select(
+def select_slots(
     rows: Numbers, cell: Numbers, occurred_at: Numbers, start: Numbers, count: Numbers, player: Numbers,
     person: Numbers, status: Numbers, replaced: Numbers, rank: Numbers, merged: int,
     since: Numbers, version_since: Numbers, frozen_at: Numbers, frozen: int, admitted: Numbers, cells: int,
@@ -141,7 +141,7 @@ def gather(
     slot_from[len(ladder_from) - 1] = slots
 
 
-def number_players(
+def number_in_ladders(
     slot: Numbers, slot_from: Numbers, player: Numbers, person: Numbers, own: Numbers, number: Numbers, names: Numbers,
     names_from: Numbers,
 ) -> None:  # fmt: skip
@@ -164,7 +164,7 @@ def number_players(
     names_from[len(slot_from) - 1] = people
 
 
-def tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, count: Numbers, place: Numbers,
+def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, count: Numbers, place: Numbers,
          replaced: Numbers, found: Numbers) -> None:  # fmt: skip
     """Of every slot the number of seats at its place in its game; a seat that changed hands counts once.
 
@@ -187,7 +187,7 @@ def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: 
     raise NotImplementedError
 
 
-def run(
+def run_ladder(
     constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, number: Numbers,
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, begin: Numbers, points: Numbers, games: Numbers,
     seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers, watch: int,
@@ -241,9 +241,9 @@ def run_ladders(
     offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, points: Numbers, games: Numbers, seen: Numbers,
     totals: Numbers, stopped: Numbers, before: Numbers, change: Numbers, changes: Numbers,
 ) -> None:  # fmt: skip
-    """`run` for every ladder of `gather`, each to its end; `totals` has a row for each, `stopped` what `run` said."""
+    """`run_ladder` for all of `gather`, each to its end; `totals` has a row for each, `stopped` what it said."""
     for ladder in range(len(ladder_from) - 1):
-        stopped[ladder] = run(
+        stopped[ladder] = run_ladder(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], offset, number, columns,
             ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], begin, points, games, seen,
             totals[ladder], before, change, changes, NOWHERE,

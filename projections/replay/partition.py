@@ -24,7 +24,7 @@ from projections.rulesets.versions import band_range
 Values = tuple[str, ...]
 
 
-class Shared(NamedTuple):
+class Partitioned(NamedTuple):
     """The games of all ladders, one ladder behind the other, as `loops.gather` leaves them.
 
     `compiled` says whether there are so many that all this is numpy's, and worth compiled replays.
@@ -71,7 +71,7 @@ def by_time(ruleset: Ruleset) -> bool:
     return any(part in ("month", "year") for part in ruleset.partition.by)
 
 
-def share(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Shared:
+def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Partitioned:
     """The selected games on the ladders of their partition, or on the one with the values `only`."""
     arrays = compiling.Arrays(compiling.pays(len(found.row)))
     keys, ladders = _keys(facts, ruleset, found, only)
@@ -82,15 +82,15 @@ def share(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) 
         number = {values: index for index, values in enumerate(names)}
         placed = _on_ladders(arrays, found, keys, [[number[values] for values in key] for key in ladders], len(names))
     columns = {name: memoryview(column) for name, column in placed.items()}
-    return Shared(names, **columns, compiled=arrays.compiled)
+    return Partitioned(names, **columns, compiled=arrays.compiled)
 
 
-def number_players(facts: Facts, shared: Shared) -> Numbered:
+def number_players(facts: Facts, shared: Partitioned) -> Numbered:
     """The participants numbered for each ladder alone."""
     zeros, slots, ladders = compiling.zeros, len(shared.slot), len(shared.ladders)
     room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
     compiling.Arrays(shared.compiled).run(
-        loops.number_players, shared.slot, shared.slot_from, facts.player, facts.person,
+        loops.number_in_ladders, shared.slot, shared.slot_from, facts.player, facts.person,
         array("i", [loops.NOWHERE]) * len(facts.person), *room,
     )  # fmt: skip
     return Numbered(*(memoryview(column) for column in room))
@@ -98,7 +98,7 @@ def number_players(facts: Facts, shared: Shared) -> Numbered:
 
 def _on_one_ladder(found: Selected) -> dict[str, Column]:
     """The selected games as they stand, where one ladder has them all: long histories are not copied."""
-    sizes = compiling.differences(found.offset)
+    sizes = compiling.lengths_between(found.offset)
     games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
     return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
 

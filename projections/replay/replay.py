@@ -1,6 +1,6 @@
 """Replay: drive a stream through its rule, from the beginning. There is no other way to points.
 
-A short history is interpreted. A long one is driven by `loops.run`, compiled, through the same scoring function,
+A short history is interpreted. A long one is driven by `loops.run_ladder`, compiled, through the same scoring function,
 compiled: integers only, so the points are the same. Where a rule fails or cannot be compiled, it is interpreted.
 """
 
@@ -17,9 +17,9 @@ from projections.contract import UNITS_MAX, Numbers, Score
 from projections.facts.columns import Column
 from projections.replay import loops
 from projections.replay.containment import RuleFailure, balanced, failed
-from projections.replay.ladders import Batch, Inserted, Stream
+from projections.replay.ladders import Inserted, LadderBatch, Stream
 from projections.replay.loops import FAILED, NOWHERE
-from projections.rulesets.faults import FAULTS, fault, quiet, table, whole
+from projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
 from projections.rulesets.versions import Version
 
 # a ladder of so many games is worth a compiled call by itself, where the code is loaded
@@ -57,7 +57,7 @@ class Outcome:
     last_version: int | None = None
 
 
-def start_of(player: str, version: Version, carried: dict[str, int]) -> int:
+def starting_points(player: str, version: Version, carried: dict[str, int]) -> int:
     """The points, in units, with which a player comes onto a ladder."""
     return carried.get(player, version.start) if version.params.carry_over else version.start
 
@@ -99,10 +99,10 @@ def replay(
         if together is not None:
             return together, []
     if compiling.pays(games) or (stream.batch is not None and games >= BATCHED_GAMES):
-        found = compiled(stream, games, watch, carried, changes)
+        found = replay_compiled(stream, games, watch, carried, changes)
         if found is not None:
             return found
-    return interpreted(stream, games, watch, carried)
+    return replay_interpreted(stream, games, watch, carried)
 
 
 def _nothing_yet(stream: Stream, carried: dict[str, int]) -> Outcome:
@@ -116,7 +116,7 @@ def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
     if not outcome.seen[player]:
         outcome.seen[player] = 1
         version = stream.versions[adjustment.version]
-        outcome.points[player] = start_of(stream.names[player], version, outcome.carried)
+        outcome.points[player] = starting_points(stream.names[player], version, outcome.carried)
         outcome.started += outcome.points[player]
     before: int = outcome.points[player]
     if abs(before + adjustment.units) > UNITS_MAX:
@@ -126,7 +126,9 @@ def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
     return before
 
 
-def interpreted(stream: Stream, last: int, watch: int | None, carried: dict[str, int]) -> tuple[Outcome, list[Step]]:
+def replay_interpreted(
+    stream: Stream, last: int, watch: int | None, carried: dict[str, int]
+) -> tuple[Outcome, list[Step]]:
     """A replay up to a game, as the rule stands. Raises `RuleFailure`."""
     with quiet(*(version.rule for version in stream.versions)):
         return _one_by_one(stream, last, watch, carried)
@@ -156,7 +158,7 @@ def _one_by_one(stream: Stream, last: int, watch: int | None, carried: dict[str,
         for player in participants:
             if not seen[player]:
                 seen[player] = 1
-                points[player] = start_of(stream.names[player], version, carried)
+                points[player] = starting_points(stream.names[player], version, carried)
                 outcome.started += points[player]
         before = [points[player] for player in participants]
         columns = [column[low:high].tolist() for column in stream.columns]
@@ -184,13 +186,13 @@ def _one_by_one(stream: Stream, last: int, watch: int | None, carried: dict[str,
 def _scoring(ladder: str, version: Version) -> tuple[Score, tuple[int, ...], Numbers, Version]:
     """What scores the games of a version. Raises `RuleFailure` if its table cannot be used."""
     try:
-        return version.rule.score, version.constants, table(version.rule), version
+        return version.rule.score, version.constants, rule_table(version.rule), version
     except FAULTS as error:
         message = fault(error, version.rule.table)
         raise RuleFailure(ladder, message, position=version.position) from error
 
 
-def compiled(
+def replay_compiled(
     stream: Stream, last: int, watch: int | None, carried: dict[str, int], keep: bool
 ) -> tuple[Outcome, list[Step]] | None:
     """A replay up to a game, compiled, from one adjustment or change of version to the next; None if it has to be
@@ -202,7 +204,7 @@ def compiled(
     offsets, players, version = (as_numpy(column) for column in (stream.offsets, stream.players, stream.version))
     columns = compiling.side_by_side(stream.columns)
     for one in stream.versions:
-        columns = compiling.kept(columns, one.rule)
+        columns = compiling.read_only(columns, one.rule)
     scratch = compiling.room_for_a_game(int(np.diff(offsets[: last + 1]).max(initial=0)))
     slots = np.empty(0, dtype=np.int64) if watch is None else np.flatnonzero(players[: offsets[last]] == watch)
     totals, changes = np.zeros(3, dtype=np.int64), np.empty(int(offsets[last]) if keep else len(slots), dtype=np.int64)
@@ -215,7 +217,7 @@ def compiled(
     for end in sorted({*cuts.tolist(), *adjusted, last}):
         if first < end:
             scored_by = stream.versions[version[first]]
-            why = compiling.scoring(loops.run, scored_by.rule)(
+            why = compiling.scoring(loops.run_ladder, scored_by.rule)(
                 *_constants(scored_by), first, end, offsets, players, columns, 0, 0, 0,
                 _begins(stream, scored_by, carried), points, games, seen, totals, *scratch, changes,
                 NOWHERE if keep or watch is None else watch,
@@ -248,7 +250,7 @@ def needs_changes(stream: Stream) -> bool:
     return stream.rule.ranking != "points"
 
 
-def _outcomes(batch: Batch, changes: bool) -> tuple[Any, ...]:
+def _outcomes(batch: LadderBatch, changes: bool) -> tuple[Any, ...]:
     """What came out of a batch, empty if its ladders have to be replayed one by one."""
     known = batch.outcomes
     if known is None or (known and changes and len(known[-1]) < len(batch.shared.slot)):
@@ -256,7 +258,7 @@ def _outcomes(batch: Batch, changes: bool) -> tuple[Any, ...]:
     return batch.outcomes or ()
 
 
-def _together(batch: Batch, ladder: int, changes: bool) -> Outcome | None:
+def _together(batch: LadderBatch, ladder: int, changes: bool) -> Outcome | None:
     """The outcome of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
 
     All ladders of the batch are replayed when the first is asked for: a call for each would cost more than its games.
@@ -277,7 +279,7 @@ def _together(batch: Batch, ladder: int, changes: bool) -> Outcome | None:
     )  # fmt: skip
 
 
-def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
+def _all_at_once(batch: LadderBatch, keep_changes: bool) -> tuple[Any, ...] | None:
     """Books and how it ended by ladder, and by player and slot what came out; None if versions differ."""
     import numpy as np
 
@@ -290,7 +292,7 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
     totals, stopped = np.zeros((ladders, 3), dtype=np.int64), np.empty(ladders, dtype=np.int64)
     points, games = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
     seen, changes = np.zeros(people, dtype=np.int8), np.empty(len(shared.slot) * keep_changes, dtype=np.int64)
-    columns = compiling.kept(compiling.side_by_side(batch.columns), scored_by.rule)
+    columns = compiling.read_only(compiling.side_by_side(batch.columns), scored_by.rule)
     stopped[:] = FAILED
     compiling.scoring(loops.run_ladders, scored_by.rule)(
         *_constants(scored_by),
@@ -303,8 +305,8 @@ def _all_at_once(batch: Batch, keep_changes: bool) -> tuple[Any, ...] | None:
 
 def _constants(version: Version) -> tuple[Any, Any]:
     """The constants and the table of a version as compiled code reads them."""
-    made = (compiling.constants(version.constants), compiling.constants(table(version.rule)))
-    return compiling.kept(made[0], version.rule), compiling.kept(made[1], version.rule)
+    made = (compiling.constants(version.constants), compiling.constants(rule_table(version.rule)))
+    return compiling.read_only(made[0], version.rule), compiling.read_only(made[1], version.rule)
 
 
 def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Any:
@@ -314,7 +316,7 @@ def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Any:
     begins = np.full(len(stream.names), version.start, dtype=np.int64)
     if version.params.carry_over:
         for number, name in enumerate(stream.names):
-            begins[number] = start_of(name, version, carried)
+            begins[number] = starting_points(name, version, carried)
     return begins
 
 
@@ -335,7 +337,7 @@ def _steps(stream: Stream, outcome: Outcome, last: int, watch: int, slots: Any, 
     points: int | None = None
     for game, is_game, change, position, version in sorted(own, key=itemgetter(0, 1)):
         if points is None:
-            points = start_of(stream.names[watch], stream.versions[version], outcome.carried)
+            points = starting_points(stream.names[watch], stream.versions[version], outcome.carried)
         yield Step(game if is_game else None, points, change, position)
         points += change
 
@@ -345,7 +347,9 @@ def course(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Sequence[int
     points: dict[int, int] = {}
 
     def on_ladder(player: int, version: int) -> int:
-        return points.setdefault(player, start_of(stream.names[player], stream.versions[version], outcome.carried))
+        return points.setdefault(
+            player, starting_points(stream.names[player], stream.versions[version], outcome.carried)
+        )
 
     adjustments = iter([*stream.adjustments, None])
     adjustment = next(adjustments)
@@ -371,7 +375,7 @@ def steps_of_all(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Step]]
         nonlocal adjustment
         while adjustment is not None and adjustment.game <= until:
             player, version = adjustment.player, stream.versions[adjustment.version]
-            before = had.setdefault(player, start_of(stream.names[player], version, outcome.carried))
+            before = had.setdefault(player, starting_points(stream.names[player], version, outcome.carried))
             had[player] = before + adjustment.units
             yield player, Step(None, before, adjustment.units, adjustment.position)
             adjustment = next(adjustments)

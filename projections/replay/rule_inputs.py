@@ -15,15 +15,15 @@ SMALL = {"place", "status", "seats", "tied"}
 AT_ONCE = 1_000_000  # values on their way from one type to another
 
 
-class Games:
+class GameSlots:
     """Games one behind the other: their rows, how many participants each has, and all these (`slot`)."""
 
     def __init__(self, row: Column, size: Column, slot: Column) -> None:
         self.row, self.size, self.slot = row, size, slot
 
 
-def columns_of(
-    facts: Facts, versions: Sequence[Version], games: Games, version: Column, compiled: bool
+def rule_columns(
+    facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column, compiled: bool
 ) -> Sequence[Column]:
     """What the rules read of the participants: a column each, in the order of the rule that reads most.
 
@@ -46,7 +46,7 @@ def columns_of(
     return [memoryview(column) for column in found]
 
 
-def bulk_columns(facts: Facts, names: Sequence[str], games: Games) -> Any:
+def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
     """These columns as the rows of one array of numpy, as narrow as they may be."""
     import numpy as np
 
@@ -65,7 +65,7 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: Games) -> Any:
         elif name == "tied":
             counted = np.empty(len(slot), dtype=np.int64)
             arrays = (facts.start, facts.count, facts.place, facts.replaced)
-            compiling.compiled(loops.tied)(slot, row, size, *map(compiling.as_numpy, arrays), counted)
+            compiling.compiled(loops.count_tied)(slot, row, size, *map(compiling.as_numpy, arrays), counted)
             column[:] = counted
         elif name in facts.of_kind:
             shift = compiling.as_numpy(facts.kind_start)[row] - compiling.as_numpy(facts.start)[row]

@@ -17,8 +17,8 @@ from projections import compiling
 from projections.facts.columns import NONE, SAME, Cell, Column, Facts
 from projections.replay import loops
 from projections.replay.containment import RuleFailure
-from projections.replay.eligibility import league_starts, needs_a_look, why_cell_out_of_scope, why_not_scored
-from projections.replay.rule_inputs import Games, bulk_columns
+from projections.replay.eligibility import league_starts, needs_a_look, why_cell_not_eligible, why_not_scored
+from projections.replay.rule_inputs import GameSlots, bulk_columns
 from projections.rulesets.versions import Version, in_force
 
 ACCOUNTS = ("premium", "free")
@@ -91,9 +91,9 @@ def select(
         *_accounts(facts, versions),
     )  # fmt: skip
     if arrays.compiled and len(rows) >= HALVED_GAMES:
-        games = _in_halves(facts, rows, lambda some, into: arrays.run(loops.select, some, *given, *into), room)
+        games = _in_halves(facts, rows, lambda some, into: arrays.run(loops.select_slots, some, *given, *into), room)
     else:
-        games = arrays.run(loops.select, rows, *given, *room)
+        games = arrays.run(loops.select_slots, rows, *given, *room)
     facts.let_go()
     row, version, offset, slot = (memoryview(column) for column in room)
     found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
@@ -141,7 +141,7 @@ def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell
     slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
     return array("b", [
-        on_a_ladder and why_cell_out_of_scope(facts, cell, version.ruleset) is None
+        on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
         for version in versions
         for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
     ])  # fmt: skip
@@ -207,7 +207,7 @@ def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterab
     import numpy as np
 
     offset = compiling.as_numpy(found.offset)
-    games = Games(found.row, compiling.as_column(np.diff(offset)), found.slot)
+    games = GameSlots(found.row, compiling.as_column(np.diff(offset)), found.slot)
     read = np.ascontiguousarray(bulk_columns(facts, versions[0].rule.columns, games).T)
     width, raw = read.itemsize * len(versions[0].rule.columns), read.tobytes()
     ends = (offset * width).tolist()

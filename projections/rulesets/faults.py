@@ -76,22 +76,22 @@ def whole(value: Any, what: str) -> int:
     """A number that a rule returned. Raises `Broken` for anything else."""
     if isinstance(value, int):
         return int(value)
-    raise Broken(f"{what} returned {told(value)}; a whole number is needed")
+    raise Broken(f"{what} returned {told_value(value)}; a whole number is needed")
 
 
-def told(value: Any) -> str:
+def told_value(value: Any) -> str:
     """A value that a rule returned, in a few words."""
     return "nothing" if value is None else shown(str(value)) if isinstance(value, str) else _text(value)[:80]
 
 
 @cache
-def members(function: Callable[..., Any]) -> int:
+def argument_count(function: Callable[..., Any]) -> int:
     """How many arguments a function takes one after the other."""
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return sum(one.kind in positional for one in signature(function).parameters.values())
 
 
-def table(rule: Rule) -> Numbers:
+def rule_table(rule: Rule) -> Numbers:
     """The table of a rule; that of a package is read once, and is the same at every game. Raises `Broken`."""
     return rule.table() if is_ours(rule) else _table(rule.table)
 
@@ -107,10 +107,10 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
     try:
         found = tuple(values)
     except TypeError:
-        raise Broken(f"{what} returned {told(values)}; whole numbers are needed") from None
+        raise Broken(f"{what} returned {told_value(values)}; whole numbers are needed") from None
     if wrong := [value for value in found if not isinstance(value, int) or not -INT64_MAX <= value <= INT64_MAX]:
         kind = "a whole number is needed" if not isinstance(wrong[0], int) else "it does not fit 64 bits"
-        raise Broken(f"{what}: {told(wrong[0])}; {kind}")
+        raise Broken(f"{what}: {told_value(wrong[0])}; {kind}")
     return tuple(map(int, found))
 
 

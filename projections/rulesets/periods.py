@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ledger.events.types import Ruleset
-from ledger.events.zones import start_of
+from ledger.events.zones import day_start
 
 
 class Period(NamedTuple):
@@ -29,7 +29,7 @@ def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
     return None
 
 
-def running(period: Period, now: int, as_of: int | None) -> bool:
+def is_running(period: Period, now: int, as_of: int | None) -> bool:
     """Whether a list's period is not over at a moment, or not among what was played up to `as_of`."""
     return now <= period.end or (as_of is not None and as_of < period.end)
 
@@ -42,4 +42,4 @@ def month_start(year: int, month: int, time_zone: str) -> int:
     """When a month begins there."""
     if (year, month) <= (1, 1):
         return INSTANT_MIN
-    return INSTANT_MAX + 1 if year > 9999 else start_of(date(year, month, 1), time_zone)
+    return INSTANT_MAX + 1 if year > 9999 else day_start(date(year, month, 1), time_zone)

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from projections.contract import UNITS_MAX, Params, Rule
-from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, fault, members
+from projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, fault
 
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 
@@ -76,11 +76,11 @@ def _why_malformed(found: Rule) -> Iterator[str]:
         function = getattr(found, member)
         if not callable(function) and not (function is None and member in ("check", "remark", "chance")):
             yield f"has {function!r} for {member}; a function is needed"
-    if found.chance is not None and members(found.chance) not in (OF_POINTS, OF_PLAYERS):
+    if found.chance is not None and argument_count(found.chance) not in (OF_POINTS, OF_PLAYERS):
         yield "has a chance that takes neither (points, others, constants, table) nor (i, j, points, columns, ...)"
 
 
-def give_up(name: str, reason: str) -> None:
+def give_up_rule(name: str, reason: str) -> None:
     """Let nobody in this process load a rule of a package that was tried in another."""
     _given_up[name] = reason
     rule.cache_clear()

@@ -11,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.types import Partition, Ruleset, Scope
 from projections.contract import Rule
 from projections.rulesets.versions import kinds_of, parse_toml, shipped, shipped_elo
@@ -62,7 +62,7 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
         "",
         "[scope]",
         _line("game", [game], "the names of the games that it scores"),
-        _line("kind", kinds, f"of {', '.join(KINDS)}", needed=kinds != ["placing"]),
+        _line("kind", kinds, f"of {', '.join(GAME_TYPES)}", needed=kinds != ["placing"]),
         _line("players_min", scope.get("players_min", 2), "seats", needed="players_min" in scope),
         _line("players_max", scope.get("players_max", 6), "seats; no limit without it", needed="players_max" in scope),
         *_excluded(scope),

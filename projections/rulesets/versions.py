@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from ledger.events.canonical import INSTANT_MIN
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.types import Ruleset
-from ledger.events.zones import start_of
+from ledger.events.zones import day_start
 from ledger.rejections import did_you_mean, shown
 from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
 from projections.lists import LISTS
-from projections.rulesets.faults import FAULTS, fault, integers, quiet, table
+from projections.rulesets.faults import FAULTS, fault, integers, quiet, rule_table
 from projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
@@ -56,7 +56,7 @@ class Version(NamedTuple):
         return self.params.start * self.rule.scale
 
 
-class Problem(NamedTuple):
+class RulesetProblem(NamedTuple):
     """What is wrong with a ruleset: the key in dotted form, the message, and the line in its file if there is one."""
 
     key: str
@@ -64,26 +64,28 @@ class Problem(NamedTuple):
     line: int | None = None
 
 
-NESTED = Problem("", "the brackets are nested too deeply")
+NESTED = RulesetProblem("", "the brackets are nested too deeply")
 
 
-def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[Problem]]:
+def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     """The tables of a ruleset file, or why it is no TOML."""
     for number, written in enumerate(text.splitlines(), 1):
         # dotted keys make tables within tables: the time to read them grows with the square of their number
         if max(map(written.count, ".[{")) > NESTED_MAX:
-            return None, [Problem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
+            return None, [RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
     if len(text) > CHARACTERS_MAX:
-        return None, [Problem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")]
+        return None, [
+            RulesetProblem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")
+        ]
     try:
         data = tomllib.loads(text)
     except RecursionError:
         return None, [NESTED]
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
-        return None, [Problem("", str(error), int(line.group(1)) if line else None)]
+        return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
     except ValueError as error:  # of a number that is too long
-        return None, [Problem("", str(error))]
+        return None, [RulesetProblem("", str(error))]
     if nested_too_deeply(data):
         return None, [NESTED]
     if isinstance(data.get("effective_from"), date):
@@ -100,7 +102,7 @@ def nested_too_deeply(data: dict[str, Any]) -> bool:
     return bool(level)
 
 
-def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
+def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
     """A ruleset file as a ruleset, or everything that is wrong with it."""
     data, problems = parse_toml(text)
     if data is None:
@@ -109,9 +111,9 @@ def read_toml(text: str) -> tuple[Ruleset | None, list[Problem]]:
     return ruleset, [problem._replace(line=_line_of(text, problem.key)) for problem in problems]
 
 
-def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
+def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
     """A ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
-    if problems := [Problem(key, INEXACT)
+    if problems := [RulesetProblem(key, INEXACT)
                     for key in _inexact(data)]:  # fmt: skip
         return None, problems
     try:
@@ -126,16 +128,16 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[Problem]]:
     return (ruleset if version else None), problems
 
 
-def _not_installed(ruleset: Ruleset) -> Problem:
-    return Problem("rule", f"{shown(ruleset.rule)} is not installed")
+def _not_installed(ruleset: Ruleset) -> RulesetProblem:
+    return RulesetProblem("rule", f"{shown(ruleset.rule)} is not installed")
 
 
-def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Problem]]:
+def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
     """The ruleset with its rule and checked parameters, or everything that does not fit."""
     try:
         found = rule(ruleset.rule)
     except ValueError as error:
-        return None, [Problem("rule", str(error))]
+        return None, [RulesetProblem("rule", str(error))]
     if found is None:
         return None, [_not_installed(ruleset)]
     try:
@@ -143,33 +145,41 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     except ValidationError as error:
         return None, _problems(error, "params", found.params)
     except FAULTS as error:
-        return None, [Problem("params", f"{found.id} cannot read them: {fault(error, None)}")]
+        return None, [RulesetProblem("params", f"{found.id} cannot read them: {fault(error, None)}")]
     problems = [
         *_refuse_rule(found, params),
-        *(Problem("scope.kind", f"{shown(kind)} is not a kind of game ({', '.join(KINDS)})")
-          for kind in ruleset.scope.kind if kind not in KINDS),
-        *(Problem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
-          for kind in ruleset.scope.kind if kinds_of(found) and kind in KINDS and kind not in kinds_of(found)),
-        *(Problem("partition.bands", f"the band {band} ends before it begins")
+        *(RulesetProblem("scope.kind", f"{shown(kind)} is not a game type ({', '.join(GAME_TYPES)})")
+          for kind in ruleset.scope.kind if kind not in GAME_TYPES),
+        *(RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
+          for kind in ruleset.scope.kind if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)),
+        *(RulesetProblem("partition.bands", f"the band {band} ends before it begins")
           for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
-        *(Problem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
+        *(RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
           for key in ruleset.assumed
           if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}),
     ]  # fmt: skip
     by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
     for key, values in (("by", by), ("bands", bands)):
         if len(set(values)) < len(values):
-            problems.append(Problem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder"))
+            problems.append(
+                RulesetProblem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder")
+            )
     if scope.players_max is not None and scope.players_max < scope.players_min:
-        problems.append(Problem("scope.players_max", f"it is below players_min, {scope.players_min}"))
+        problems.append(RulesetProblem("scope.players_max", f"it is below players_min, {scope.players_min}"))
     if found.ranking == "annual" and ("year" not in by or "month" in by or getattr(params, "of", "") == ruleset.id):
-        problems.append(Problem("partition.by", "an annual list is partitioned by year, and sums another's months"))
+        problems.append(
+            RulesetProblem("partition.by", "an annual list is partitioned by year, and sums another's months")
+        )
     if ruleset.freeze == "league-start" and "league" not in by:
-        problems.append(Problem("freeze", "a league keeps the version that it began under, so partition by league"))
+        problems.append(
+            RulesetProblem("freeze", "a league keeps the version that it began under, so partition by league")
+        )
     if params.carry_over and "season" not in by:
-        problems.append(Problem("params.carry_over", "points carry over from season to season, so partition by season"))
+        problems.append(
+            RulesetProblem("params.carry_over", "points carry over from season to season, so partition by season")
+        )
     if bands and "players" not in by:
-        problems.append(Problem("partition.bands", "bands cut players, which partition.by does not name"))
+        problems.append(RulesetProblem("partition.bands", "bands cut players, which partition.by does not name"))
     # a seat that changed hands has two players
     constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
     problems += [reason] if reason else []
@@ -179,33 +189,37 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Prob
     return Version(ruleset, found, params, constants, since, position), []
 
 
-def _refuse_rule(found: Rule, params: Params) -> Iterator[Problem]:
+def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     """What keeps a rule from running at all: its list, or what it asks of games."""
     if found.ranking not in LISTS:
         hint = did_you_mean(found.ranking, LISTS)
-        yield Problem("rule", f"{found.id} names the list {shown(found.ranking)}; there are {', '.join(LISTS)}{hint}")
+        yield RulesetProblem(
+            "rule", f"{found.id} names the list {shown(found.ranking)}; there are {', '.join(LISTS)}{hint}"
+        )
     elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
-        yield Problem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
+        yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
                               f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
-    known = {*COMMON_COLUMNS, *(name for kind in KINDS.values() for name in kind.columns)}
+    known = {*COMMON_COLUMNS, *(name for kind in GAME_TYPES.values() for name in kind.columns)}
     for name in found.columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            yield Problem("rule", f"{found.id} asks for the column {shown(name)}, which no kind of game has; "
-                                  f"there are {_columns_told()}{hint}")  # fmt: skip
+            told = f"{found.id} asks for the column {shown(name)}, which no game type has; there are {_columns_told()}"
+            yield RulesetProblem("rule", told + hint)
     if known.issuperset(found.columns) and not kinds_of(found):
-        yield Problem("rule", f"{found.id} asks for the columns {', '.join(found.columns)}, and no kind of game has "
-                              f"all of them: there are {_columns_told()}")  # fmt: skip
+        told = f"{found.id} asks for the columns {', '.join(found.columns)}, and no game type has all of them"
+        yield RulesetProblem("rule", f"{told}: there are {_columns_told()}")
     if abs(params.start) * found.scale > UNITS_MAX:
-        yield Problem("params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units")
+        yield RulesetProblem(
+            "params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units"
+        )
 
 
 def _columns_told() -> str:
-    own = [f"{', '.join(kind.columns)} (kind {name})" for name, kind in KINDS.items() if kind.columns]
+    own = [f"{', '.join(kind.columns)} (kind {name})" for name, kind in GAME_TYPES.items() if kind.columns]
     return "; ".join([", ".join(COMMON_COLUMNS), *own])
 
 
-def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], Problem | None]:
+def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
     """The constants of a rule under some parameters, or why these cannot be used for up to so many players."""
     function: Any = found.refuse_params
     try:
@@ -213,13 +227,13 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
             reason = function(params, players_max)
             if reason is not None:
                 key, colon, message = str(reason).partition(": ")
-                return (), Problem(key, message) if colon else Problem("params", key)
+                return (), RulesetProblem(key, message) if colon else RulesetProblem("params", key)
             function = found.prepare
             constants = integers(found.prepare(params), "prepare")
         function = found.table
-        table(found)
+        rule_table(found)
     except FAULTS as error:
-        return (), Problem("rule", f"{found.id} fails: {fault(error, function)}")
+        return (), RulesetProblem("rule", f"{found.id} fails: {fault(error, function)}")
     return constants, None
 
 
@@ -229,21 +243,25 @@ def _nested(params: dict[str, Any]) -> set[str]:
 
 
 def kinds_of(found: Rule) -> list[str]:
-    """The kinds of games whose participants have all that a rule looks at."""
-    return [name for name, kind in KINDS.items() if {*found.columns} <= {*COMMON_COLUMNS, *kind.columns}]
+    """The game types whose participants have all that a rule looks at."""
+    return [name for name, kind in GAME_TYPES.items() if {*found.columns} <= {*COMMON_COLUMNS, *kind.columns}]
 
 
-def refuse_sequel(new: Version, old: Version) -> Problem | None:
+def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
     """Why `new` cannot be a version of the ruleset that `old` is a version of, or None."""
     for member in ("partition", "time_zone", "freeze"):
         before = getattr(old.ruleset, member)
         if getattr(new.ruleset, member) != before:
             what = ", ".join([*before.by, *before.bands]) if member == "partition" else before
-            return Problem(member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it")
+            return RulesetProblem(
+                member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it"
+            )
     if new.rule.ranking != old.rule.ranking:
-        return Problem("rule", f"{new.rule.id} makes another kind of list than {old.ruleset.name}")
+        return RulesetProblem("rule", f"{new.rule.id} makes another kind of list than {old.ruleset.name}")
     if new.rule.scale != old.rule.scale:
-        return Problem("rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}")
+        return RulesetProblem(
+            "rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}"
+        )
     return None
 
 
@@ -303,7 +321,7 @@ def band_range(band: str) -> tuple[int, int]:
 
 def _start(day: str, time_zone: str) -> int:
     # the first day of all begins before any instant that a record can hold, in zones east of Greenwich
-    return INSTANT_MIN if day == "0001-01-01" else start_of(date.fromisoformat(day), time_zone)
+    return INSTANT_MIN if day == "0001-01-01" else day_start(date.fromisoformat(day), time_zone)
 
 
 def _inexact(value: Any, key: str = "") -> list[str]:
@@ -315,7 +333,7 @@ def _inexact(value: Any, key: str = "") -> list[str]:
     return [] if isinstance(value, (str, int)) else [key]
 
 
-def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> list[Problem]:
+def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> list[RulesetProblem]:
     found = []
     for problem in error.errors(include_url=False):
         key = ".".join([table] * bool(table) + [str(part) for part in problem["loc"] if not isinstance(part, int)])
@@ -323,7 +341,7 @@ def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> lis
             "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
             "missing": "this key must be given",
         }.get(problem["type"]) or f"{problem['msg']} (it is {shown(problem['input'])})"
-        found.append(Problem(key, message))
+        found.append(RulesetProblem(key, message))
     return found
 
 

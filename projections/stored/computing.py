@@ -25,7 +25,7 @@ FORKING_COST = 20_000
 UNITS_PER_CORE, UNITS_MAX = 16, 500
 
 
-class Failure(NamedTuple):
+class LadderFailure(NamedTuple):
     """A ladder, or all ladders of a ruleset, that could not be built: the old standings keep serving."""
 
     ladder: str
@@ -46,11 +46,11 @@ class Built(NamedTuple):
     changes: list[Block] | None = None
 
 
-class Plan(NamedTuple):
+class ComputePlan(NamedTuple):
     """What there is to compute: the streams by ladder, and what cannot be; and rulesets to be planned by `apart`."""
 
     streams: dict[str, Stream]
-    failures: list[Failure]
+    failures: list[LadderFailure]
     apart: list[str] = []
 
 
@@ -86,17 +86,17 @@ def of_packages(facts: Facts) -> list[str]:
 
 def plan(
     ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = (), apart: Collection[str] = ()
-) -> Plan:  # fmt: skip
+) -> ComputePlan:  # fmt: skip
     """What is to be computed of the ladders and rulesets that are asked for (default: of all).
 
     These are the ladders with games or adjustments, and the `stored` ones even if they have none any more. The rulesets
     `apart` are left to `compute`.
     """
     facts = ladders.facts
-    streams, failures, later = dict[str, Stream](), list[Failure](), list[str]()
+    streams, failures, later = dict[str, Stream](), list[LadderFailure](), list[str]()
     for ruleset_id in sorted(_rulesets(asked) or facts.rulesets.keys() | facts.unusable.keys()):
         if unusable := facts.unusable.get(ruleset_id):
-            failures.append(Failure(ruleset_id, unusable.position, unusable.reason))
+            failures.append(LadderFailure(ruleset_id, unusable.position, unusable.reason))
         elif ruleset_id in apart:
             later.append(ruleset_id)
         elif ruleset_id in facts.rulesets:
@@ -109,7 +109,7 @@ def plan(
         if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*later}:
             with suppress(UnknownLadder):
                 streams[name] = ladders.stream(name)
-    return Plan(dict(sorted(streams.items())), failures, later)
+    return ComputePlan(dict(sorted(streams.items())), failures, later)
 
 
 def _rulesets(names: Iterable[str]) -> set[str]:
@@ -123,41 +123,41 @@ def _look_at_months(ladders: Ladders, version: Version) -> None:
         ladders.every(of)
 
 
-def built(ladders: Ladders, stream: Stream) -> Built | Failure:
+def built(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
     """A ladder as it is stored, or why it cannot be."""
     try:
         found = ladders.of_stream(stream)
     except RuleFailure as error:
-        return failure(stream.ladder, ladders, error)
+        return ladder_failure(stream.ladder, ladders, error)
     rows = [stored_row(row) for row in found.rows]
     return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows)
 
 
-def built_with_changes(ladders: Ladders, stream: Stream) -> Built | Failure:
+def built_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
     """The same with every change that led there."""
     try:
         outcome = replay(stream)[0]
         found = ladders.ranked(stream, outcome)[0]
     except RuleFailure as error:
-        return failure(stream.ladder, ladders, error)
+        return ladder_failure(stream.ladder, ladders, error)
     rows = [stored_row(row) for row in found.rows]
     changes = blocks_of(ladders.facts, stream, outcome)
     return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows, changes)
 
 
-def failure(ladder: str, ladders: Ladders, error: RuleFailure) -> Failure:
+def ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderFailure:
     """Why a ladder, or those of a ruleset, cannot be built, as plain data."""
-    return Failure(ladder, int(error.place(ladders.facts)), str(error))
+    return LadderFailure(ladder, int(error.place(ladders.facts)), str(error))
 
 
 def compute(
     ladders: Ladders,
-    planned: Plan,
-    one: Callable[[Ladders, Stream], Built | Failure] = built,
+    planned: ComputePlan,
+    one: Callable[[Ladders, Stream], Built | LadderFailure] = built,
     cores: int | None = None,
-    apart: Callable[[str], Generator[Built | Failure]] | None = None,
+    apart: Callable[[str], Generator[Built | LadderFailure]] | None = None,
     changes: bool = False,
-) -> Generator[Built | Failure]:
+) -> Generator[Built | LadderFailure]:
     """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` gives for the
     rulesets that are left to it.
 
@@ -173,8 +173,9 @@ def compute(
 
 
 def _all_of(
-    ladders: Ladders, planned: Plan, one: Callable[[Ladders, Stream], Built | Failure], cores: int | None, changes: bool
-) -> Generator[Built | Failure]:  # fmt: skip
+    ladders: Ladders, planned: ComputePlan, one: Callable[[Ladders, Stream], Built | LadderFailure], cores: int | None,
+    changes: bool,
+) -> Generator[Built | LadderFailure]:  # fmt: skip
     # loaded only here: reading commands do not need it
     from ledger.processes.workers import available_cores, forked
 
@@ -195,15 +196,15 @@ def _all_of(
             yield from unpacked(message)
 
 
-def packed(results: Iterable[Built | Failure]) -> bytes:
+def packed(results: Iterable[Built | LadderFailure]) -> bytes:
     """Results as another process reads them with `unpacked`."""
     return marshal.dumps([(isinstance(result, Built), tuple(result)) for result in results])
 
 
-def unpacked(message: bytes) -> Iterator[Built | Failure]:
+def unpacked(message: bytes) -> Iterator[Built | LadderFailure]:
     """What `packed` wrote."""
     for is_built, values in marshal.loads(message):
-        yield Built(*values) if is_built else Failure(*values)
+        yield Built(*values) if is_built else LadderFailure(*values)
 
 
 def _units(streams: list[Stream], cores: int) -> list[list[Stream]]:

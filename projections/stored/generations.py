@@ -44,13 +44,13 @@ class Generation(NamedTuple):
     live: bool
 
 
-def begin(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
+def begin_generation(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
     """Enter a new generation, of which nobody knows yet, and sweep up what cut-off rebuilds left; gives its number."""
     with lock.fenced() as connection:
         number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
         row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
         connection.execute(insert(generations), row)
-    sweep(lock, number, building=True)
+    sweep_generations(lock, number, building=True)
     return number
 
 
@@ -158,7 +158,7 @@ def _refuse_lost(connection: Connection, generation: int, before: int | None) ->
         raise LockLost(f"generation {generation} has {found:,} of its {expected:,} standings; nothing was promoted")
 
 
-def give_up(ledger: Ledger, generation: int) -> None:
+def forget_generation(ledger: Ledger, generation: int) -> None:
     """Forget a generation that could not be built, so that what it took is free again; never one that readers see.
 
     The lock may be lost already: nothing of another rebuild is touched. The transactions are small, as a disk may be
@@ -189,11 +189,11 @@ def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
             connection.execute(update(live_generation).values(generation=before.generation))
             _mark_unfinished(connection, [given_up])
             last = connection.execute(select(func.max(generations.c.generation))).scalar_one()
-        sweep(lock, last)
+        sweep_generations(lock, last)
     return before, given_up
 
 
-def sweep(lock: RebuildLock, until: int, keep: int | None = None, building: bool = False) -> None:
+def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, building: bool = False) -> None:
     """Forget all generations up to a number but the live one and those before it (`keep` in all; default: all).
 
     That number stays if it is being built; what is behind it belongs to whoever took the lock over. What goes is chosen
@@ -317,7 +317,7 @@ def before_live(connection: Connection) -> Row[Any] | None:
     return next(iter(_finished(connection)[1:]), None)
 
 
-def kept(connection: Connection) -> list[Generation]:
+def kept_generations(connection: Connection) -> list[Generation]:
     """The live generation and the finished ones before it, the newest first; none before the first rebuild."""
     ladders, found = generation_ladders, []
     for number, row in enumerate(_finished(connection)):

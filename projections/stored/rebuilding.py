@@ -14,7 +14,7 @@ from ledger.errors import LedgerError
 from ledger.events.published_lists import digest_of
 from ledger.events.records import ZERO
 from ledger.store.opening import Ledger
-from ledger.store.runs import Outcome, running
+from ledger.store.runs import RunOutcome, running
 from projections import compiling
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
@@ -25,12 +25,12 @@ from projections.replay.replay import replay
 from projections.stored import generations, sql_history
 from projections.stored.computing import (
     Built,
-    Failure,
+    LadderFailure,
     built,
     built_with_changes,
     compute,
-    failure,
     is_named,
+    ladder_failure,
     of_packages,
     plan,
 )
@@ -66,7 +66,7 @@ class Rebuilt(NamedTuple):
     ladders: int
     rows: int
     games: int
-    failures: list[Failure]
+    failures: list[LadderFailure]
     unchanged: int
     differing: list[str]
     promoted: bool
@@ -140,9 +140,11 @@ def rebuild(
         position, chain_hash = facts.position, facts.chain_hash
         if asked:
             position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
-        generation = generations.begin(lock, position, chain_hash, clock)
-        sql_history.sweep(ledger, generation, building=True)
-        keeping = sql_history.begin(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
+        generation = generations.begin_generation(lock, position, chain_hash, clock)
+        sql_history.sweep_history(ledger, generation, building=True)
+        keeping = (
+            sql_history.begin_keeping(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
+        )
         # a history that is wanted, but waits for the next rebuild of all, is still wanted
         pointer = generation if keeping else pointed if wanted else None
         tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
@@ -152,17 +154,17 @@ def rebuild(
         except Exception:
             # what was written is of no use any more, and appends may need the room
             with suppress(LedgerError):
-                generations.give_up(ledger, generation)
-                sql_history.sweep(ledger, generation)
+                generations.forget_generation(ledger, generation)
+                sql_history.sweep_history(ledger, generation)
             raise
-        generations.sweep(lock, generation, keep if done.promoted else None)
-        sql_history.sweep(ledger, generation)
+        generations.sweep_generations(lock, generation, keep if done.promoted else None)
+        sql_history.sweep_history(ledger, generation)
         run.details |= {"generation": generation} if done.promoted else {}
         _tell_failures(run, done)
     return done
 
 
-def _tell_failures(run: Outcome, done: Rebuilt) -> None:
+def _tell_failures(run: RunOutcome, done: Rebuilt) -> None:
     """Say in the run of a rebuild which ladders failed, or differ."""
     if done.differing:
         run.fail(f"a second replay comes to other standings of {_some(done.differing)}; nothing was promoted")
@@ -245,20 +247,20 @@ def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
 
 
 def _build(
-    ledger: Ledger, ladders: Ladders, results: Generator[Built | Failure], known: int, generation: int, clock: Clock,
-    keeping: Keeping | None, tell: Tell,
-) -> tuple[dict[str, str], int, list[Failure], int]:  # fmt: skip
+    ledger: Ledger, ladders: Ladders, results: Generator[Built | LadderFailure], known: int, generation: int,
+    clock: Clock, keeping: Keeping | None, tell: Tell,
+) -> tuple[dict[str, str], int, list[LadderFailure], int]:  # fmt: skip
     """Store what comes of the ladders, of which so many are known beforehand; gives the digests by ladder, the number
     of standings, what could not be built, and the number of changes that are kept."""
     digests: dict[str, str] = {}
-    failures: list[Failure] = []
+    failures: list[LadderFailure] = []
     waiting: list[Built] = []
     rows = waiting_rows = waiting_changes = changes = 0
     numbers = {"ladders_done": 0, "ladders": known, "standings": 0, "failures": 0}
     tell("building", numbers)
     with closing(results):
         for result in results:
-            if isinstance(result, Failure):
+            if isinstance(result, LadderFailure):
                 failures.append(result)
                 continue
             digests[result.ladder] = _whole_digest(result)
@@ -295,14 +297,14 @@ def _keep_the_rest(
 
 
 def _differing(
-    results: Generator[Built | Failure], digests: dict[str, str], failed: set[str], tell: Tell
+    results: Generator[Built | LadderFailure], digests: dict[str, str], failed: set[str], tell: Tell
 ) -> list[str]:  # fmt: skip
     """The ladders that come out differently when they are computed again."""
     found: dict[str, str] = {}
     failed_again: set[str] = set()
     with closing(results):
         for number, result in enumerate(results, 1):
-            if isinstance(result, Failure):
+            if isinstance(result, LadderFailure):
                 failed_again.add(result.ladder)
             else:
                 found[result.ladder] = _whole_digest(result)
@@ -318,20 +320,20 @@ def _plainly(ledger: Ledger, position: int) -> Ladders:
         return Ladders(decode(connection, position, cached=False))
 
 
-def _digested(ladders: Ladders, stream: Stream) -> Built | Failure:
+def _digested(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
     """The digest of a ladder by its definition, without the rows."""
     try:
         found = ladders.of_stream(stream)
     except RuleFailure as error:
-        return failure(stream.ladder, ladders, error)
+        return ladder_failure(stream.ladder, ladders, error)
     digest = digest_of(found.ruleset, found.json_rows())
     return Built(found.ladder, found.ruleset, digest, found.scale, found.games, [])
 
 
-def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | Failure:
+def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
     """The same with the digests of all changes that led there."""
     found = _digested(ladders, stream)
-    if isinstance(found, Failure):
+    if isinstance(found, LadderFailure):
         return found
     blocks = blocks_of(ladders.facts, stream, replay(stream)[0])
     return found._replace(changes=[(digest, [], [], b"") for digest, *_ in blocks])

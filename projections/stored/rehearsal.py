@@ -9,10 +9,10 @@ from ledger.store.opening import Ledger
 from ledger.verification import Finding
 from projections.facts.decoding import decode
 from projections.queries.standings import Ladders
-from projections.stored.computing import Failure, compute, plan
+from projections.stored.computing import LadderFailure, compute, plan
 
 
-def differences(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
+def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
     """Ladders whose digests differ at a head between a restored ledger and the live one; both are replayed.
 
     Gives how many ladders there are. Raises `StoreDamaged`, `WorkerLost`.
@@ -24,16 +24,16 @@ def differences(restored: Ledger, live: Ledger, place: Place) -> Generator[Findi
     expected, found = _digests(live, place.position), _digests(restored, place.position)
     for ladder in sorted(expected.keys() | found.keys()):
         there, here = expected.get(ladder), found.get(ladder)
-        for failure in {one for one in (there, here) if isinstance(one, Failure)}:
+        for failure in {one for one in (there, here) if isinstance(one, LadderFailure)}:
             yield Finding("rule", failure.position, f"{failure.ladder}: {failure.message}")
-        if there != here and not isinstance(there, Failure) and not isinstance(here, Failure):
+        if there != here and not isinstance(there, LadderFailure) and not isinstance(here, LadderFailure):
             yield Finding("standings", place.position, f"{ladder}: the backup comes to other standings than the ledger")
     return len(found)
 
 
-def _digests(ledger: Ledger, position: int) -> dict[str, str | Failure]:
+def _digests(ledger: Ledger, position: int) -> dict[str, str | LadderFailure]:
     """The digest of each ladder at a position, or why it cannot be replayed."""
     with ledger.reading() as connection:
         ladders = Ladders(decode(connection, position, cached=False))
     with closing(compute(ladders, plan(ladders))) as results:
-        return {one.ladder: one if isinstance(one, Failure) else one.digest for one in results}
+        return {one.ladder: one if isinstance(one, LadderFailure) else one.digest for one in results}

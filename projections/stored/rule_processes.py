@@ -16,9 +16,18 @@ from ledger.store.opening import Ledger
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.registry import BUILT_IN, give_up
+from projections.rulesets.registry import BUILT_IN, give_up_rule
 from projections.rulesets.versions import bind
-from projections.stored.computing import Built, Failure, built, failure, of_packages, packed, plan, unpacked
+from projections.stored.computing import (
+    Built,
+    LadderFailure,
+    built,
+    ladder_failure,
+    of_packages,
+    packed,
+    plan,
+    unpacked,
+)
 
 # what a rule may take: to be loaded, or for all games of a ladder
 RULE_SECONDS = 60
@@ -50,10 +59,10 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
             for _ in ahead(load(), seconds, apart=True):
                 pass
         except (TooSlow, WorkerLost) as error:
-            give_up(ruleset.rule, f"{ruleset.rule}: {why_lost(error, seconds)}")
+            give_up_rule(ruleset.rule, f"{ruleset.rule}: {why_lost(error, seconds)}")
 
 
-def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | Failure:
+def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFailure:
     """A single ladder; by the rule of a package in a process of its own.
 
     Raises `UnknownLadder`, `RulesetUnusable`, and `TooSlow` or `WorkerLost` for a rule that gives no result.
@@ -65,25 +74,25 @@ def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | Failure:
         return next(unpacked(next(messages)))
 
 
-def _one(ladders: Ladders, name: str) -> Built | Failure:
+def _one(ladders: Ladders, name: str) -> Built | LadderFailure:
     try:
         return built(ladders, ladders.stream(name))
     except RuleFailure as error:
-        return failure(name, ladders, error)
+        return ladder_failure(name, ladders, error)
 
 
 def guarded(
     ladders: Ladders, asked: Collection[str], stored: Collection[str],
-    one: Callable[[Ladders, Stream], Built | Failure], seconds: float,
-) -> Callable[[str], Generator[Built | Failure]]:  # fmt: skip
+    one: Callable[[Ladders, Stream], Built | LadderFailure], seconds: float,
+) -> Callable[[str], Generator[Built | LadderFailure]]:  # fmt: skip
     """What gives `one` of every ladder of a ruleset, computed in processes of their own."""
     return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, one, seconds)
 
 
 def _guarded(
     ladders: Ladders, ruleset_id: str, asked: Collection[str], stored: Collection[str],
-    one: Callable[[Ladders, Stream], Built | Failure], seconds: float,
-) -> Generator[Built | Failure]:  # fmt: skip
+    one: Callable[[Ladders, Stream], Built | LadderFailure], seconds: float,
+) -> Generator[Built | LadderFailure]:  # fmt: skip
     done: set[str] = set()
     together = True
 
@@ -123,6 +132,6 @@ def _guarded(
                 yield _lost(ladders, ruleset_id, current, why_lost(error, seconds))
 
 
-def _lost(ladders: Ladders, ruleset_id: str, name: str, message: str) -> Failure:
+def _lost(ladders: Ladders, ruleset_id: str, name: str, message: str) -> LadderFailure:
     versions: list[Any] = ladders.facts.rulesets[ruleset_id]
-    return Failure(name, max(version.position for version in versions), message)
+    return LadderFailure(name, max(version.position for version in versions), message)

@@ -24,7 +24,7 @@ from projections.stored.schema import (
     history_parts,
     live_history,
 )
-from projections.stored.sql_rows import Block, Games, blocks_of_games, rows_of
+from projections.stored.sql_rows import Block, GameBlock, blocks_of_games, change_rows
 
 # the parts that are no ladder's, but of games
 GAMES = ""
@@ -32,7 +32,7 @@ ROWS = (history_changes, history_games, history_participants)
 # a generation's own parts are numbered from its number times this on
 PARTS = 1 << 32
 
-Known = dict[tuple[str, int, str], int]
+KnownParts = dict[tuple[str, int, str], int]
 
 
 class Keeping(NamedTuple):
@@ -43,7 +43,7 @@ class Keeping(NamedTuple):
 
     ledger: Ledger
     generation: int
-    known: Known
+    known: KnownParts
     numbers: Iterator[int]
 
 
@@ -53,10 +53,10 @@ def pointer(connection: Connection) -> int | None:
     return found
 
 
-def begin(ledger: Ledger, generation: int, reuse: bool) -> Keeping:
+def begin_keeping(ledger: Ledger, generation: int, reuse: bool) -> Keeping:
     """Keep the history of a generation that is being built; parts that are stored already are used again if wanted."""
     table = history_parts.c
-    known: Known = {}
+    known: KnownParts = {}
     if reuse:
         with ledger.reading() as connection:
             query = select(table.ladder, table.block, table.digest, table.part)
@@ -94,10 +94,10 @@ def write_games(keeping: Keeping, connection: Connection, facts: Facts) -> None:
 
 
 def _of_block(part: int, number: int, block: Block) -> Iterator[tuple[Table, tuple[Any, ...]]]:
-    yield from ((history_changes, (part, *row)) for row in rows_of(number, block))
+    yield from ((history_changes, (part, *row)) for row in change_rows(number, block))
 
 
-def _of_games(part: int, block: Games) -> Iterator[tuple[Table, tuple[Any, ...]]]:
+def _of_games(part: int, block: GameBlock) -> Iterator[tuple[Table, tuple[Any, ...]]]:
     games, participants = block.read()
     yield from ((history_games, (part, *row)) for row in games)
     yield from ((history_participants, (part, *row)) for row in participants)
@@ -156,7 +156,7 @@ def point_to(connection: Connection, generation: int | None) -> None:
         connection.execute(insert(live_history), {"singleton": 1, "generation": generation})
 
 
-def sweep(ledger: Ledger, until: int, building: bool = False) -> None:
+def sweep_history(ledger: Ledger, until: int, building: bool = False) -> None:
     """Forget the history of all generations up to a number but the one that is pointed to.
 
     That number's stays, too, if it is being built; what is behind it belongs to whoever took the lock over, with all
@@ -216,7 +216,7 @@ def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Buil
     if [(row.block, row.scale, row.rows, row.digest) for row in stored] != named:
         return f"{what} are not named as a replay has them"
     for row, block in zip(stored, blocks, strict=True):
-        if _rows(connection, history_changes, row.part) != list(rows_of(row.block, block)):
+        if _rows(connection, history_changes, row.part) != list(change_rows(row.block, block)):
             return f"{what} differ from a replay"
     return None
 
@@ -239,7 +239,7 @@ def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: F
     return "there are stored games that the log has not" if parts else None
 
 
-def parts_of(connection: Connection, generation: int) -> dict[str, list[Row[Any]]]:
+def kept_parts(connection: Connection, generation: int) -> dict[str, list[Row[Any]]]:
     """The parts that a generation names, by ladder, in order; those of games without a ladder."""
     table = history_parts.c
     rows = connection.execute(

@@ -80,7 +80,7 @@ def portable(numbers: "array[int]") -> bytes:
     return numbers.tobytes()
 
 
-def rows_of(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
+def change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
     """The rows of a ladder's block of this number, from 0: ordinal, and the columns of a change behind it."""
     _, players, rulesets, packed = block
     numbers = array("q", packed)
@@ -100,7 +100,7 @@ PARTICIPANT_COLUMNS = ("status", "replaces", "seat", "seconds_played")
 Rows = list[tuple[Any, ...]]
 
 
-class Games(NamedTuple):
+class GameBlock(NamedTuple):
     """A block: what it is known by, how many rows games and participants have together, and both when asked for."""
 
     digest: str
@@ -108,14 +108,14 @@ class Games(NamedTuple):
     read: Callable[[], tuple[Rows, Rows]]
 
 
-def blocks_of_games(connection: Connection, facts: Facts) -> Iterator[Games]:
+def blocks_of_games(connection: Connection, facts: Facts) -> Iterator[GameBlock]:
     """All games of some facts that are not voided, in blocks; each is read from the log when it is asked for."""
     people = identities(connection, facts.position)
     for first in range(0, len(facts.first_position), BLOCK_GAMES):
         rows = range(first, min(first + BLOCK_GAMES, len(facts.first_position)))
         live = [row for row in rows if row not in facts.voided]
         count = len(live) + sum(facts.count[row] for row in live)
-        yield Games(_digest_of_games(facts, live), count, partial(_read, connection, facts, live, people))
+        yield GameBlock(_digest_of_games(facts, live), count, partial(_read, connection, facts, live, people))
 
 
 def _digest_of_games(facts: Facts, rows: list[int]) -> str:

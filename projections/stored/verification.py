@@ -15,9 +15,9 @@ from ledger.rejections import shown
 from ledger.store.log import chain_hash_at, head, read_where
 from ledger.store.opening import Ledger
 from ledger.store.runs import running
-from ledger.validation.published_lists import Published, published_lists
-from ledger.verification import Checked, Finding, verify_log, verify_order
-from projections.admission.events import Recorded
+from ledger.validation.published_lists import PublishedList, published_lists
+from ledger.verification import Finding, Verified, verify_log, verify_order
+from projections.admission.events import RecordedChecks
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import clock_of, decode, extend
 from projections.game_clock.state import run_out
@@ -28,7 +28,7 @@ from projections.replay.ladders import parse_name
 from projections.stored import sql_history
 from projections.stored.computing import (
     Built,
-    Failure,
+    LadderFailure,
     built,
     built_with_changes,
     compute,
@@ -101,7 +101,7 @@ def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS)
     return len(lists)
 
 
-def _recomputed(facts: Facts, one: Published, rule_seconds: float, lost: dict[str, str]) -> Built | str:
+def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dict[str, str]) -> Built | str:
     """A list as it comes out of what the facts hold, or why it does not; `lost`: the rulesets that gave no result."""
     ruleset_id = parse_name(one.ladder).ruleset_id
     if ruleset_id in lost:
@@ -113,10 +113,10 @@ def _recomputed(facts: Facts, one: Published, rule_seconds: float, lost: dict[st
         return lost[ruleset_id]
     except (UnknownLadder, RulesetUnusable) as problem:
         return str(problem)
-    return found.message if isinstance(found, Failure) else found
+    return found.message if isinstance(found, LadderFailure) else found
 
 
-def _why_not_whole(connection: Connection, one: Published) -> str | None:
+def _why_not_whole(connection: Connection, one: PublishedList) -> str | None:
     """What is wrong with the rows as they are recorded, or None."""
     try:
         found = as_published(connection, one)
@@ -125,7 +125,7 @@ def _why_not_whole(connection: Connection, one: Published) -> str | None:
     return None if found.digest == one.digest else "its rows do not have its digest"
 
 
-def _why(one: Published, found: Built) -> str:
+def _why(one: PublishedList, found: Built) -> str:
     if found.ruleset != one.ruleset:
         return f"it is ranked under {found.ruleset}, not {one.ruleset}"
     if len(found.rows) != one.row_count:
@@ -149,7 +149,7 @@ def verify_standings(
         yield Finding("standings", None, message)
     if generation is None:
         return 0
-    parts = sql_history.parts_of(connection, generation.generation) if _has_history(connection, generation) else None
+    parts = sql_history.kept_parts(connection, generation.generation) if _has_history(connection, generation) else None
     differing, unseen = list[Finding](), set[str]()
     if wrong := _why_unreadable(generation, ladders_of(connection, generation.generation)):
         yield Finding("standings", None, wrong)
@@ -174,7 +174,7 @@ def verify_standings(
         apart = guarded(ladders, asked, asked, one, rule_seconds)
         with closing(compute(ladders, planned, one, apart=apart, changes=parts is not None)) as results:
             for result in results:
-                if isinstance(result, Failure):
+                if isinstance(result, LadderFailure):
                     here = {name: row for name, row in here.items() if not is_named(name, [result.ladder])}
                     if result.ladder not in told:
                         found.append(Finding("rule", result.position, f"{result.ladder}: {result.message}"))
@@ -252,7 +252,7 @@ T = TypeVar("T")
 def verify_all(
     ledger: Ledger, expected: tuple[int, bytes] | None = None, rule_seconds: float = RULE_SECONDS,
     tell: Callable[[Finding], None] = lambda finding: None,
-) -> Checked:  # fmt: skip
+) -> Verified:  # fmt: skip
     """Look at everything that is stored, and tell each finding; gives how much was looked at. It leaves a run.
 
     `expected` is a position and chain hash that the log must contain. The rules of packages run in processes of their
@@ -284,14 +284,14 @@ def verify_all(
 
 
 def _computed(
-    ledger: Ledger, connection: Connection, checked: Checked, findings: Sequence[Finding], rule_seconds: float
-) -> Generator[Finding, None, Checked]:
+    ledger: Ledger, connection: Connection, checked: Verified, findings: Sequence[Finding], rule_seconds: float
+) -> Generator[Finding, None, Verified]:
     """What is wrong with what was computed from the log; `findings` are those so far, which grow by what is yielded."""
     try:
         try_to_load(ledger, rule_seconds)
         yield from verify_clocks(connection)
         checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds)))
-        yield from verify_order(connection, Recorded, {finding.position for finding in findings})
+        yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
         checked = checked._replace(ladders=(yield from verify_standings(connection, rule_seconds=rule_seconds)))
     except (StoreDamaged, RulesetUnusable) as problem:
         yield Finding("rule", None, f"the log cannot be replayed: {problem}")

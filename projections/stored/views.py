@@ -170,7 +170,7 @@ MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
             "occurred_at_utc": "when it happened, UTC, in whole seconds (SQLite)",
             "recorded_at_utc": "when it was recorded, UTC, in whole seconds (SQLite)",
             "recorded_by": "who recorded it",
-            "supersedes": "the id of the event that this one corrects or takes back, or empty",
+            "supersedes": "the id of the event that this one corrects or withdraws, or empty",
             "record": "the whole event as canonical JSON",
         },
     ),

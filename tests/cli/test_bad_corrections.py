@@ -116,7 +116,7 @@ def db(shared_url: str, ratings: Ratings) -> str:
         event("player.renamed", event_id="y-is-x", player="y", new_player="x"),
         event("points.adjusted", event_id="gift", ladder=GALACTIC, player="anna", points="5", reason="gift"),
         event("points.adjusted", event_id="taken", ladder=BASIC, player="anna", points="5", reason="gift"),
-        event("event.voided", event_id="taken-back", id="taken", reason="wrong"),
+        event("event.voided", event_id="withdrawn", id="taken", reason="wrong"),
     )  # fmt: skip
     return name
 
@@ -166,8 +166,8 @@ REFUSED = {
     "a game's first record": (["void", "--event", "game:g-1"], None, "event-of-game"),
     "a game's first record by position": (["void", "--event", "4"], None, "event-of-game"),
     "a game's void": (["void", "--event", "7"], None, "event-of-game"),
-    "an event taken back already": (["void", "--event", "taken"], None, "event-voided"),
-    "a void taken back already": (["void", "--event", "s-is-t"], None, "event-voided"),
+    "an event withdrawn already": (["void", "--event", "taken"], None, "event-voided"),
+    "a void withdrawn already": (["void", "--event", "s-is-t"], None, "event-voided"),
     "the only ruleset of adjusted ladders": (["void", "--event", "1"], None, "still-needed"),
     "renaming somebody to himself": (["player", "rename", "anna", "anna"], None, "rename-loop"),
     "renaming in a circle of two": (["player", "rename", "tre", "due"], None, "rename-loop"),

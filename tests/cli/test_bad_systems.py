@@ -263,7 +263,7 @@ RULES = {
     "a time zone that does not exist": ("Europe/Berlin", "Mars/Base", "time_zone: 'Mars/Base' is not a time zone"),
     "29 February of another year": ("2008-03-01", "2010-02-29", "line 5"),
     "29 February of another year as text": ("2008-03-01", '"2010-02-29"', "effective_from: '2010-02-29' is not a date"),
-    "an unknown kind of game": ('"placing"', '"battles"', "scope.kind: 'battles' is not a kind of game"),
+    "an unknown game type": ('"placing"', '"battles"', "scope.kind: 'battles' is not a game type"),
 }
 
 

@@ -151,12 +151,12 @@ def test_given_events_that_were_taken_back_when_a_players_log_is_read_then_it_sa
 
     assert [row["position"] for row in read(ratings, db, "log", "anna")["rows"]] == [3, 4, 5, 6, 7, 8]
     table = ratings("log", "anna", db=db).stdout.splitlines()
-    assert ["(taken back)" in line for line in table[1:]] == [False, False, False, True, False, False]
-    assert table[-1].endswith("takes back points.adjusted at position 6: not deserved")
+    assert ["(withdrawn)" in line for line in table[1:]] == [False, False, False, True, False, False]
+    assert table[-1].endswith("withdraws points.adjusted at position 6: not deserved")
     told(ratings, db, "void", "--event", 8, "--reason", "deserved after all")
     table = ratings("log", "anna", db=db).stdout.splitlines()
-    assert not any("(taken back)" in line for line in table)
-    assert table[-1].endswith("takes back event.voided at position 8: deserved after all")
+    assert not any("(withdrawn)" in line for line in table)
+    assert table[-1].endswith("withdraws event.voided at position 8: deserved after all")
 
 
 def test_given_one_game_when_it_is_listed_alone_then_it_is_shown_as_it_stands(db: str, ratings: Ratings) -> None:

@@ -153,10 +153,10 @@ UNDONE: dict[str, list[list[Any]]] = {
         ["adjust", GALACTIC, "anna", "50", "--at", LATEST, *WHY],
         ["adjust", GALACTIC, "anna", "-50", "--at", LATEST, *WHY],
     ],
-    "an adjustment taken back": [["adjust", GALACTIC, "anna", "5", "--at", NOON, *WHY], ["void", "--event", "6", *WHY]],
-    "a rename taken back": [["player", "rename", "anna", "cleo"], ["void", "--event", "6", *WHY]],
-    "an account taken back": [["player", "account", "anna", "free", "--at", NOON], ["void", "--event", "6", *WHY]],
-    "a ruleset taken back and brought back": [["void", "--event", "1", *WHY], ["void", "--event", "6", *WHY]],
+    "an adjustment withdrawn": [["adjust", GALACTIC, "anna", "5", "--at", NOON, *WHY], ["void", "--event", "6", *WHY]],
+    "a rename withdrawn": [["player", "rename", "anna", "cleo"], ["void", "--event", "6", *WHY]],
+    "an account withdrawn": [["player", "account", "anna", "free", "--at", NOON], ["void", "--event", "6", *WHY]],
+    "a ruleset withdrawn and brought back": [["void", "--event", "1", *WHY], ["void", "--event", "6", *WHY]],
 }  # fmt: skip
 
 

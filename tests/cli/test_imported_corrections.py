@@ -38,8 +38,8 @@ def decided(type_name: str, game_id: str, reason: str = "wrong") -> str:
     return event(type_name, DECIDED, game_id=game_id, reason=reason)
 
 
-def taken_back(event_id: str, own_id: str | None = None) -> str:
-    """An event that takes back another, as a line."""
+def withdrawn(event_id: str, own_id: str | None = None) -> str:
+    """An event that withdraws another, as a line."""
     return event("event.voided", DECIDED, own_id, id=event_id, reason="wrong")
 
 
@@ -57,8 +57,8 @@ STORY = [
     decided("game.voided", "g-2"), decided("game.voided", "g-3"), decided("game.reinstated", "g-3", "after all"),
     event("player.renamed", DECIDED, "r-1", player="cleo", new_player="emil"),
     event("player.registered", "2010-01-01T00:00:00Z", player="hugo", account="free"),
-    event("player.account_changed", NOON, "a-1", player="frida", account="free"), taken_back("a-1"),
-    adjusted("p-1", "anna", "-5"), adjusted("p-2", "ben", "7"), taken_back("p-1", "v-1"), taken_back("v-1"),
+    event("player.account_changed", NOON, "a-1", player="frida", account="free"), withdrawn("a-1"),
+    adjusted("p-1", "anna", "-5"), adjusted("p-2", "ben", "7"), withdrawn("p-1", "v-1"), withdrawn("v-1"),
     event("player.renamed", DECIDED, player="emil", new_player="hugo"),
 ]  # fmt: skip
 
@@ -246,7 +246,7 @@ def test_given_a_tampered_export_when_restored_then_it_is_refused_with_its_line_
     last = json.loads(corrected("g-1", "ben", "anna", reason="once more"))
     take_in(
         ratings, db, game("g-1", "anna", "ben"), game("g-2", "anna", "ben"), adjusted("p-1", "anna", "5"),
-        taken_back("p-1", "v-1"), void_2, corrected("g-1", "ben", "anna"), json.dumps({**last, "id": "c-2"}),
+        withdrawn("p-1", "v-1"), void_2, corrected("g-1", "ben", "anna"), json.dumps({**last, "id": "c-2"}),
     )  # fmt: skip
     honest = ratings("export", "events", db=db).stdout
     events = [json.loads(line) for line in honest.splitlines()]

@@ -64,6 +64,72 @@ def test_given_the_layers_when_their_imports_are_read_then_they_go_from_cli_to_p
     assert wrong == []
 
 
+# a room imports those before it alone
+ROOMS = {
+    "ledger": ("errors", "rejections", "clock", "new_files", "processes", "events", "store", "validation", "intake",
+               "backups", "verification"),
+    "projections": ("expected_scores", "contract", "rules", "lists", "rulesets", "compiling", "game_clock", "facts",
+                    "replay", "queries", "admission", "stored"),
+    "cli": ("ctrl_c", "failures", "interrupts", "output", "arguments", "main", "commands", "start", "__main__"),
+}  # fmt: skip
+
+
+def imports_of(path: Path) -> set[str]:
+    """The files of this program that a file imports, as dotted names."""
+    there = {name_of(one).removesuffix(".py").replace("/", "."): one for one in FILES}
+    found = {*imported(path)}
+    for node in nodes(path):
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found & there.keys()
+
+
+@pytest.mark.parametrize("layer", ROOMS)
+def test_rooms_import_only_the_rooms_before_them(layer: str) -> None:
+    """A file of a layer imports from its own room and the rooms before it; every room has its place."""
+    rooms = ROOMS[layer]
+    assert {path.stem for path in (ROOT / layer).iterdir() if not path.name.startswith("__")} - {"shipped"} >= {
+        *rooms
+    } - {"__main__"}
+    wrong = []
+    for path in FILES:
+        parts = path.relative_to(ROOT / layer).with_suffix("").parts if path.is_relative_to(ROOT / layer) else ()
+        if not parts or parts == ("__init__",):
+            continue
+        assert parts[0] in rooms, f"{name_of(path)} is in a room without a place"
+        for module in imports_of(path):
+            where = module.split(".")
+            if where[0] == layer and len(where) > 1 and rooms.index(where[1]) > rooms.index(parts[0]):
+                wrong.append(f"{name_of(path)} imports {module}")
+    assert wrong == []
+
+
+def test_no_two_files_import_each_other() -> None:
+    """Following imports from file to file, also those within functions, never leads back."""
+    open_files = {name_of(path).removesuffix(".py").replace("/", "."): imports_of(path) for path in FILES}
+    while leaves := [name for name, others in open_files.items() if not others & open_files.keys() - {name}]:
+        for name in leaves:
+            del open_files[name]
+    assert sorted(open_files) == []
+
+
+# the same interface, met by several files
+FAMILIES = ("projections/rules/", "projections/lists/", "ledger/events/game_types/", "ledger/store/sqlite.py",
+            "ledger/store/postgres.py", "projections/replay/containment.py", "cli/start.py")  # fmt: skip
+
+
+def test_a_public_name_means_one_thing() -> None:
+    """No two files have a public class or function of the same name, families and commands apart."""
+    places: dict[str, list[str]] = {}
+    for path in FILES:
+        name = name_of(path)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            is_command = name.startswith("cli/") and bool(getattr(node, "decorator_list", []))
+            if is_public(node) and not is_command and not name.startswith(FAMILIES):
+                places.setdefault(node.name, []).append(name)  # type: ignore[attr-defined]
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
 def test_given_the_code_when_its_calls_are_read_then_sql_runs_in_the_store_modules_only() -> None:
     wrong = [
         f"{name_of(path)}:{line} calls {call}"

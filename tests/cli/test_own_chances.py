@@ -1,4 +1,4 @@
-"""`whatif` and `explain` of rules of one's own: what they foretell is checked, and so are their books."""
+"""`whatif` and `explain` of rules of one's own: what they predict is checked, and so are their books."""
 
 import json
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ratings: Ratings) -> Ca
     return make
 
 
-def foretold(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
+def predicted(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
     told = ratings("whatif", file, "--format", "json", db=db)
     assert told.exit_code == 0, told
     return dict(json.loads(told.stdout)["variants"][0]["ladders"][0]["quality"])
@@ -83,7 +83,7 @@ def test_given_a_rule_that_asks_for_no_place_when_it_foretells_then_it_sees_what
     ratings: Ratings, use: Callable[..., tuple[str, Path]]
 ) -> None:
     """Given 3/4 for the first seat, who wins once and loses once, then the Brier score is (1/16 + 9/16) / 2."""
-    assert foretold(ratings, *use(OWN))["after"] == {
+    assert predicted(ratings, *use(OWN))["after"] == {
         "pairs": 2, "decided": 2, "log_loss": "0.836988", "brier": "0.312500", "accuracy": "0.250000",
     }  # fmt: skip
 
@@ -97,7 +97,7 @@ def test_given_a_chance_of_four_arguments_when_it_foretells_then_it_gets_both_pl
         seen.append((points, others))
         return HALF
 
-    assert foretold(ratings, *use(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
+    assert predicted(ratings, *use(OWN._replace(chance=chance)))["after"]["brier"] == "0.250000"
     assert seen == [(0, 0), (2, 0)]
 
 
@@ -133,11 +133,11 @@ def test_given_games_without_places_when_foretold_then_no_number_is_made_up(
     ratings: Ratings, use: Callable[..., tuple[str, Path]]
 ) -> None:
     db, file = use(OWN, "battle")
-    assert foretold(ratings, db, file)["after"] == {
+    assert predicted(ratings, db, file)["after"] == {
         "pairs": 0, "decided": 0, "log_loss": None, "brier": None, "accuracy": None, "unplaced": 2,
     }  # fmt: skip
     told = ratings("whatif", file, db=db)
-    assert "own: 2 games without places, about which nothing can be foretold." in told.stdout
+    assert "own: 2 games without places, about which nothing can be predicted." in told.stdout
     assert "log loss" not in told.stdout
 
 

@@ -1,4 +1,4 @@
-"""`adjust`, `player rename`, `player account` and `void --event`: points and people are put right, and taken back."""
+"""`adjust`, `player rename`, `player account` and `void --event`: points and people are put right, and withdrawn."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +44,7 @@ def db(copied_file: Callable[..., str]) -> str:
 
 
 def void(ratings: Ratings, db: str, event: object) -> dict[str, Any]:
-    """Take back an event."""
+    """Withdraw an event."""
     return carry_out(ratings, db, "void", "--event", event, *WHY)
 
 
@@ -182,9 +182,9 @@ def test_given_a_rename_when_taken_back_and_brought_back_then_the_ids_are_two_an
     take_in(ratings, db, game("g-2", "cleo", "dora", at=LATER))
     told(ratings, db, "player", "rename", "anna", "cleo")
     merged = digests(ratings, db)
-    taken_back = void(ratings, db, 6)
+    withdrawn = void(ratings, db, 6)
     assert points(ratings, db, GALACTIC) == {"anna": "1160", "cleo": "1160", "ben": "840", "dora": "840"}
-    void(ratings, db, taken_back["event_id"])
+    void(ratings, db, withdrawn["event_id"])
     assert digests(ratings, db) == merged
 
 
@@ -304,14 +304,14 @@ def test_given_live_adjustments_when_their_only_ruleset_is_taken_back_then_it_is
 def test_given_a_version_that_was_taken_back_when_published_again_then_it_counts_under_a_new_id(
     db: str, tmp_path: Path, ratings: Ratings
 ) -> None:
-    taken_back = void(ratings, db, 1)
+    withdrawn = void(ratings, db, 1)
     published = ratings("rules", "publish", SHIPPED / "galactic-points-1.toml", db=db)
     assert (published.exit_code, position(ratings, db)) == (0, 6)
     assert points(ratings, db, GALACTIC) == {"anna": "1160", "ben": "840"}
     assert ratings("rules", "publish", SHIPPED / "galactic-points-1.toml", db=db).exit_code == 0
     assert position(ratings, db) == 6
     # the first cannot come back beside it
-    assert refusal(ratings, db, "void", "--event", taken_back["event_id"], *WHY) == "version-exists"
+    assert refusal(ratings, db, "void", "--event", withdrawn["event_id"], *WHY) == "version-exists"
 
     # with other content, too, as long as the first is gone
     void(ratings, db, 6)

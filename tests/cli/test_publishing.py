@@ -239,7 +239,7 @@ def test_given_a_dry_run_when_published_then_the_same_is_told_and_nothing_is_wri
     assert refused(ratings, db, MARCH, "--dry-run") == "list-exists"
 
 
-# -- taking back
+# -- withdrawing
 
 
 def test_given_a_list_when_taken_back_and_put_back_then_it_is_gone_and_there_again(db: str, ratings: Ratings) -> None:
@@ -304,7 +304,7 @@ def test_given_a_list_of_thousands_when_published_then_it_is_in_parts_that_fit_a
     shown = published(ratings, db, BASIC)
     assert (shown["rows"], shown["digest"]) == (now["rows"], now["digest"])
     assert ratings("verify", db=db) == (0, "", "")
-    # a part alone cannot be taken back
+    # a part alone cannot be withdrawn
     assert ratings("void", "--event", before + 3, *WHY, db=db).exit_code == 1
 
 

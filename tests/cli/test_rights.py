@@ -14,7 +14,7 @@ from stores import without_events
 
 import projections.stored.schema
 from ledger.store.opening import connect, open_ledger
-from ledger.store.roles import DASHBOARD, KEPT, WRITES, grants
+from ledger.store.roles import DASHBOARD, KEPT, WRITES, grant_statements
 from ledger.store.schema import metadata
 from projections.stored.rebuild_lock import only_one
 from projections.stored.views import HISTORY_VIEWS
@@ -147,7 +147,7 @@ def test_given_a_file_that_everybody_may_write_when_the_doctor_is_asked_then_he_
 def test_given_grants_when_printed_then_they_are_those_of_the_page_and_an_odd_name_is_quoted_or_refused(
     ratings: Ratings,
 ) -> None:
-    made = grants("ratings")
+    made = grant_statements("ratings")
     whole, first, second = (
         ratings("grants", "--sql", *who, db="postgresql://db.example/ratings").stdout
         for who in ([], ["--as", "administrator"], ["--as", "owner"])

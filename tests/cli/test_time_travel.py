@@ -1,4 +1,4 @@
-"""Questions across what is usually stable: a ruleset taken back, games moved to other dates, times that games share."""
+"""Questions across what is usually stable: a ruleset withdrawn, games moved to other dates, times that games share."""
 
 import json
 import subprocess
@@ -55,7 +55,7 @@ def marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
     return [[one["position"] for one in row.get("published", ())] for row in rows]
 
 
-# -- a ruleset that is taken back
+# -- a ruleset that is withdrawn
 
 
 def test_given_a_ruleset_when_taken_back_then_lists_ladders_and_causes_say_so(db: str, ratings: Ratings) -> None:
@@ -103,7 +103,7 @@ def test_given_a_version_when_taken_back_and_published_otherwise_in_one_import_t
     assert (tried.exit_code, tried.stdout.splitlines()[0]) == (0, "2 would be appended; the head is 3.")
     assert ratings("import", "-", db=db, input=given).stdout == "2 appended; the head is 5.\n"
     assert ratings("import", "-", db=db, input=given).stdout == "0 appended, 2 already there; the head is 5.\n"
-    # also where the same taking back stands twice around one that undoes it
+    # also where the same withdrawing stands twice around one that undoes it
     void_of_void = {"type": "event.voided", "id": "again", "occurred_at": "2010-02-01T12:00:00Z"}
     target = json.loads(ratings("export", "events", db=db).stdout.splitlines()[3])["id"]
     undone = json.dumps({**void_of_void, "data": {"id": target, "reason": "yes"}}) + "\n"

@@ -91,7 +91,7 @@ def test_given_another_version_when_asked_what_if_then_the_table_tells_it_and_no
         "anna      1008      +8   1016\n"
         "cleo       996      -4    992\n"
         "dora       996      -4    992\n\n"
-        "How well the points before each game foretold who was placed better:\n\n"
+        "How well the points before each game predicted who was placed better:\n\n"
         "ladder           version        pairs  log loss    Brier  accuracy\n"
         "catan-elo/basic  as it is           4   0.69897  0.25291    37.50%\n"
         "catan-elo/basic  catan-elo@new      4   0.70493  0.25588    37.50%\n"
@@ -108,9 +108,9 @@ def test_given_another_version_when_asked_what_if_then_json_and_csv_tell_the_sam
     (variant,) = found["variants"]
     (ladder,) = variant["ladders"]
 
-    # among equals 1/2 is expected, and foretold; cleo, who is 8 or 16 points behind, then beats dora
+    # among equals 1/2 is expected, and predicted; cleo, who is 8 or 16 points behind, then beats dora
     equal = [(0.5, 1.0)] * 3
-    foretold = {
+    predicted = {
         "before": measures([*equal, (expected(-8), 1)], 1.5 / 4),
         "after": measures([*equal, (expected(-16), 1)], 1.5 / 4),
     }  # fmt: skip
@@ -121,7 +121,7 @@ def test_given_another_version_when_asked_what_if_then_json_and_csv_tell_the_sam
     }
     assert (variant["ruleset"], variant["set"], variant["published"]) == (NAME, {}, [])
     assert moves(ladder) == CHANGES
-    assert ladder["quality"] == foretold
+    assert ladder["quality"] == predicted
     told = {name: value for name, value in ladder.items() if name not in ("quality", "changes")}
     assert told == {
         "ladder": BASIC, "players": 3, "ranks": 0, "swapped": 0, "up": {"player": "anna", "change": "8"},
@@ -131,7 +131,7 @@ def test_given_another_version_when_asked_what_if_then_json_and_csv_tell_the_sam
         "set,ladder,players,ranks,swapped,version,pairs,log_loss,brier,accuracy\n"
         + "".join(
             f",{BASIC},3,0,0,{which},4,{one['log_loss']},{one['brier']},{one['accuracy']}\n"
-            for which, one in foretold.items()
+            for which, one in predicted.items()
         )
     )
 
@@ -173,7 +173,7 @@ def test_given_a_rule_that_foretells_nothing_when_asked_what_if_then_there_is_no
 
     assert moves(ladder) == [("anna", "1160", "40", "1200"), ("ben", "840", "-40", "800")]
     assert ladder["quality"] == {"before": None, "after": None}
-    assert "foretold" not in ratings("whatif", file, db=db).stdout
+    assert "predicted" not in ratings("whatif", file, db=db).stdout
 
 
 # -- several values

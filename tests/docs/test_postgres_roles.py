@@ -10,7 +10,7 @@ import pytest
 from roles import Roles, documented_roles
 
 from cli.main import invoke
-from ledger.store.roles import grants
+from ledger.store.roles import grant_statements
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "postgresql.md").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def roles(postgres_url: str, ratings: Callable[..., Any]) -> Iterator[Roles]:
 
 
 def test_given_the_page_when_compared_with_what_the_program_prints_then_every_statement_is_there() -> None:
-    made = grants("ratings")
+    made = grant_statements("ratings")
     page = " ".join(PAGE.split())
     assert [one for one in (*made.administrator, *made.owner) if f"{one};" not in page] == []
 

@@ -19,7 +19,7 @@ from fault_helpers import (
     records,
 )
 
-from ledger.events.records import Row
+from ledger.events.records import EventRow
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
@@ -150,7 +150,7 @@ def test_a_table_of_the_same_name_cannot_stand_in_for_the_log(attacked: str, hid
     """Given another `events` with a false head, when a row continues that, then the guard still reads the log, whether
     or not it has read it before."""
     row = forged(attacked, position=1_000)
-    marks = ", ".join(["%s"] * len(Row._fields))
+    marks = ", ".join(["%s"] * len(EventRow._fields))
     insert = f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})"
     for rows_before in (0, 10):
         with closing(plain_connection(attacked)) as connection:
@@ -170,7 +170,7 @@ def test_a_row_that_fits_is_taken_whatever_is_called_like_the_log(attacked: str)
     row = forged(attacked)
     with closing(plain_connection(attacked)) as connection:
         connection.execute("CREATE TEMPORARY TABLE events (n integer)")
-        marks = ", ".join(["%s"] * len(Row._fields))
+        marks = ", ".join(["%s"] * len(EventRow._fields))
         connection.execute(f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})", tuple(row.values()))
     assert findings(attacked) == []
 

@@ -55,11 +55,11 @@ def next_of_game(events: Events, number: int, worker: int) -> Draft:
 
 def next_of_event(events: Events, number: int, worker: int) -> Draft:
     """What a worker does about the adjustment `gift` as it finds it: take it back, or bring it back."""
-    last, taken_back = events.event("gift"), False
+    last, withdrawn = events.event("gift"), False
     assert last is not None
     while (successor := events.successor(last.event_id)) is not None:
-        last, taken_back = successor, not taken_back
-    target = last.event_id if taken_back else "gift"
+        last, withdrawn = successor, not withdrawn
+    target = last.event_id if withdrawn else "gift"
     draft = decision("event.voided", id=target, reason=f"worker {worker}, round {number}")
     return draft._replace(supersedes=last.event_id)
 
@@ -199,14 +199,14 @@ RACES = {
     "two renames of one id": Race(
         KNOWN, A_IS_B, line("player.renamed", player="aN", new_player="cN"), {"renamed-already"},
     ),
-    "a ruleset taken back and an adjustment on its ladder": Race(
+    "a ruleset withdrawn and an adjustment on its ladder": Race(
         [RULESET], line("event.voided", id="r-N"), ADJUSTED, {"still-needed", "unknown-ladder"},
     ),
-    "an adjustment brought back and its ruleset taken back": Race(
+    "an adjustment brought back and its ruleset withdrawn": Race(
         [RULESET, {**ADJUSTED, "id": "p-N"}, line("event.voided", "v-N", id="p-N")], line("event.voided", id="v-N"),
         line("event.voided", id="r-N"), {"still-needed", "unknown-ladder"},
     ),
-    "an event taken back twice": Race(
+    "an event withdrawn twice": Race(
         [RULESET, {**ADJUSTED, "id": "p-N"}], line("event.voided", "1-N", id="p-N"),
         line("event.voided", "2-N", id="p-N"), {"changed-meanwhile", "event-voided"},
     ),

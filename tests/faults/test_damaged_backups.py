@@ -17,7 +17,7 @@ from forging import forged
 from stores import without_events
 
 from ledger.backups import backup_folder
-from ledger.backups.restoring import Backup, check
+from ledger.backups.restoring import BackupFiles, check_backup
 from ledger.store import sqlite
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
@@ -207,7 +207,7 @@ def test_given_a_damaged_backup_when_it_is_incomplete_only_then_what_is_taken_is
         for _ in range(100 if at_length else 10):
             damaged = damage(chance, exported, theirs)
             file.write_bytes(damaged if isinstance(damaged, bytes) else b"".join(damaged))
-            taken = check(Backup([str(file)], incomplete=True))
+            taken = check_backup(BackupFiles([str(file)], incomplete=True))
             assert taken.head.chain_hash == chains[taken.head.position]
             assert taken.passed
 

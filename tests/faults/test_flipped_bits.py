@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, game
 
-from ledger.events.records import Row
+from ledger.events.records import EventRow
 from ledger.events.types import read_event
 from ledger.store.upgrading import upgrade
 
@@ -155,7 +155,7 @@ def test_flipped_bits_in_event_pages_are_found_and_named(
 def test_a_text_that_became_a_blob_of_the_same_bytes_is_found(file: Path, ratings: Callable[..., Any]) -> None:
     """In the header of a row a text and a blob differ by one bit, and no index tells of it."""
     content, (_, original) = file.read_bytes(), plain_rows(file)
-    record = original[7][Row._fields.index("record")][1]
+    record = original[7][EventRow._fields.index("record")][1]
     serial_type = 13 + 2 * len(record)
     header = bytes([0x80 | serial_type >> 7, serial_type & 0x7F, 76, 76])  # then two hashes of 32 bytes each
     place = content.rindex(header, 0, content.index(record)) + 1

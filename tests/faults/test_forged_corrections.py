@@ -18,7 +18,7 @@ EVENTS = 8
 
 
 def make_ledger(_: object, url: str) -> None:
-    """Games g-1, corrected at 4, g-2, voided at 5, and g-3; an account change taken back at 7, a rename at 8."""
+    """Games g-1, corrected at 4, g-2, voided at 5, and g-3; an account change withdrawn at 7, a rename at 8."""
     upgrade(url)
     done = append_games(url, [
         game(1), game(2), game(3),
@@ -50,22 +50,22 @@ BOTH = ("sqlite", "postgresql")
 FORGERIES = {
     "a correction without link": Forgery(corrected(1, "anna", "ben"), None),
     "a void without link": Forgery(decision("game.voided", game_id="g-3"), None),
-    "a taking back without link": Forgery(decision("event.voided", id="r-1"), None),
+    "a withdrawal without link": Forgery(decision("event.voided", id="r-1"), None),
     "a correction of another game's event": Forgery(corrected(1, "anna", "ben"), "game:g-3"),
     "a void of another game's event": Forgery(decision("game.voided", game_id="g-3"), "c-1"),
     # SQLite leaves foreign keys to whoever connects
     "a correction of an event that is not there": Forgery(corrected(1, "anna", "ben"), "x", refused_by=("postgresql",)),
     "a correction of itself": Forgery(corrected(3, "anna", "ben")._replace(event_id="itself"), "itself"),
     "a game corrected twice off the same event": Forgery(corrected(1, "anna", "ben"), "game:g-1", "twice", BOTH),
-    "an event taken back twice": Forgery(decision("event.voided", id="a-1", reason="again"), "a-1", "twice", BOTH),
+    "an event withdrawn twice": Forgery(decision("event.voided", id="a-1", reason="again"), "a-1", "twice", BOTH),
     "a link where none belongs": Forgery(game(9), "game:g-3"),
     "a rename with a link": Forgery(decision("player.renamed", player="anna", new_player="anne"), "r-1"),
     "a correction of a voided game": Forgery(corrected(2, "anna", "ben"), "v-2"),
     "a reinstatement of a live game": Forgery(decision("game.reinstated", game_id="g-3"), "game:g-3"),
     "a correction of a game that is not there": Forgery(corrected(9, "anna", "ben"), "game:g-3"),
-    "a game's event taken back": Forgery(decision("event.voided", id="game:g-3"), "game:g-3"),
-    "a taking back of one event in the line of another": Forgery(decision("event.voided", id="r-1"), "v-a"),
-    "a taking back of what is not there": Forgery(decision("event.voided", id="x"), "r-1"),
+    "a game's event withdrawn": Forgery(decision("event.voided", id="game:g-3"), "game:g-3"),
+    "a withdrawal of one event in the line of another": Forgery(decision("event.voided", id="r-1"), "v-a"),
+    "a withdrawal of what is not there": Forgery(decision("event.voided", id="x"), "r-1"),
 }
 
 

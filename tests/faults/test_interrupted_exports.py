@@ -17,7 +17,7 @@ from stores import without_events
 from cli.main import invoke
 from ledger import new_files
 from ledger.backups.backup_folder import LIST, LOCK, read_list
-from ledger.backups.restoring import Backup, check
+from ledger.backups.restoring import BackupFiles, check_backup
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
 
@@ -90,7 +90,7 @@ def test_given_exports_that_are_interrupted_when_looked_for_then_each_is_whole_o
         code = struck(number, chance.uniform(0, length), "--db", full, "export", "events", "-o", file)
         assert file.exists() or code != 0
         if file.exists():
-            assert str(check(Backup([str(file)])).head) == expected
+            assert str(check_backup(BackupFiles([str(file)])).head) == expected
         absent += not file.exists()
     assert absent >= strikes // 4, "hardly one was struck in time"
     left = [name for name in os.listdir(folder) if ".part" in name]
@@ -124,7 +124,7 @@ def test_given_an_export_that_is_struck_at_a_step_then_it_is_whole_or_not_there(
     if step == "unlink" and beside == "without a name":
         assert code == 0  # no such step
     if file.exists():
-        assert (step, str(check(Backup([str(file)])).head)) == ("unlink", head_of(db))
+        assert (step, str(check_backup(BackupFiles([str(file)])).head)) == ("unlink", head_of(db))
     else:
         assert code in (-signal.SIGKILL, 130)
     if how == signal.SIGINT and step != "unlink":
@@ -147,7 +147,7 @@ def test_given_backups_that_are_interrupted_when_checked_then_all_that_are_there
         whole = [path for path in folder.iterdir() if path.suffix == ".gz"]
         assert whole, "the last backup was dropped"
         for path in whole:
-            assert str(check(Backup([str(path)])).head) == expected
+            assert str(check_backup(BackupFiles([str(path)])).head) == expected
             assert Path(f"{path}.head").read_text() == f"{expected}\n"
         read_list(folder)
     assert wait_for([fork(run, *command)]) == [0]
@@ -165,7 +165,7 @@ def test_given_restores_that_are_interrupted_when_looked_at_then_the_ledger_is_e
     file, chance = tmp_path / "all.jsonl.gz", random.Random(6)
     assert wait_for([fork(run, "--db", full, "export", "events", "-o", file)]) == [0]
     begun = time.monotonic()
-    check(Backup([str(file)]))
+    check_backup(BackupFiles([str(file)]))
     length = 2 * (time.monotonic() - begun)
     for number in range(30 if at_length else 6):
         # all is checked first, then stored

@@ -20,7 +20,7 @@ from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.processes.identity import is_there, this_process
 from ledger.store import runs
 from ledger.store.opening import Ledger, open_ledger
-from ledger.store.runs import Run, all_runs, latest, running
+from ledger.store.runs import Run, all_runs, latest_runs, running
 
 HOUR = 3_600 * 1_000_000
 
@@ -148,12 +148,12 @@ def test_given_many_runs_when_swept_then_the_newest_stay_and_the_last_success_an
     with running(ledger, "backup", clock):
         pass
     found = known(ledger)
-    (last, done, failed) = latest(found)["verify"]
+    (last, done, failed) = latest_runs(found)["verify"]
 
     assert [one.kind for one in found].count("verify") <= 5
     assert (last, failed and failed.message) == (done, "long ago")
     assert found[-1] == failed
-    assert latest(found)["backup"].failed is None
+    assert latest_runs(found)["backup"].failed is None
 
 
 # who may not write the ledger

@@ -131,7 +131,7 @@ def test_given_a_fresh_ledger_in_postgresql_when_its_objects_are_counted_then_al
     """Given all objects that the catalogue has, then as many are compared: no more and no fewer."""
     with made.reading() as connection:
         ledger = shape(connection)
-        compared = list(catalogue.differences(connection))
+        compared = list(catalogue.object_differences(connection))
 
     assert set(compared) == {None}
     assert len(compared) + len(ledger.triggers) + len(ledger.functions) == len(ledger)

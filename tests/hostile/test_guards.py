@@ -14,7 +14,7 @@ from test_verify import made, verified
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, dump, format_instant
-from ledger.events.records import Row, chain_hash, leaf_hash
+from ledger.events.records import EventRow, chain_hash, leaf_hash
 from ledger.store.log import head
 from ledger.store.opening import Ledger, connect
 
@@ -27,7 +27,7 @@ def db(copied: Callable[..., str]) -> str:
     return copied(made)
 
 
-def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> Row:
+def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> EventRow:
     """The row of a game that continues the log; with other members as its record and its columns have them."""
     with ledger.reading() as connection:
         before = head(connection)
@@ -39,13 +39,13 @@ def row(ledger: Ledger, subject: str = "game:forged", **members: Any) -> Row:
     }  # fmt: skip
     record = dump(event)
     leaf = leaf_hash(record)
-    return Row(
+    return EventRow(
         event["position"], event["id"], event["type"], event["schema_version"], subject, occurred_at, recorded_at,
         event["by"], event.get("supersedes"), record, leaf, chain_hash(before.chain_hash, leaf),
     )  # fmt: skip
 
 
-def inserted(ledger: Ledger, values: Row, before: str = "SELECT 1") -> str:
+def inserted(ledger: Ledger, values: EventRow, before: str = "SELECT 1") -> str:
     """What the database says to a row, after what is done `before`: nothing if it lets it in. It is taken out again."""
     try:
         with ledger.writing() as connection:
@@ -102,7 +102,7 @@ def test_given_a_correction_of_a_game_with_members_of_somebodys_when_inserted_th
         assert inserted(ledger, row(ledger, "game:g-1", **members)) == ""
 
 
-TYPED = [*(name for name in Row._fields if name != "position")]
+TYPED = [*(name for name in EventRow._fields if name != "position")]
 
 
 @pytest.mark.parametrize("column", TYPED)

@@ -161,7 +161,7 @@ def test_given_a_rebuild_that_lost_its_lock_when_it_sweeps_then_one_that_is_bein
     promoted."""
     play(ratings, db, 7)
     written, swept, ended = threading.Event(), threading.Event(), []
-    promote, sweep = generations.promote, generations.sweep
+    promote, sweep = generations.promote, generations.sweep_generations
 
     def second() -> None:
         ended.append(rebuild(open_ledger(db), clock.now).promoted)
@@ -187,7 +187,7 @@ def test_given_a_rebuild_that_lost_its_lock_when_it_sweeps_then_one_that_is_bein
                 swept.set()
 
     monkeypatch.setattr(generations, "promote", promoting)
-    monkeypatch.setattr(generations, "sweep", sweeping)
+    monkeypatch.setattr(generations, "sweep_generations", sweeping)
     with suppress(StoreUnavailable):
         rebuild(open_ledger(db), clock.now)
     other.join(30)

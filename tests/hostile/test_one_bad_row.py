@@ -185,7 +185,7 @@ def test_given_a_void_of_nothing_before_it_when_it_is_taken_back_then_that_is_re
     for event_id, target in VOIDS[what].items():
         forge(db, {"id": target, "reason": "x"}, f"event:{target}", id=event_id, type="event.voided")
     done = ratings("void", "--event", "v", "--reason", "x", db=db)
-    assert (done.exit_code, "'v' does not count: it takes back nothing" in done.stderr) == (1, True), done
+    assert (done.exit_code, "'v' does not count: it withdraws nothing" in done.stderr) == (1, True), done
     assert ratings("log", "v", db=db).exit_code == 0
 
 
@@ -216,7 +216,7 @@ def test_given_a_void_of_what_comes_later_then_that_counts_everywhere(db: str, r
     zone = {"type": "ledger.zone_set", "id": "z", "occurred_at": "2024-01-01T00:00:00Z", "data": {"zone": "Asia/Tokyo"}}
     assert ratings("import", "-", db=db, input=json.dumps(zone)).exit_code == 0
     assert "Asia/Tokyo" in ratings("zone", db=db).stdout
-    assert "(taken back)" not in ratings("log", db=db).stdout
+    assert "(withdrawn)" not in ratings("log", db=db).stdout
 
 
 @pytest.mark.parametrize("column", ["player.renamed", "ruleset.published", "event.voided", "game.corrected"])

@@ -107,16 +107,16 @@ CASES = {
     "a voided game that is none": Case("game.voided", {"game_id": "x", "reason": "r"}, "game-unknown"),
     "a reinstated game": Case("game.reinstated", {"game_id": "g-4", "reason": "r"}),
     "a live game reinstated": Case("game.reinstated", {"game_id": "g-1", "reason": "r"}, "game-live"),
-    "something taken back": Case("event.voided", {"id": "a-1", "reason": "r"}),
-    "a taking-back taken back": Case("event.voided", {"id": "v-1", "reason": "r"}),
-    "a rename taken back": Case("event.voided", {"id": "r-1", "reason": "r"}),
-    "nothing taken back": Case("event.voided", {"id": "x", "reason": "r"}, "event-unknown"),
-    "a game taken back": Case("event.voided", {"id": "game:g-1", "reason": "r"}, "event-of-game"),
-    "something taken back twice": Case("event.voided", {"id": "a-2", "reason": "r"}, "event-voided"),
-    "a league taken back that has players": Case("event.voided", {"id": "L2", "reason": "r"}, "still-needed"),
-    "a clock taken back that went on": Case("event.voided", {"id": "clock", "reason": "r"}, "still-needed"),
-    "a ruleset taken back that is needed": Case("event.voided", {"id": "ELO", "reason": "r"}, "still-needed"),
-    "rows taken back that are needed": Case("event.voided", {"id": "ROWS", "reason": "r"}, "still-needed"),
+    "something withdrawn": Case("event.voided", {"id": "a-1", "reason": "r"}),
+    "a withdrawal withdrawn": Case("event.voided", {"id": "v-1", "reason": "r"}),
+    "a rename withdrawn": Case("event.voided", {"id": "r-1", "reason": "r"}),
+    "nothing withdrawn": Case("event.voided", {"id": "x", "reason": "r"}, "event-unknown"),
+    "a game withdrawn": Case("event.voided", {"id": "game:g-1", "reason": "r"}, "event-of-game"),
+    "something withdrawn twice": Case("event.voided", {"id": "a-2", "reason": "r"}, "event-voided"),
+    "a league withdrawn that has players": Case("event.voided", {"id": "L2", "reason": "r"}, "still-needed"),
+    "a clock withdrawn that went on": Case("event.voided", {"id": "clock", "reason": "r"}, "still-needed"),
+    "a ruleset withdrawn that is needed": Case("event.voided", {"id": "ELO", "reason": "r"}, "still-needed"),
+    "rows withdrawn that are needed": Case("event.voided", {"id": "ROWS", "reason": "r"}, "still-needed"),
     "a rename": Case("player.renamed", {"player": "eve", "new_player": "eva"}),
     "a rename of nobody": Case("player.renamed", {"player": "nobody", "new_player": "x"}, "player-unknown"),
     "a rename of two who met": Case("player.renamed", {"player": "anna", "new_player": "ben"}, "players-met"),
@@ -267,7 +267,7 @@ def test_given_an_event_by_sql_when_import_would_refuse_it_then_restore_and_veri
 def test_given_an_event_that_does_not_fit_when_others_depend_on_it_then_each_is_named_and_it_is_no_bug(
     db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """Given a rename of nobody by SQL that is taken back."""
+    """Given a rename of nobody by SQL that is withdrawn."""
     with open_ledger(db).writing() as connection:
         append(connection, "player.renamed", {"player": "nobody", "new_player": "somebody"}, AT)
         first = head(connection).position

@@ -174,7 +174,7 @@ def test_given_a_cache_of_a_program_with_fewer_columns_when_read_then_it_is_made
         patch.setattr(
             column_cache, "OF_KIND", {name: code for name, code in column_cache.OF_KIND.items() if name != "kills"}
         )
-        patch.setattr(column_cache, "FORMAT", column_cache.format_of(fewer))
+        patch.setattr(column_cache, "FORMAT", column_cache.cache_format(fewer))
         assert standings(ratings, db) == before
         (old, _) = written(own(caches))
     assert old["format"] != column_cache.FORMAT

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
-from ledger.events.records import Row, build
+from ledger.events.records import EventRow, build
 from ledger.events.types import Draft, read_event
 from ledger.rejections import Rejection
 from ledger.store.appending import Appended, append
@@ -47,10 +47,10 @@ def game(game_id: str, *players: str, event_id: str | None = None) -> Draft:
     return read_event(event if event_id is None else {**event, "id": event_id})[0]
 
 
-def rows(ledger: Ledger) -> list[Row]:
+def rows(ledger: Ledger) -> list[EventRow]:
     with ledger.reading() as connection:
-        found = connection.execute(text(f"SELECT {', '.join(Row._fields)} FROM events ORDER BY position")).all()
-    return [Row(*row) for row in found]
+        found = connection.execute(text(f"SELECT {', '.join(EventRow._fields)} FROM events ORDER BY position")).all()
+    return [EventRow(*row) for row in found]
 
 
 def in_several(ledger: Ledger, *given: Any, **options: Any) -> Appended:

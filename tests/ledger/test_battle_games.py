@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ledger.events.canonical import dump
-from ledger.events.game_types import KINDS, numbers, places
+from ledger.events.game_types import GAME_TYPES, numbers, places
 from ledger.events.types import meaning, read_event
 from ledger.rejections import Refused
 
@@ -249,7 +249,7 @@ def test_given_a_seat_that_changed_hands_when_asked_for_numbers_then_those_left_
 
 
 def test_given_all_kinds_when_compared_then_no_two_have_a_column_of_one_name() -> None:
-    names = [column for kind in KINDS.values() for column in kind.columns]
+    names = [column for kind in GAME_TYPES.values() for column in kind.columns]
 
     assert len(set(names)) == len(names)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.events.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN, format_instant, parse_instant
-from ledger.events.zones import end_of, read_instant, start_of, zone
+from ledger.events.zones import day_start, end_of, read_instant, zone
 from ledger.rejections import Refused
 
 SECOND = 1_000_000
@@ -167,11 +167,11 @@ def test_given_a_date_when_it_means_up_to_then_it_is_its_last_microsecond_there(
     [(date(2010, 3, 28), 23), (date(2010, 10, 31), 25), (date(2010, 6, 1), 24)],
 )
 def test_given_a_day_on_which_clocks_change_when_bounded_then_it_has_its_own_length(day: date, hours: int) -> None:
-    assert end_of(day.isoformat(), "Europe/Berlin") + 1 - start_of(day, "Europe/Berlin") == hours * HOUR
+    assert end_of(day.isoformat(), "Europe/Berlin") + 1 - day_start(day, "Europe/Berlin") == hours * HOUR
 
 
 def test_given_a_midnight_that_is_skipped_when_the_day_starts_then_it_starts_behind_the_gap() -> None:
-    assert format_instant(start_of(date(2018, 11, 4), "America/Sao_Paulo")) == "2018-11-04T03:00:00.000000Z"
+    assert format_instant(day_start(date(2018, 11, 4), "America/Sao_Paulo")) == "2018-11-04T03:00:00.000000Z"
 
 
 def test_given_a_host_without_zone_files_when_a_zone_is_asked_for_then_it_comes_from_the_tzdata_package() -> None:

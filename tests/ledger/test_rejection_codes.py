@@ -12,7 +12,7 @@ import pytest
 from stores import with_shipped_rulesets, without_events
 
 from ledger.rejections import CODES
-from ledger.validation.schedules import draw
+from ledger.validation.schedules import draw_schedule
 from projections.rules.pairwise_elo import RULE
 from projections.rulesets import registry
 
@@ -100,7 +100,7 @@ def joined(player: str, **members: Any) -> bytes:
 
 def scheduled(seed: str, games: int = 56) -> bytes:
     """The first so many games of the league, drawn with a seed, as one line."""
-    drawn = draw(list("abcdefgh"), 2, seed)
+    drawn = draw_schedule(list("abcdefgh"), 2, seed)
     told = [{"game_id": f"L1-{number}", "seats": seats} for number, seats in enumerate(drawn[:games])]
     return line(type="league.scheduled", data={"league": "L1", "seed": seed, "games": told})
 
@@ -153,8 +153,8 @@ def corrected(game_id: str, now: str | None = None) -> bytes:
     return line(type="game.corrected", data={"game_id": game_id, "reason": "wrong way round", "game": given})
 
 
-def taken_back(event_id: str, reason: str = "wrong") -> bytes:
-    """An event that takes back another as one line."""
+def withdrawn(event_id: str, reason: str = "wrong") -> bytes:
+    """An event that withdraws another as one line."""
     return line(type="event.voided", data={"id": event_id, "reason": reason})
 
 
@@ -287,10 +287,10 @@ CASES = {
     "game-live": Case(about("game.reinstated", "g-1")),
     "nothing-to-correct": Case(None, command=("correct", "g-1", "anna", "ben", "--reason", "looked at it again")),
     "game-id-changed": Case(corrected("g-1", now="g-2")),
-    "event-unknown": Case(taken_back("player:nobody")),
-    "event-of-game": Case(taken_back("game:g-1")),
-    "event-voided": Case(lines(line(id="joined"), taken_back("joined"), taken_back("joined", "once more"))),
-    "still-needed": Case(lines(ruleset(), adjusted("chess", "5"), taken_back("chess-1")).replace(
+    "event-unknown": Case(withdrawn("player:nobody")),
+    "event-of-game": Case(withdrawn("game:g-1")),
+    "event-voided": Case(lines(line(id="joined"), withdrawn("joined"), withdrawn("joined", "once more"))),
+    "still-needed": Case(lines(ruleset(), adjusted("chess", "5"), withdrawn("chess-1")).replace(
         b'{"type": "ruleset.published"', b'{"id": "chess-1", "type": "ruleset.published"'
     )),
     "changed-meanwhile": Case(None, command=("void", "g-1", "--expect", "1", "--reason", "never played")),

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from ledger.validation.schedules import SIZES, draw, schedule
+from ledger.validation.schedules import SIZES, draw_schedule, league_schedule
 
 PLAYERS = list("abcdefgh")
 GAMES = {2: 56, 3: 24, 4: 32, 5: 40, 6: 24, 7: 24, 8: 16}
@@ -32,12 +32,12 @@ def refuse_unbalanced(games: list[list[str]], size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_given_a_number_of_players_when_scheduled_then_seats_meetings_and_sets_are_balanced(size: int) -> None:
-    refuse_unbalanced([[PLAYERS[number] for number in game] for game in schedule(size)], size)
+    refuse_unbalanced([[PLAYERS[number] for number in game] for game in league_schedule(size)], size)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_given_a_thousand_seeds_when_drawn_then_each_schedule_is_balanced_and_another(size: int) -> None:
-    drawn = [draw(PLAYERS, size, f"seed {number}") for number in range(1_000)]
+    drawn = [draw_schedule(PLAYERS, size, f"seed {number}") for number in range(1_000)]
 
     for games in drawn:
         refuse_unbalanced(games, size)
@@ -47,5 +47,5 @@ def test_given_a_thousand_seeds_when_drawn_then_each_schedule_is_balanced_and_an
 def test_given_a_seed_when_drawn_again_then_the_schedule_is_the_same_whoever_subscribed_first() -> None:
     shuffled = random.Random(1).sample(PLAYERS, 8)
 
-    assert draw(shuffled, 5, "x") == draw(PLAYERS, 5, "x")
-    assert draw(PLAYERS, 2, "2026")[:3] == [["a", "e"], ["d", "b"], ["f", "g"]]
+    assert draw_schedule(shuffled, 5, "x") == draw_schedule(PLAYERS, 5, "x")
+    assert draw_schedule(PLAYERS, 2, "2026")[:3] == [["a", "e"], ["d", "b"], ["f", "g"]]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ledger import clock
 from ledger.events.canonical import dump, dump_in_order
-from ledger.events.game_types import KINDS
+from ledger.events.game_types import GAME_TYPES
 from ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
 from ledger.events.short_way import _short_way, normalised
 from ledger.events.types import Draft, read_event
@@ -94,16 +94,16 @@ def outcome(normalise: Any, game: dict[str, Any]) -> Any:
 
 
 def long_way(kind: str, game: dict[str, Any]) -> dict[str, Any]:
-    return KINDS[kind].model.model_validate(game).model_dump(exclude_unset=True, exclude_none=True)
+    return GAME_TYPES[kind].model.model_validate(game).model_dump(exclude_unset=True, exclude_none=True)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GAME_TYPES)
 def test_given_any_game_when_normalised_then_the_short_way_says_what_the_model_says(kind: str) -> None:
     chance = random.Random(kind)
     taken = 0
     for _ in range(4_000):
         game = changed(chance, GAMES[kind])
-        short = outcome(lambda given: normalised(KINDS[kind].model, given), game)
+        short = outcome(lambda given: normalised(GAME_TYPES[kind].model, given), game)
         assert repr(short) == repr(outcome(lambda given: in_order(long_way(kind, given)), game))
         # half a surrogate pair is refused before
         if isinstance(short, dict) and "\\ud800" not in repr(short):
@@ -118,9 +118,9 @@ def in_order(value: Any) -> Any:
     return [in_order(inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GAME_TYPES)
 def test_given_a_plain_game_of_each_kind_when_normalised_then_the_short_way_takes_it(kind: str) -> None:
-    short_way = _short_way(KINDS[kind].model)
+    short_way = _short_way(GAME_TYPES[kind].model)
 
     assert short_way is not None
     assert short_way(GAMES[kind]) == long_way(kind, GAMES[kind])

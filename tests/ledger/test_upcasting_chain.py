@@ -10,7 +10,7 @@ from ledger.events.records import ZERO, chain_hash, columns, leaf_hash
 from ledger.events.types import TYPES, Draft
 from ledger.events.upcasting import STEPS, Data, upcast
 from ledger.rejections import Refused
-from ledger.store.appending import insert_rows
+from ledger.store.appending import insert_event_rows
 from ledger.store.log import Head
 from ledger.store.opening import connect
 
@@ -91,6 +91,6 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
         type=type_name, schema_version=version, record=record, leaf_hash=leaf, chain_hash=chain_hash(ZERO, leaf)
     )
     with connect(url).writing() as connection:
-        insert_rows(connection, [newer], Head(0, ZERO, 0))
+        insert_event_rows(connection, [newer], Head(0, ZERO, 0))
     with connect(url).reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM events")).scalar() == 1

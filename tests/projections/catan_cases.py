@@ -77,14 +77,14 @@ def _of_changes(events: list[Event]) -> Iterator[Cases]:
             "corrected again, the date not": True in dated and not dated[-1],
         }
     live = standing(events)
-    taken_back = [event["type"] for event in events if event not in live]
+    withdrawn = [event["type"] for event in events if event not in live]
     ids = {participant["player"] for one in played(live) for participant in one.game["participants"]}
     people = Counter(person(live, name) for name in ids)
     changes = Counter((e["data"]["player"], e["occurred_at"]) for e in live if e["type"] == "player.account_changed")
     yield {
-        "rename taken back": "player.renamed" in taken_back,
-        "account taken back": "player.account_changed" in taken_back,
-        "account taken back, and that too": "event.voided" in taken_back,
+        "rename withdrawn": "player.renamed" in withdrawn,
+        "account withdrawn": "player.account_changed" in withdrawn,
+        "account withdrawn, and that too": "event.voided" in withdrawn,
         "two accounts at once": any(count > 1 for count in changes.values()),
         "two ids of one person": any(count > 1 for count in people.values()),
         "chain of renames": any(name.endswith(" 3") for name in people),

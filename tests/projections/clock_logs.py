@@ -3,7 +3,7 @@
 from typing import Any
 
 from ledger.rejections import Rejection
-from projections.game_clock import explain, replay, show
+from projections.game_clock import explain_clock, replay_clock, show_clock
 
 GRANTED = "1000 anna offered sell-houses\n2000 ben pause_asked\n2500 anna pause_answered yes"
 Event = dict[str, Any]
@@ -33,7 +33,7 @@ def event(type_name: str, **data: Any) -> Event:
 
 def state(text, at=None, **started):
     """What the clock shows."""
-    found = show(log(text, **started), at)
+    found = show_clock(log(text, **started), at)
     assert isinstance(found, dict), found
     return found
 
@@ -51,14 +51,14 @@ def timers(text, at=None, name="anna", **started):
 
 def refused(text, **started):
     """(line, code, message) of the first bad event."""
-    found = replay(log(text, **started))
+    found = replay_clock(log(text, **started))
     assert isinstance(found, Rejection)
     return found.line, found.code, found.message
 
 
 def lines(text, at=None, name="anna", **started):
     """(at, what, change, main timer after it) line by line."""
-    told = explain(log(text, **started), name, at)
+    told = explain_clock(log(text, **started), name, at)
     assert sum(line["change_ms"] for line in told["lines"]) == told["main_ms"]
     return [(line["at"], line["what"], line["change_ms"], line["main_ms"]) for line in told["lines"]]
 

@@ -43,7 +43,7 @@ NO_LADDERS = ["catan-elo", "galactic-points/2010-1", "b5-league/2010-1/x", "cata
 # what a history is about: its times, and games that it has besides one of each slug
 ABOUT = [(INSTANTS, []), (INSTANTS, ["catan"] * 6), (ONE_SEASON, ["babylon5"] * 20)]
 STEPS = {
-    "game": 48, "correct": 14, "void": 6, "reinstate": 6, "rename": 11, "account": 9, "adjust": 9, "take back": 12,
+    "game": 48, "correct": 14, "void": 6, "reinstate": 6, "rename": 11, "account": 9, "adjust": 9, "withdraw": 12,
     "again": 4,
 }  # fmt: skip
 
@@ -357,5 +357,5 @@ def again(world: World, number: int) -> Event:
 
 MAKERS: dict[str, Callable[[World, int], Event]] = {
     "game": record, "correct": correct, "void": void, "reinstate": reinstate, "rename": rename,
-    "account": set_account, "adjust": adjust, "take back": take_back, "again": again,
+    "account": set_account, "adjust": adjust, "withdraw": take_back, "again": again,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ledger.events.revisions import Known
+from ledger.events.revisions import KnownEvent
 from ledger.events.types import read_event
 from ledger.rejections import Refused
 from projections.facts.columns import Facts
@@ -54,7 +54,7 @@ def _facts_of(text: str) -> Facts:
     # by its text, because the tests ask for the columns of a game several times, and change it in between
     event, facts = json.loads(text), Facts(0, b"")
     data = read_event(event)[1]
-    apply(facts, 1, Known("", event["type"], 1_265_054_400_000_000, data))
+    apply(facts, 1, KnownEvent("", event["type"], 1_265_054_400_000_000, data))
     return facts
 
 

@@ -64,7 +64,7 @@ class Way:
     def had(self, question: Question) -> Fraction | None:
         """The points at coordinates, None for who is not on the ladder.
 
-        A version that was taken back on the way scores nothing there, and nobody is on the ladder of a ruleset that is
+        A version that was withdrawn on the way scores nothing there, and nobody is on the ladder of a ruleset that is
         not published; the player is followed through his renames.
         """
         if question not in self._had:

@@ -121,7 +121,7 @@ def local(at: datetime) -> datetime:
 
 
 def versions_of(log: Log, ruleset_id: str, rules: str | None = None) -> list[Version]:
-    """The versions that are published and not taken back; with `rules` that one alone, from the start of time."""
+    """The versions that are published and not withdrawn; with `rules` that one alone, from the start of time."""
     found = [
         Version(data, start_of(data["effective_from"]) if data.get("effective_from") else None, event["position"])
         for event in live(log, "ruleset.published")

@@ -55,7 +55,7 @@ def last_sunday(year: int, month: int) -> datetime:
 
 
 def standing(events: list[Event]) -> list[Event]:
-    """The events that nobody took back; what took them back may be taken back, too."""
+    """The events that nobody withdrew; what withdrew them may be withdrawn, too."""
     about: dict[str, list[str]] = defaultdict(list)
     for event in events:
         if event["type"] == "event.voided":

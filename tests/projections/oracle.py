@@ -88,7 +88,7 @@ def voids(log: Log) -> dict[str, list[str]]:
 
 
 def live(log: Log, *types: str) -> Log:
-    """The events of these types that are not taken back."""
+    """The events of these types that are not withdrawn."""
     gone = {event_id for event_id, those in voids(log).items() if len(those) % 2}
     return [event for event in log if event["type"] in types and event["id"] not in gone]
 
@@ -331,7 +331,7 @@ def met(log: Log, one: str, other: str) -> bool:
     return any({one, other} <= those for those in people)
 
 
-def taken_back_faults(log: Log, event: Event) -> set[str]:
+def withdrawn_faults(log: Log, event: Event) -> set[str]:
     by_id = {known["id"]: known for known in log}
     target = root = by_id.get(event["data"]["id"])
     if target is None:
@@ -360,7 +360,7 @@ FAULTS: dict[str, Callable[[Log, Event], set[str]]] = {
     "game.reinstated": reinstated_faults,
     "points.adjusted": adjusted_faults,
     "player.renamed": renamed_faults,
-    "event.voided": taken_back_faults,
+    "event.voided": withdrawn_faults,
     "player.registered": lambda log, event: set(),
     "player.account_changed": lambda log, event: set(),
     "ruleset.published": lambda log, event: set(),

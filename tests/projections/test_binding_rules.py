@@ -48,9 +48,9 @@ def raising(*arguments: Any) -> Any:
     ("changed", "message"),
     [
         ({"columns": ("plcae",)},
-         "rule: own/1 asks for the column 'plcae', which no kind of game has; there are place,"),
+         "rule: own/1 asks for the column 'plcae', which no game type has; there are place,"),
         ({"columns": ("vp", "side")},
-         "rule: own/1 asks for the columns vp, side, and no kind of game has all of them: "),
+         "rule: own/1 asks for the columns vp, side, and no game type has all of them: "),
         ({"ranking": "tabel"},
          "rule: own/1 names the list 'tabel'; there are points, table, period, annual; did you mean"),
         ({"ranking": "table"}, "rule: own/1 names the list table, which needs the parameters best_of, tie_break; "

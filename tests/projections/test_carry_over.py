@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from histories import facts_of, fill, ruleset
 
-from projections.queries.explanation import explain, row_of_game
+from projections.queries.explanation import explain_game, row_of_game
 from projections.queries.standings import Ladders, Standings
 from projections.rulesets.versions import read_toml, shipped
 
@@ -70,7 +70,7 @@ def test_given_a_season_when_its_first_game_is_explained_then_the_points_before_
     ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES])
     facts = facts_of(ledger)
     with ledger.reading() as connection:
-        told = explain(Ladders(facts), "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
+        told = explain_game(Ladders(facts), "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
 
     assert {player["player"]: player["before"] for player in told["players"]} == {"a": "105", "b": "100", "d": "100"}
 

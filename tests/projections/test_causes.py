@@ -104,7 +104,7 @@ def _ask(ledger: Ledger, log: Log, asked: Asked, done: Counter[str], everywhere:
     way = sorted([asked.before.known_at, asked.after.known_at])
     ruleset_id = asked.before.ladder.partition("/")[0]
     if not all(versions_of(log[:position], ruleset_id) for position in range(way[0], way[1] + 1)):
-        done["a ruleset that is taken back"] += 1
+        done["a ruleset that is withdrawn"] += 1
     found, back = causes_of(ledger, asked), causes_of(ledger, asked.turned())
     assert (back.before, back.after) == (found.after, found.before)
     if asked.before.known_at != asked.after.known_at:

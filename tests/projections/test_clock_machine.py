@@ -17,7 +17,7 @@ from naive_clock import NaiveClock
 
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.rejections import Rejection
-from projections.game_clock import explain, replay, show, take
+from projections.game_clock import explain_clock, replay_clock, show_clock, take_event
 
 NAMES = ["anna", "ben", "cleo", "dora", "emil"]
 CHOICES = ["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
@@ -58,7 +58,7 @@ class ClockMachine(RuleBasedStateMachine):
         self.names = NAMES[:count]
         self.naive = NaiveClock(self.names, {**values, "pause_yes": 3}, at)
         self.events = [event("clock.started", at=at, players=self.names, timers=values)]
-        self.clock = replay(self.events)
+        self.clock = replay_clock(self.events)
         self.screens = {at: self.naive.screen()}
 
     @rule(ms=st.integers(0, 9))
@@ -151,7 +151,7 @@ class ClockMachine(RuleBasedStateMachine):
         if wrong == "backwards" and much < 9:
             self._give("heartbeat", self.names[0], None, at=self.naive.last - much)
         elif wrong == "a second start" and much < 9:
-            found = take(self.clock, "clock.started", self.events[0]["data"])
+            found = take_event(self.clock, "clock.started", self.events[0]["data"])
             self._refused("started", found, self.naive.event("started", self.naive.t))
         elif wrong == "a stop" and much > 36:
             self._give("stopped", None, None)
@@ -175,13 +175,13 @@ class ClockMachine(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "naive"):
             cases["games"] += 1
-            assert replay(self.events) == self.clock
+            assert replay_clock(self.events) == self.clock
             for player in self.naive.players:
                 self._explained(player)
 
     def _explained(self, player):
         """The lines sum to the main timer and end in the removal, if there is one."""
-        found = explain(self.events, player.name, self.naive.t)["lines"]
+        found = explain_clock(self.events, player.name, self.naive.t)["lines"]
         assert sum(line["change_ms"] for line in found) == player.main
         removals = [line["at"] for line in found if line["what"] == "removed"]
         assert removals == ([] if player.removed_at is None else [player.removed_at])
@@ -202,7 +202,7 @@ class ClockMachine(RuleBasedStateMachine):
         at = self.naive.t if at is None else at
         given = {"player": name, {"pause_answered": "answer"}.get(what, "choice"): word}
         one = event(f"clock.{what}", at=at, **{member: value for member, value in given.items() if value is not None})
-        found = take(self.clock, one["type"], one["data"])
+        found = take_event(self.clock, one["type"], one["data"])
         code = self._look(lambda: self.naive.event(what, at, name, word))
         if code is not None:
             self._refused(what, found, code)
@@ -228,7 +228,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     def _screen(self, at):
         """What the program shows, as the naive clock does."""
-        shown = show(self.events, at)
+        shown = show_clock(self.events, at)
         assert isinstance(shown, dict), shown
         asked = shown["pause_asked"]
         members = ("at", "recorded_until", "started_at", "stopped_at", "pause_granted_at", "paused_at")

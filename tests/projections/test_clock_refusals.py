@@ -3,7 +3,7 @@
 import pytest
 from clock_logs import GRANTED, event, log, refused
 
-from projections.game_clock import GameClock, explain, replay, show, take
+from projections.game_clock import GameClock, explain_clock, replay_clock, show_clock, take_event
 
 REFUSALS = [
     ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
@@ -54,25 +54,25 @@ def test_given_a_granted_pause_when_asked_again_or_resumed_then_it_is_refused():
 def test_given_no_start_or_two_when_replayed_then_it_is_refused():
     started, heartbeat = log("7 anna heartbeat")
 
-    assert replay([heartbeat, started])[:2] == (
+    assert replay_clock([heartbeat, started])[:2] == (
         "clock-not-started",
         "a clock.heartbeat without a clock; clock.started comes first",
     )
-    assert replay([started, heartbeat, started]).code == "clock-started-twice"
-    assert show([]).code == "clock-not-started"
-    assert show(log(""), -1).code == "clock-not-started"
-    assert explain(log(""), "zoe").code == "clock-player-unknown"
+    assert replay_clock([started, heartbeat, started]).code == "clock-started-twice"
+    assert show_clock([]).code == "clock-not-started"
+    assert show_clock(log(""), -1).code == "clock-not-started"
+    assert explain_clock(log(""), "zoe").code == "clock-player-unknown"
 
 
 def test_given_a_bad_line_behind_the_instant_when_shown_then_the_log_is_refused_all_the_same():
-    assert show(log("5000 anna heartbeat\n3000 ben heartbeat"), 1_000).code == "clock-time-backwards"
+    assert show_clock(log("5000 anna heartbeat\n3000 ben heartbeat"), 1_000).code == "clock-time-backwards"
 
 
 def test_given_a_refused_event_when_another_follows_then_the_clock_is_as_before():
-    clock = replay(log("1000 anna offered roll-dice"))
+    clock = replay_clock(log("1000 anna offered roll-dice"))
     late = event("clock.heartbeat", at=500_000, player="anna")
-    assert take(clock, late["type"], late["data"]).code == "clock-player-out"
+    assert take_event(clock, late["type"], late["data"]).code == "clock-player-out"
 
-    after = take(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
+    after = take_event(clock, "clock.decided", {"game_id": "g-1", "at": 2_000, "player": "anna"})
     assert isinstance(after, GameClock)
     assert (clock.now, after.now, after.players["anna"].main_ms) == (1_000, 2_000, 121_500)

@@ -75,7 +75,7 @@ def both(stream: Stream, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[
 def test_given_random_games_when_replayed_compiled_then_all_is_as_interpreted(name, monkeypatch):
     stream = stream_of_rule(rule(name), seed=3)
     with monkeypatch.context() as patched:
-        patched.setattr(replaying, "interpreted", None)  # what cannot be compiled would be interpreted
+        patched.setattr(replaying, "replay_interpreted", None)  # what cannot be compiled would be interpreted
         patched.setattr(compiling, "COMPILED_GAMES", 1)
         replay(stream)
     interpreted, compiled = both(stream, monkeypatch)

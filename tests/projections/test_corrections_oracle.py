@@ -33,8 +33,8 @@ from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
 from projections.admission.events import Admission
 from projections.facts.decoding import decode
-from projections.queries.explanation import explain, history, row_of_game
-from projections.queries.impact import Effect, effects
+from projections.queries.explanation import explain_game, history, row_of_game
+from projections.queries.impact import Effect, impact_of
 from projections.queries.standings import Ladders, books
 from projections.replay.ladders import streams
 from projections.rulesets.versions import shipped
@@ -146,7 +146,7 @@ def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None
         facts = decode(connection)
         for game_id, played in wanted.played.items():
             row = row_of_game(connection, facts, game_id)
-            agree_on_game(explain(Ladders(facts, since), name, game_id, row), played)
+            agree_on_game(explain_game(Ladders(facts, since), name, game_id, row), played)
         for player, steps in wanted.history.items():
             rows = history(connection, Ladders(facts, since), name, player)
             told = [(r["game_id"], r["place"], Fraction(r["before"]), Fraction(r["change"])) for r in rows]
@@ -308,7 +308,7 @@ def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
     def note_effects(drafts: Iterator[Draft]) -> None:
         for draft in drafts:
             with ledger.reading() as connection:
-                reach = effects(connection, decode(connection), [draft])
+                reach = impact_of(connection, decode(connection), [draft])
             assert not [told for told in reach.failed if told.partition("/")[0] in START]
             found.extend(reach.effects)
 

@@ -4,11 +4,11 @@ import pytest
 from clock_logs import GRANTED, lines, log, player, refused, timers
 
 from ledger.events.game_clocks import CLOCK_TYPES, ClockTimers, Timers
-from projections.game_clock import explain, show
+from projections.game_clock import explain_clock, show_clock
 
 
 def test_given_a_new_clock_when_shown_then_everybody_has_120_seconds():
-    shown = show(log(""))
+    shown = show_clock(log(""))
     assert {one["main_ms"] for one in shown["players"]} == {120_000}
     assert {one["running"] for one in shown["players"]} == {None}
 
@@ -175,7 +175,7 @@ def test_given_a_removed_player_when_explained_then_every_millisecond_has_a_line
         (109_499, "ran", -9_499, 0),
         (109_499, "removed", 0, 0),
     ]
-    assert explain(log(REMOVED), "anna")["recorded_until"] == 60_000
+    assert explain_clock(log(REMOVED), "anna")["recorded_until"] == 60_000
     assert lines(REMOVED, 25_000)[-1] == (21_000, "auction", -20_000, 81_499)
     assert lines(REMOVED, 26_001)[-1] == (26_001, "ran", -1, 81_498)
 

@@ -164,8 +164,8 @@ def test_given_a_league_whose_creation_was_taken_back_when_replayed_then_its_fir
     known = len(wsim())
 
     assert under(ledger) == ("v0", 2)
-    taken_back = Ladders(facts_of(ledger, known_at=known + 4)).standings("youplay-wsim/L1")
-    assert (taken_back.ruleset, taken_back.games) == ("youplay-wsim@v2", 2)
+    withdrawn = Ladders(facts_of(ledger, known_at=known + 4)).standings("youplay-wsim/L1")
+    assert (withdrawn.ruleset, withdrawn.games) == ("youplay-wsim@v2", 2)
 
 
 def test_given_a_frozen_league_when_a_game_is_explained_then_it_is_by_the_version_of_the_start(ratings, filled):

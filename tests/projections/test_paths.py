@@ -15,7 +15,7 @@ from paths import digests, set_paths, told
 from time_histories import history
 from time_ledgers import enter
 
-from ledger.events.revisions import Known
+from ledger.events.revisions import KnownEvent
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
@@ -237,7 +237,7 @@ def test_given_facts_from_the_cache_when_events_are_tried_on_them_then_the_cache
             connection.exec_driver_sql("SELECT record FROM events WHERE type = 'game.recorded' LIMIT 1").scalar_one()
         )["data"]["game_id"]
         facts.rows[game_id] = 0
-        event = Known("x", "game.voided", 1_272_672_000_000_000, {"game_id": game_id, "reason": "tried"})
+        event = KnownEvent("x", "game.voided", 1_272_672_000_000_000, {"game_id": game_id, "reason": "tried"})
         decoding.apply(facts, facts.position + 1, event)
         assert 0 in facts.voided
         assert told(snapshot)["games"] == before[0]["games"]

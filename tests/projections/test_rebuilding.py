@@ -15,7 +15,7 @@ from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
 from projections.queries.standings import Ladders, UnknownLadder
 from projections.stored import computing, generations, rebuilding
-from projections.stored.generations import kept, ladders_of, live, roll_back, stored_rows
+from projections.stored.generations import kept_generations, ladders_of, live, roll_back, stored_rows
 from projections.stored.rebuild_lock import only_one
 from projections.stored.rebuilding import rebuild
 from projections.stored.verification import verify_standings
@@ -73,7 +73,7 @@ def findings(ledger):
 
 def numbers(ledger):
     with ledger.reading() as connection:
-        return [one.generation for one in kept(connection)]
+        return [one.generation for one in kept_generations(connection)]
 
 
 def everything(ledger):
@@ -104,13 +104,16 @@ def test_a_rebuild_of_some_ladders_leaves_the_others_as_they_were(either, asked,
 def test_the_position_of_a_generation_is_that_of_its_last_full_rebuild(ratings, db, ledger):
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in kept(connection)] == [(0, 1, 1)]
+        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection)] == [(0, 1, 1)]
     assert findings(ledger) == []
     rebuild(ledger, ticking())
     more(ledger, game("late", "emil anna ben"))
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in kept(connection)] == [(32, 4, 1), (32, 4, 4)]
+        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection)] == [
+            (32, 4, 1),
+            (32, 4, 4),
+        ]
     assert ratings("rebuild", "other", db=db).stdout.endswith("; 3 ladders unchanged\n")
 
 

@@ -17,7 +17,7 @@ from ledger.events.types import TYPES, Draft
 from projections import compiling
 from projections.facts import bulk, scanning
 from projections.facts.columns import Facts
-from projections.facts.decoding import take
+from projections.facts.decoding import apply_event
 
 NAMES = ["anna", "Émile", "ζωή", "美咲", "a" * 60, "o'neill", "x,y:{z}", "[]", "true", "player"]
 AT = 1_267_817_400_000_000
@@ -64,7 +64,7 @@ def page(records: list[str]) -> bytes:
 def one_by_one(records: list[str]) -> Facts:
     facts = Facts(0, b"")
     for position, one in enumerate(records, 1):
-        take(facts, position, one)
+        apply_event(facts, position, one)
     return facts
 
 
@@ -72,7 +72,7 @@ def scanned(records: list[str]) -> tuple[Facts, list[bool]]:
     """The facts of a page that was scanned, and which of its records were plain."""
     facts = Facts(0, b"")
     found = bulk.Scanner().scan(page(records), 0)
-    bulk.take_page(facts, found, take, bulk.Numbers())
+    bulk.take_page(facts, found, apply_event, bulk.Numbers())
     return facts, [bool(plain) for plain in found.plain]
 
 
@@ -243,7 +243,7 @@ def test_given_bytes_written_over_when_scanned_then_only_what_the_decoder_reads_
         wanted = one_by_one([text.decode()])
         assert not wanted.unread, (text, wanted.unread)
         facts = Facts(0, b"")
-        bulk.take_page(facts, found, take, bulk.Numbers())
+        bulk.take_page(facts, found, apply_event, bulk.Numbers())
         assert told(facts) == told(wanted), text
         outcomes["same"] += 1
     assert outcomes["left"] > rounds // 2

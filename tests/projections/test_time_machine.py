@@ -35,15 +35,15 @@ DONE: Counter[str] = Counter()
 WANTED = [
     "late game", "tie in played time", "corrected twice", "date corrected", "corrected to another ladder",
     "void of a corrected game", "reinstated after a correction", "void of a void", "rename that merges",
-    "adjustment taken back", "retroactive version", "prospective version", "equal effective dates",
-    "rule change mid-period", "rule version taken back", "question with all three axes",
+    "adjustment withdrawn", "retroactive version", "prospective version", "equal effective dates",
+    "rule change mid-period", "rule version withdrawn", "question with all three axes",
     "question about a ruleset that is not published yet", "rows with gold", "rows with places", "rows without rank",
-    "list published", "list published again after a change", "list taken back", "refused: list-empty",
+    "list published", "list published again after a change", "list withdrawn", "refused: list-empty",
     "refused: list-exists", "as published, shown", "as published, nothing to show",
 ]  # fmt: skip
 # what a short run may miss
 WANTED_AT_LENGTH = [
-    "published again under the name of one taken back", "refused: still-needed", "refused: version-exists",
+    "published again under the name of one withdrawn", "refused: still-needed", "refused: version-exists",
     "refused: event-voided", "refused: players-met",
 ]  # fmt: skip
 
@@ -202,7 +202,7 @@ class TimeMachine(RuleBasedStateMachine):
         self.lists.append(wanted._replace(**stated))
 
     def _show_as_published(self, chance: Random) -> None:
-        """A list stays as it was computed when it was published, whatever came later; one taken back is gone."""
+        """A list stays as it was computed when it was published, whatever came later; one withdrawn is gone."""
         if not self.lists:
             return
         one, known_at = chance.choice(self.lists), chance.choice([len(self.log), chance.randint(1, len(self.log))])

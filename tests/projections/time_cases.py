@@ -11,8 +11,8 @@ from oracle import Event, Game, Log, games, instant, live
 OF_CORRECTIONS = {
     "late game": "late game", "second correction": "corrected twice", "correction of date": "date corrected",
     "correction to another ladder": "corrected to another ladder", "void of a void": "void of a void",
-    "merge with games on both sides": "rename that merges", "void of points.adjusted": "adjustment taken back",
-    "void of ruleset.published": "rule version taken back", "void of list.published": "list taken back",
+    "merge with games on both sides": "rename that merges", "void of points.adjusted": "adjustment withdrawn",
+    "void of ruleset.published": "rule version withdrawn", "void of list.published": "list withdrawn",
 }  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def versions(log: Log) -> Counter[str]:
         found["retroactive version"] += any(at >= since for at in ended)
         found["prospective version"] += any(at < since for at in ended) and later(log, event, since)
         found["equal effective dates"] += day in [data.get("effective_from") for data in same]
-        found["published again under the name of one taken back"] += event["data"]["version"] in [
+        found["published again under the name of one withdrawn"] += event["data"]["version"] in [
             e["data"]["version"] for e in before
             if e["type"] == "ruleset.published" and e["data"]["id"] == event["data"]["id"]
         ]  # fmt: skip

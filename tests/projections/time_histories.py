@@ -136,7 +136,7 @@ def base_log(seed: int) -> list[Event]:
 
 
 def publish(world: World, ruleset_id: str | None = None, name: str | None = None) -> Event:
-    """A version from the past or the future, often from the very day of another, or under the name of one taken back;
+    """A version from the past or the future, often from the very day of another, or under the name of one withdrawn;
     now and then one that is never in force.
     """
     ruleset_id = ruleset_id or world.one_of(*PARAMS, "galactic-points", "catan-elo", "catan-monthly", "catan-monthly")
@@ -234,7 +234,7 @@ def correct(world: World) -> Event:
     return event
 
 
-# -- people, points, taking back
+# -- people, points, withdrawing
 
 
 def rename(world: World) -> Event:
@@ -315,11 +315,11 @@ def wrong(world: World) -> Event:
 MAKERS: dict[str, Callable[[World], Event]] = {
     "record": record, "record late": record_late, "record in march": record_in_march, "correct": correct,
     "void": void, "reinstate": reinstate, "rename": rename, "account": set_account, "adjust": adjust,
-    "take back": take_back, "take back a version": take_back_version, "publish": publish, "wrong": wrong,
+    "withdraw": take_back, "withdraw a version": take_back_version, "publish": publish, "wrong": wrong,
 }  # fmt: skip
 WEIGHTS = {
     "record": 30, "record late": 12, "correct": 14, "void": 5, "reinstate": 5, "rename": 6, "account": 4, "adjust": 7,
-    "take back": 10, "take back a version": 2, "publish": 6,
+    "withdraw": 10, "withdraw a version": 2, "publish": 6,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The kinds of games. A new one is a module with its models, `check`, `places` and `draw`, and a line in `KINDS`."""
+"""The game types. A new one is a module with its models, `check`, `places` and `draw`, and a line in `GAME_TYPES`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -11,8 +11,8 @@ from ledger.events.games import Game, Seats
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
-class Kind(NamedTuple):
-    """A kind of game.
+class GameType(NamedTuple):
+    """A game type.
 
     model:  the members of such a game
     check:  whether they fit together; raises `Refused`
@@ -32,11 +32,11 @@ class Kind(NamedTuple):
     seats: tuple[int, int] = (2, 10_000)
 
 
-KINDS = {
-    "placing": Kind(placing.PlacingGame, placing.check, placing.places, placing.draw),
-    "b5": Kind(b5.B5Game, b5.check, b5.places, b5.draw, b5.COLUMNS, b5.numbers, (b5.PLAYERS_MIN, 10_000)),
-    "battle": Kind(battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers),
-    "diplomacy": Kind(
+GAME_TYPES = {
+    "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.draw),
+    "b5": GameType(b5.B5Game, b5.check, b5.places, b5.draw, b5.COLUMNS, b5.numbers, (b5.PLAYERS_MIN, 10_000)),
+    "battle": GameType(battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers),
+    "diplomacy": GameType(
         diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.draw, diplomacy.COLUMNS,
         diplomacy.numbers, (len(diplomacy.POWERS), len(diplomacy.POWERS)),
     ),
@@ -45,10 +45,10 @@ KINDS = {
 
 def places(game: dict[str, Any]) -> list[int]:
     """The competition places of a checked game of any kind, in the order of its participants."""
-    return KINDS[game.get("kind", "placing")].places(game)
+    return GAME_TYPES[game.get("kind", "placing")].places(game)
 
 
 def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
     """The numbers of a checked game's participants that only its kind has, by column."""
-    kind = KINDS[game.get("kind", "placing")]
+    kind = GAME_TYPES[game.get("kind", "placing")]
     return dict(zip(kind.columns, kind.numbers(game), strict=True))

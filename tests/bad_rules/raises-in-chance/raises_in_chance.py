@@ -1,4 +1,4 @@
-"""An exception where a result is foretold."""
+"""An exception where a result is predicted."""
 
 from plain_rule import RULE as PLAIN
 
