@@ -70,8 +70,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
-    """`loops.run_ladder` or `loops.run_ladders` compiled around the scoring function of a rule; it gives None where that
-    cannot be done, or where the rule fails."""
+    """`loops.run_ladder` or `loops.run_ladders` compiled around the scoring function of a rule; it gives None where
+    that cannot be done, or where the rule fails."""
     from numba.core.errors import NumbaError
 
     def run(*arguments: Any) -> Any:

@@ -1,6 +1,7 @@
 """From the log to facts: every event is applied in order, in bulk, then what is withdrawn is settled.
 
-`settle_facts` leaves out what is withdrawn, and makes the ids of one person one. A new type of event is a line in `APPLY`.
+`settle_facts` leaves out what is withdrawn, and makes the ids of one person one. A new type of
+event is a line in `APPLY`.
 """
 
 from __future__ import annotations

@@ -20,9 +20,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("drawn")
 
 
-def test_given_a_drawn_ledger_when_verified_and_imported_again_then_it_is_what_an_import_leaves(
-    ratings: Callable[..., Any], folder: Path
-) -> None:
+def test_drawn_ledger_equals_an_imported_one(ratings: Callable[..., Any], folder: Path) -> None:
+    """A drawn ledger rebuilds and verifies, and importing its games again appends nothing."""
     url = data.ledger(folder, SMALL)
 
     assert ratings("rebuild", db=url).exit_code == 0
@@ -32,7 +31,8 @@ def test_given_a_drawn_ledger_when_verified_and_imported_again_then_it_is_what_a
         assert (done.exit_code, done.stdout) == (0, "0 appended, 1,000 already there; the head is 1,018.\n"), done
 
 
-def test_given_a_history_when_its_file_is_there_then_it_is_taken(folder: Path) -> None:
+def test_existing_history_file_is_reused(folder: Path) -> None:
+    """A ledger file that already exists for a history is used as it is and not written again."""
     path = Path(data.ledger(folder, SMALL))
     written = path.stat().st_mtime_ns
 
@@ -40,7 +40,8 @@ def test_given_a_history_when_its_file_is_there_then_it_is_taken(folder: Path) -
     assert path.stat().st_mtime_ns == written
 
 
-def test_given_a_seed_when_games_are_drawn_then_they_are_the_same_again_and_as_described() -> None:
+def test_drawn_games_are_reproducible() -> None:
+    """Games drawn from the same seed are the same every time and have the described shape."""
     from benchmarks.games import draw
 
     drawn = draw(SMALL, 0)
@@ -62,9 +63,10 @@ def is_competition(places: list[int]) -> bool:
     return all(place == 1 + sum(other < place for other in places) for place in places)
 
 
-def test_given_arrays_of_a_history_when_compared_with_its_ledger_then_both_replay_to_the_same_points(
+def test_arrays_replay_like_their_ledger(
     folder: Path,
 ) -> None:
+    """The arrays of a history and its ledger replay to the same points."""
     from benchmarks import ours
 
     pytest.importorskip("numba", reason="the extra fast is not installed")

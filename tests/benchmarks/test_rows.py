@@ -11,9 +11,8 @@ from benchmarks.measuring import Call, ChildFailed, in_turn, measure
 pytest.importorskip("numpy", reason="the extra fast is not installed")
 
 
-def test_given_a_tiny_size_when_a_row_runs_then_it_prints_its_table_and_says_what_it_lacks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_row_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At a tiny size a row prints its table and names each package that is not installed."""
     main(["--rows", "rebuild", "--games", "20", "--repetitions", "1", "--data", str(tmp_path)])
 
     what = "full rebuild of 20 games of four, nothing cached, SQLite, against"
@@ -26,9 +25,10 @@ def test_given_a_tiny_size_when_a_row_runs_then_it_prints_its_table_and_says_wha
         assert f"| {what} eventsourcing | skipped: eventsourcing is not installed |  |  |  |  |" in shown
 
 
-def test_given_an_unknown_row_when_asked_for_then_the_known_ones_are_named(
+def test_unknown_row_names_known_rows(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """Asking for an unknown row is a usage error that names the known rows."""
     with pytest.raises(SystemExit) as ended:
         main(["--rows", "rebuild,speed"])
 
@@ -36,7 +36,8 @@ def test_given_an_unknown_row_when_asked_for_then_the_known_ones_are_named(
     assert "there is no row 'speed'; there are rebuild, replay, " in capsys.readouterr().err
 
 
-def test_given_calls_when_run_in_turn_then_each_gets_a_process_and_those_without_their_packages_are_left_out() -> None:
+def test_calls_run_in_own_processes() -> None:
+    """Calls run in turn each get their own process; those whose packages are missing are left out."""
     calls = {
         "a": Call("benchmarks.measuring:cold_command", {"command": ["true"]}),
         "b": Call("benchmarks.measuring:cold_command", lambda: {"command": ["true"]}),
@@ -49,6 +50,7 @@ def test_given_calls_when_run_in_turn_then_each_gets_a_process_and_those_without
     assert all(run.seconds > 0 and run.peak_bytes > 0 for found in runs.values() for run in found)
 
 
-def test_given_a_function_that_fails_when_measured_then_its_message_is_passed_on() -> None:
+def test_failing_call_passes_on_its_message() -> None:
+    """When a measured function fails, the error carries its message."""
     with pytest.raises(ChildFailed, match="false: "):
         measure(Call("benchmarks.measuring:cold_command", {"command": ["false"]}))

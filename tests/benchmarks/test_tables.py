@@ -15,11 +15,13 @@ def series(*times: float, label: str = "ours", work: int = 1_000, peak: int = 50
     return Series(label, "games", work, [Run(time, peak) for time in times])
 
 
-def test_given_the_examples_of_the_results_when_run_then_they_hold() -> None:
+def test_examples_of_results_hold() -> None:
+    """The examples in the docstrings of the results module hold."""
     assert doctest.testmod(results).failed == 0
 
 
-def test_given_runs_when_summed_up_then_the_median_counts() -> None:
+def test_median_run_counts() -> None:
+    """The median run gives the time and the rate; memory is the highest peak of all runs."""
     measured = series(4.0, 1.0, 2.0)
 
     assert (seconds(measured), rate(measured), spread(measured)) == (2.0, 500.0, 1.5)
@@ -41,27 +43,32 @@ def test_given_runs_when_summed_up_then_the_median_counts() -> None:
         (Bar("gigabytes", 0.04), False),
     ],
 )
-def test_given_a_bar_when_two_seconds_are_held_against_four_then_it_is_met_or_not(bar: Bar, met: bool) -> None:
+def test_bar_is_met_or_missed(bar: Bar, met: bool) -> None:
+    """Two seconds held against a baseline of four meet or miss each kind of bar."""
     assert is_met(Line("x", series(2.0), series(4.0), bar)) is met
 
 
-def test_given_a_baseline_that_did_less_when_compared_then_rates_count() -> None:
+def test_rates_count_for_unequal_work() -> None:
+    """Against a baseline that did less work, rates are compared rather than times."""
     line = Line("x", series(2.0), series(2.0, work=100), Bar("times as fast", 10))
 
     assert is_met(line) is True
 
 
-def test_given_no_bar_when_asked_then_nothing_is_met_or_missed() -> None:
+def test_no_bar_means_no_verdict() -> None:
+    """A line without a bar is neither met nor missed."""
     assert is_met(Line("x", series(2.0))) is None
 
 
-def test_given_numbers_when_shown_then_they_are_short() -> None:
+def test_numbers_are_shown_short() -> None:
+    """Times, figures and whole measurements are shown with few digits and fitting units."""
     assert [time(value) for value in (0.00123, 0.5, 1.0, 61.239)] == ["1.23 ms", "500 ms", "1.00 s", "61.24 s"]
     assert [figure(value) for value in (1.2345, 12.345, 123.0, 237_530.0)] == ["1.23", "12.3", "123", "238,000"]
     assert measured(series(1.9, 2.0, 2.1)) == "ours: 2.00 s ±5%, 500 games/s, 50 MB"
 
 
-def test_given_lines_when_shown_then_a_table_says_what_was_met_and_what_was_skipped() -> None:
+def test_table_shows_met_and_skipped_bars() -> None:
+    """The table says which bars were met or missed and what was skipped."""
     lines = [
         Line("rebuild", series(2.0), series(4.0, label="other"), Bar("times as fast", 5), note="a note"),
         Line("start", series(2.0, work=1), series(1.0, work=1), Bar("times the time", 2.5)),
@@ -80,7 +87,8 @@ def test_given_lines_when_shown_then_a_table_says_what_was_met_and_what_was_skip
     )
 
 
-def test_given_measured_rows_when_kept_and_read_then_lines_are_the_same() -> None:
+def test_measured_rows_survive_json() -> None:
+    """Measured rows that are stored as JSON are read back as the same lines."""
     lines = [Line("a", series(2.0, 3.0), series(4.0), Bar("times as fast", 5), "a note"), Line("b", series(1.0)),
              Skipped("c", "no")]  # fmt: skip
 
@@ -90,9 +98,8 @@ def test_given_measured_rows_when_kept_and_read_then_lines_are_the_same() -> Non
     assert kept["machine"]["cores"] >= 1
 
 
-def test_given_rows_measured_at_different_times_when_kept_then_each_has_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_keep_their_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows measured at different times each keep their place on the page and in the results file."""
     monkeypatch.setattr(report, "RESULTS", tmp_path / "results.json")
     monkeypatch.setattr(report, "PAGE", tmp_path / "page.md")
     (tmp_path / "page.md").write_text(f"# Page\n\n{report.BEGIN}old\n{report.END}\n\nThe end.\n", encoding="utf-8")

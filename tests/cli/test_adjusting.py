@@ -30,9 +30,11 @@ def adjust(ratings: Ratings, db: str, *arguments: object) -> Any:
     return ratings("adjust", LADDER, *arguments, "--reason", "the old list", "--by", "tester", db=db)
 
 
-def test_given_a_value_when_adjusted_to_it_at_a_time_then_he_has_it_then_and_later_games_go_on_from_it(
-    ratings: Ratings, db: str
-) -> None:
+def test_adjusted_value_holds_from_its_time(ratings: Ratings, db: str) -> None:
+    """After `adjust --to` at a time, the player has that value then, and later games build on it.
+
+    Adjusting to the same value again is refused with `nothing-to-correct`.
+    """
     before = points(ratings, db)
     told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
     assert told.exit_code == 0, told
@@ -45,9 +47,8 @@ def test_given_a_value_when_adjusted_to_it_at_a_time_then_he_has_it_then_and_lat
     )
 
 
-def test_given_a_file_when_adjusted_then_all_rows_are_one_command_and_the_second_time_nothing_is_left_to_do(
-    ratings: Ratings, db: str, tmp_path: Path
-) -> None:
+def test_adjustment_file_is_one_command(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """All rows of an adjustment file are recorded by one command; repeating it finds nothing to do."""
     file = tmp_path / "list.csv"
     file.write_text("player;to;reason;at\nanna;1500;;\nben;1200.5;a friend;\nzoe;900;;2024-01-02\n", encoding="utf-8")
     planned = adjust(ratings, db, "--file", file, "--at", "2024-01-05", "--dry-run")
@@ -63,9 +64,8 @@ def test_given_a_file_when_adjusted_then_all_rows_are_one_command_and_the_second
     assert adjust(ratings, db, "--file", file, "--at", "2024-01-05").exit_code == 1
 
 
-def test_given_points_to_add_in_a_file_when_one_row_is_wrong_then_nothing_is_recorded_and_every_line_is_named(
-    ratings: Ratings, db: str, tmp_path: Path
-) -> None:
+def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """If rows of an adjustment file are wrong, nothing is recorded and every wrong line is named."""
     file = tmp_path / "list.csv"
     file.write_text("player,points\nanna,5\nben,0.0000001\ncleo,x\n", encoding="utf-8")
     before = points(ratings, db)
@@ -88,9 +88,10 @@ def test_given_points_to_add_in_a_file_when_one_row_is_wrong_then_nothing_is_rec
         ("", "empty-file: {} holds no row"),
     ],
 )
-def test_given_a_file_that_is_wrong_when_adjusted_then_it_is_refused_with_the_line(
+def test_malformed_file_refusal_names_the_line(
     content: str, message: str, ratings: Ratings, db: str, tmp_path: Path
 ) -> None:
+    """A malformed adjustment file is refused with a message that names the line."""
     file = tmp_path / "list.csv"
     file.write_text(content, encoding="utf-8")
     told = adjust(ratings, db, "--file", file)
@@ -98,10 +99,8 @@ def test_given_a_file_that_is_wrong_when_adjusted_then_it_is_refused_with_the_li
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])
-def test_given_games_and_adjustments_when_changes_are_exported_then_they_are_the_histories_of_all_players(
-    form: str, ratings: Ratings, db: str
-) -> None:
-    """Given the histories of everybody, one by one, then one pass gives the same rows."""
+def test_exported_changes_match_player_histories(form: str, ratings: Ratings, db: str) -> None:
+    """`export changes` gives, in one pass, the same rows as the histories of all players one by one."""
     adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
     adjust(ratings, db, "zoe", "7")
     histories = {
@@ -125,19 +124,19 @@ def test_given_games_and_adjustments_when_changes_are_exported_then_they_are_the
             assert mine == [(row["game_id"], row["change"]) for row in history]
 
 
-def test_given_a_ladder_with_another_order_in_time_when_exported_as_of_then_only_that_is_there(
-    ratings: Ratings, db: str, tmp_path: Path
-) -> None:
+def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """`export changes --as-of` writes only the changes up to that date and says how many."""
     file = tmp_path / "changes.jsonl"
     told = ratings("export", "changes", LADDER, "--as-of", "2024-01-01", "-o", file, db=db)
     assert (told.exit_code, told.stderr) == (0, f"2 changes in {file}\n")
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
 
 
-def test_given_something_recorded_meanwhile_when_adjusted_to_a_value_then_it_is_refused(
-    ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given another adjustment between the look and the lock, when it goes on, then nobody gets both."""
+def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`adjust --to` is refused if another adjustment lands between its read and its lock.
+
+    Nobody receives both adjustments.
+    """
     from cli.commands import adjust as adjusting
 
     def meanwhile(*arguments: Any, **options: Any) -> int:
@@ -160,9 +159,10 @@ def test_given_something_recorded_meanwhile_when_adjusted_to_a_value_then_it_is_
         ("player,to,to\nanna,5,6\n", "unknown-column: line 1 of {}: the column to stands there twice"),
     ],
 )
-def test_given_a_row_or_a_column_twice_when_adjusted_then_nothing_is_dropped_without_a_word(
+def test_duplicate_rows_and_columns_are_refused(
     content: str, message: str, ratings: Ratings, db: str, tmp_path: Path
 ) -> None:
+    """A repeated row or column in an adjustment file is refused, never silently dropped."""
     file = tmp_path / "list.csv"
     file.write_text(content, encoding="utf-8")
     told = adjust(ratings, db, "--file", file)

@@ -28,18 +28,16 @@ def play(ratings: Ratings, db: str, game_id: str, at: str, *players: str) -> Any
     return done
 
 
-def test_given_a_published_list_when_a_game_is_moved_behind_it_then_it_is_told_though_nobodys_points_change(
-    ratings: Ratings, db: str
-) -> None:
+def test_game_moved_past_list_is_reported(ratings: Ratings, db: str) -> None:
+    """Moving a game past a published list's date is reported even if nobody's points change."""
     moved = ratings("correct", "g-1", "--at", "2024-11-10", "--reason", "the wrong week", db=db)
     assert moved.stdout.splitlines()[1] == "No points change."
     assert TOLD in moved.stdout
     assert "2 removed" in ratings("diff", "published", "now", db=db).stdout
 
 
-def test_given_a_list_that_differs_when_the_cause_is_taken_back_then_nothing_is_said_to_differ(
-    ratings: Ratings, db: str
-) -> None:
+def test_voided_cause_ends_the_difference(ratings: Ratings, db: str) -> None:
+    """Once the game that made a published list differ is voided, the list no longer differs."""
     late = play(ratings, db, "g-2", "2024-11-02", "Anna", "Ben")
     assert TOLD in late.stdout
     voided = ratings("void", "g-2", "--reason", "a slip", db=db)
@@ -49,17 +47,15 @@ def test_given_a_list_that_differs_when_the_cause_is_taken_back_then_nothing_is_
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_given_somebody_unknown_when_his_changes_are_asked_for_then_it_says_who_was_meant(
-    form: str, ratings: Ratings, db: str
-) -> None:
+def test_unknown_player_gets_a_suggestion(form: str, ratings: Ratings, db: str) -> None:
+    """Asking for the changes of an unknown player fails and suggests the name that was meant."""
     told = ratings("explain", "--change", "Anaa", LADDER, "--from", "1", "--format", form, db=db)
     assert (told.exit_code, told.stdout) == (1, "")
     assert told.stderr == "Error: player-unknown: nothing is recorded about 'Anaa'; did you mean Anna?\n"
 
 
-def test_given_somebody_who_is_known_but_not_there_when_explained_then_there_are_no_rows_and_no_error(
-    ratings: Ratings, db: str
-) -> None:
+def test_known_player_off_ladder_is_fine(ratings: Ratings, db: str) -> None:
+    """`explain` and `history` of a known player who is not on a ladder give no rows and no error."""
     for command in (("explain", "--from", "1", "--change"), ("explain",), ("history",)):
         told = ratings(*command, "Anna", "elo-chess/3-4", db=db)
         assert (told.exit_code, told.stdout) == (0, ""), told
@@ -67,9 +63,8 @@ def test_given_somebody_who_is_known_but_not_there_when_explained_then_there_are
     assert (empty["rank"], empty["games"], empty["terms"]) == (None, [], [])
 
 
-def test_given_a_game_before_any_version_when_recorded_then_it_is_said_to_be_on_no_ladder(
-    ratings: Ratings, db: str
-) -> None:
+def test_game_before_any_version_is_noted(ratings: Ratings, db: str) -> None:
+    """Recording a game from before any ruleset version notes that it is on no ladder, and why."""
     told = ratings(
         "record", "--game", "chess", "--game-id", "old", "--at", "1850-01-01", "--any-date", "Ben", "Anna", db=db
     )
@@ -78,9 +73,8 @@ def test_given_a_game_before_any_version_when_recorded_then_it_is_said_to_be_on_
     )
 
 
-def test_given_close_and_tied_names_on_many_lines_when_refused_then_json_has_every_line(
-    ratings: Ratings, db: str, tmp_path: Path
-) -> None:
+def test_json_lists_every_refused_line(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """When close and tied names are refused, the JSON output lists every offending line."""
     file = tmp_path / "t.csv"
     file.write_text(
         "game_id,occurred_at,1st,2nd,3rd\n"
@@ -97,9 +91,8 @@ def test_given_close_and_tied_names_on_many_lines_when_refused_then_json_has_eve
     assert ratings("import", file, "--set", "game=chess", db=db).stdout.startswith("0 appended, 4 refused")
 
 
-def test_given_times_that_are_wrong_in_several_ways_when_imported_then_each_way_is_told(
-    ratings: Ratings, db: str, tmp_path: Path
-) -> None:
+def test_every_kind_of_wrong_time_reported(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """An import with several kinds of wrong times reports one line of each kind."""
     file = tmp_path / "t.csv"
     times = ["2024-12-31 24:00", "2024-12-30 25:00", "2024-02-30", "2024-02-31", "2024-W01-1"]
     rows = "".join(f"b{number},{time},Anna,Ben\n" for number, time in enumerate(times))
@@ -108,7 +101,8 @@ def test_given_times_that_are_wrong_in_several_ways_when_imported_then_each_way_
     assert [line.split(" ")[0] for line in told] == [f"{file}:2:", f"{file}:4:", f"{file}:6:"]
 
 
-def test_given_a_correction_dated_ahead_when_imported_then_it_is_refused(ratings: Ratings, db: str) -> None:
+def test_correction_in_the_future_is_refused(ratings: Ratings, db: str) -> None:
+    """Importing a correction dated in the future is refused unless `--any-date` is given."""
     event = {"type": "game.corrected", "occurred_at": "2040-03-13T10:00:00Z", "data": {
         "game_id": "g-1", "reason": "r", "game": {"game_id": "g-1", "game": "chess", "participants": [
             {"player": "Ben", "place": 1}, {"player": "Anna", "place": 2}]}}}  # fmt: skip
@@ -117,9 +111,8 @@ def test_given_a_correction_dated_ahead_when_imported_then_it_is_refused(ratings
     assert ratings("import", "-", "--any-date", db=db, input=json.dumps(event)).exit_code == 0
 
 
-def test_given_a_ladder_or_a_version_mistyped_when_named_then_the_right_one_is_offered(
-    ratings: Ratings, db: str
-) -> None:
+def test_mistyped_ladder_gets_a_suggestion(ratings: Ratings, db: str) -> None:
+    """A mistyped ladder or ruleset version gets the right one as a suggestion."""
     adjusted = ratings("adjust", "elo-ches/all", "Anna", "3", "--reason", "r", db=db)
     assert "did you mean elo-chess?" in adjusted.stderr
     ruled = ratings("standings", LADDER, "--rules", "elo-ches@1", db=db)
@@ -127,26 +120,23 @@ def test_given_a_ladder_or_a_version_mistyped_when_named_then_the_right_one_is_o
 
 
 @pytest.mark.parametrize("name", ["An\u200bna", "An\u00adna", "Anna\ufeff"])
-def test_given_a_name_with_something_nobody_sees_when_new_then_it_is_refused(
-    name: str, ratings: Ratings, db: str
-) -> None:
+def test_invisible_character_in_name_is_refused(name: str, ratings: Ratings, db: str) -> None:
+    """A new player name that contains an invisible character is refused, and the message says so."""
     told = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", name, "Ben", db=db)
     assert (told.exit_code, "bad-identifier" in told.stderr) == (1, True), told
     assert "which nobody sees; leave it out" in told.stderr
 
 
 @pytest.mark.parametrize(("known", "new"), [("محمد", "مُحمد"), ("שלום", "שָׁלוֹם")])
-def test_given_names_that_differ_in_vowel_marks_when_new_then_they_are_close(
-    known: str, new: str, ratings: Ratings, db: str
-) -> None:
+def test_vowel_marks_make_names_close(known: str, new: str, ratings: Ratings, db: str) -> None:
+    """A new name that differs from a known one only in vowel marks is refused as a close name."""
     play(ratings, db, "g-2", "2024-11-02", known, "Ben")
     told = ratings("record", "--game", "chess", "--game-id", "g-9", "--at", "2024-11-20", new, "Ben", db=db)
     assert (told.exit_code, "close-name" in told.stderr) == (1, True), told
 
 
-def test_given_a_close_name_in_another_file_when_refused_then_that_file_is_named(
-    ratings: Ratings, db: str, tmp_path: Path
-) -> None:
+def test_close_name_refusal_names_other_file(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """If a new name is close to one in another imported file, the refusal names that file and line."""
     table, events = tmp_path / "m.csv", tmp_path / "m.jsonl"
     table.write_text("game_id,occurred_at,1st,2nd\nm2,2024-11-03 20:00,Karolina,Ben\n", encoding="utf-8")
     game = {

@@ -70,9 +70,8 @@ def table_of(ratings: Ratings, db: str, *arguments: object) -> list[dict[str, st
 
 
 @pytest.mark.parametrize("command", AXES)
-def test_given_the_axes_when_a_command_reads_then_every_output_states_them(
-    command: str, db: str, ratings: Ratings
-) -> None:
+def test_every_output_states_the_axes(command: str, db: str, ratings: Ratings) -> None:
+    """Each command that takes the axes states them in its JSON, its CSV and its table."""
     of_command = [command, *AXES[command]]
     axes = ["--as-of", "2024-01-03T21:00:00Z", "--known-at", 20, "--rules", "club-catan-elo@1"]
     stated = {"as_of": "2024-01-03T21:00:00.000000Z", "known_at": 20, "rules": "club-catan-elo@1"}
@@ -98,10 +97,11 @@ def test_given_the_axes_when_a_command_reads_then_every_output_states_them(
     assert [line for line in table.stdout.splitlines() if cell_len(line) > 80] == []
 
 
-def test_given_zones_that_differ_when_asked_for_a_date_then_each_row_states_when_the_day_ended_for_it(
-    db: str, ratings: Ratings
-) -> None:
-    """The club's days end in UTC, those of the lists in Berlin, an hour before and so before c-2."""
+def test_date_ends_in_each_rulesets_zone(db: str, ratings: Ratings) -> None:
+    """For `--as-of` with a date, each row states when that day ended in its ruleset's zone.
+
+    The club's days end in UTC, those of the lists in Berlin: an hour earlier, and so before c-2.
+    """
     found = read(ratings, db, "ladders", "--as-of", "2024-01-03")
     rows = {row["ladder"]: (row["games"], row["as_of"]) for row in found["rows"]}
 
@@ -116,9 +116,8 @@ def test_given_zones_that_differ_when_asked_for_a_date_then_each_row_states_when
     assert table[1] == "played up to 2024-01-03 22:59:59 UTC"
 
 
-def test_given_rules_when_many_ladders_are_read_then_one_ruleset_has_that_version_and_the_others_their_timelines(
-    db: str, ratings: Ratings
-) -> None:
+def test_rules_fix_one_ruleset_only(db: str, ratings: Ratings) -> None:
+    """`--rules` sets the version of one ruleset; the others keep their timelines."""
     versions = {row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders")["rows"]}
     found = {
         row["ladder"]: row["ruleset"] for row in read(ratings, db, "ladders", "--rules", "club-catan-elo@1")["rows"]
@@ -143,18 +142,16 @@ def test_given_rules_when_many_ladders_are_read_then_one_ruleset_has_that_versio
         ("", "club-catan-elo@1"),
     ],
 )
-def test_given_a_version_that_is_not_published_when_named_then_it_is_a_usage_error_that_names_those_there_are(
-    rules: str, there: str, command: str, db: str, ratings: Ratings
-) -> None:
+def test_unpublished_version_is_usage_error(rules: str, there: str, command: str, db: str, ratings: Ratings) -> None:
+    """Naming a version that is not published is a usage error that lists the published ones."""
     result = ratings(*command.split(), *AXES.get(command, []), "--rules", rules, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert there in result.stderr
 
 
-def test_given_a_version_when_asked_for_at_a_position_before_it_then_it_is_not_there_yet(
-    db: str, ratings: Ratings
-) -> None:
+def test_version_is_unknown_before_its_position(db: str, ratings: Ratings) -> None:
+    """A version cannot be used as known at a position before it was published."""
     result = ratings("ladders", "--rules", "club-catan-elo@2", "--known-at", 16, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -176,9 +173,10 @@ WRONG = {
 
 @pytest.mark.parametrize("known_at", WRONG, ids=lambda text: text[:12])
 @pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "events"), ("rules", "list")])
-def test_given_a_place_where_nothing_can_be_known_when_asked_for_then_the_message_says_what_there_is(
+def test_impossible_known_at_says_what_exists(
     known_at: str, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
+    """A `--known-at` at which nothing can be known is refused with what there is instead."""
     result = ratings(*command, "--known-at", known_at, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -189,9 +187,8 @@ def test_given_a_place_where_nothing_can_be_known_when_asked_for_then_the_messag
 @pytest.mark.parametrize(
     ("known_at", "noted"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("2025-06-15T12:01Z", 1)]
 )
-def test_given_a_time_after_the_last_event_when_known_at_it_then_only_the_future_is_noted(
-    known_at: str, noted: int, db: str, ratings: Ratings
-) -> None:
+def test_known_at_notes_only_the_future(known_at: str, noted: int, db: str, ratings: Ratings) -> None:
+    """A `--known-at` after the last event reads the whole log; only a future one is noted."""
     result = ratings("standings", ALL, "--known-at", known_at, "--format", "json", db=db)
 
     assert json.loads(result.stdout)["known_at"] == 21
@@ -202,9 +199,8 @@ def test_given_a_time_after_the_last_event_when_known_at_it_then_only_the_future
 
 @pytest.mark.parametrize(("as_of", "noted"), [("2025-06-15", 0), (NOW, 0), ("2025-06-16", 1), ("9999-12-31", 1)])
 @pytest.mark.parametrize("command", [("standings", ALL), ("lists",), ("export", "standings")])
-def test_given_a_time_in_the_future_when_played_up_to_it_then_it_is_noted(
-    as_of: str, noted: int, command: tuple[str, ...], db: str, ratings: Ratings
-) -> None:
+def test_future_as_of_is_noted(as_of: str, noted: int, command: tuple[str, ...], db: str, ratings: Ratings) -> None:
+    """An `--as-of` that lies in the future is noted and still answered."""
     result = ratings(*command, "--as-of", as_of, db=db)
 
     assert (result.exit_code, "lies in the future" in result.stderr) == (0, bool(noted))
@@ -212,9 +208,8 @@ def test_given_a_time_in_the_future_when_played_up_to_it_then_it_is_noted(
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
 @pytest.mark.parametrize("command", [("standings",), ("history", "anna"), ("books",)])
-def test_given_a_time_before_the_first_game_when_played_up_to_it_then_nobody_is_there_and_its_date_is_noted(
-    command: tuple[str, ...], form: str, db: str, ratings: Ratings
-) -> None:
+def test_as_of_before_games_is_noted(command: tuple[str, ...], form: str, db: str, ratings: Ratings) -> None:
+    """Before the first game nobody is ranked, and a note says when that game was."""
     result = ratings(*command, ALL, "--as-of", "2023-12-31", "--format", form, db=db)
 
     assert result.exit_code == 0
@@ -223,9 +218,8 @@ def test_given_a_time_before_the_first_game_when_played_up_to_it_then_nobody_is_
     assert "first" not in ratings(*command, "club-catan-elo/7-8", "--as-of", "2023-12-31", db=db).stderr
 
 
-def test_given_an_adjustment_before_the_games_when_played_up_to_a_time_before_it_then_it_is_what_is_noted(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_as_of_before_adjustment_notes_it(ledger_url: str, ratings: Ratings) -> None:
+    """When an adjustment precedes all games, an earlier `--as-of` notes the adjustment."""
     db = filled(ratings, ledger_url)
     early = ["--at", "2023-06-01T12:00Z", "--reason", "invited"]
     assert ratings("adjust", ALL, "dora", "5", *early, db=db).exit_code == 0
@@ -234,7 +228,8 @@ def test_given_an_adjustment_before_the_games_when_played_up_to_a_time_before_it
     assert f"note: the first adjustment on {ALL} was at 2023-06-01 12:00:00 UTC\n" in result.stderr
 
 
-def test_given_an_empty_ledger_when_read_then_each_command_says_so(ledger_url: str, ratings: Ratings) -> None:
+def test_commands_say_ledger_is_empty(ledger_url: str, ratings: Ratings) -> None:
+    """On an empty ledger, each command says so or prints nothing."""
     ladder = ratings("standings", ALL, db=ledger_url)
     assert (ladder.exit_code, "none is published; see: ratings init" in ladder.stderr) == (2, True)
     for known_at in ("0", "1", "2024-01-01"):
@@ -244,9 +239,8 @@ def test_given_an_empty_ledger_when_read_then_each_command_says_so(ledger_url: s
         assert ratings(*command.split(), db=ledger_url)[:2] == (0, "")
 
 
-def test_given_a_log_that_grows_when_read_as_known_at_each_position_then_json_is_byte_for_byte_what_it_was(
-    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_at_repeats_earlier_json(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the log grows, `--known-at` gives byte for byte the JSON printed at each position."""
     db = str(tmp_path / "ratings.db")
     monkeypatch.setattr(clock, "now", lambda: parse_instant(NOW))
     steps = [

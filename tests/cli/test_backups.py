@@ -68,9 +68,8 @@ def refused(result: Any, code: str, *words: str) -> None:
         assert word in result.stdout + result.stderr, result
 
 
-def test_given_a_file_when_exported_to_then_it_is_private_whole_and_ends_with_its_head(
-    full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_events_file_is_private_with_head(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An export to a file holds every event, ends with the head, and only its owner can read it."""
     file = export(ratings, full, tmp_path / "all.jsonl")
     *records, last = file.read_text(encoding="utf-8").splitlines(keepends=True)
     assert "".join(records) == ratings("export", "events", db=full).stdout
@@ -79,18 +78,16 @@ def test_given_a_file_when_exported_to_then_it_is_private_whole_and_ends_with_it
     assert [name for name in os.listdir(tmp_path) if not name.startswith("ratings.db")] == ["all.jsonl"]
 
 
-def test_given_a_name_that_ends_in_gz_when_exported_to_then_it_is_compressed_and_the_same_each_time(
-    full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_gz_export_is_compressed_and_reproducible(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An export to a name ending in .gz is compressed and byte for byte the same each time."""
     plain = export(ratings, full, tmp_path / "all.jsonl").read_bytes()
     one, two = (export(ratings, full, tmp_path / name).read_bytes() for name in ("one.jsonl.gz", "two.jsonl.gz"))
     assert gzip.decompress(one) == plain
     assert one == two
 
 
-def test_given_results_when_exported_to_a_file_then_they_have_no_last_line_and_other_accounts_may_read_them(
-    ruled_url: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_results_file_has_no_end_line(ruled_url: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Exported results have no end line, and their files have ordinary permissions."""
     take_in(ratings, ruled_url, *GAMES)
     for name, command in {
         "s.csv.gz": ("standings", "--format", "csv"),
@@ -105,9 +102,10 @@ def test_given_results_when_exported_to_a_file_then_they_have_no_last_line_and_o
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-def test_given_increments_when_restored_behind_their_backup_then_the_ledger_is_the_same(
+def test_restored_increments_give_same_ledger(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
 ) -> None:
+    """A backup and its increments restore to the same ledger, and import into another one, too."""
     first = export(ratings, full, tmp_path / "first.jsonl.gz", "--known-at", FIRST)
     second = export(ratings, full, tmp_path / "second.jsonl", "--since", FIRST, "--known-at", SECOND)
     third = export(ratings, full, tmp_path / "third.jsonl.gz", "--since", SECOND)
@@ -130,9 +128,8 @@ def test_given_increments_when_restored_behind_their_backup_then_the_ledger_is_t
     assert (again["appended"], again["existing"], again["rejected"]) == (0, THIRD, [])
 
 
-def test_given_an_increment_when_exported_then_its_lines_are_those_behind_the_position(
-    full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_increment_holds_lines_after_position(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An increment holds exactly the lines after its position."""
     whole = ratings("export", "events", db=full).stdout.splitlines(keepends=True)
     assert ratings("export", "events", "--since", FIRST, db=full).stdout == "".join(whole[FIRST:])
     *records, last = (
@@ -146,18 +143,18 @@ def test_given_an_increment_when_exported_then_its_lines_are_those_behind_the_po
 
 
 @pytest.mark.parametrize("since", [str(THIRD + 1), "-1", "x", "", "１", f"5:{'a' * 64}", "5:abc", "9" * 17])
-def test_given_a_position_that_the_ledger_does_not_have_when_exported_since_then_it_is_refused_and_nothing_written(
-    since: str, full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_unknown_since_position_is_refused(since: str, full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An export since a position that the ledger does not have is refused and writes nothing."""
     told = ratings("export", "events", "--since", since, "-o", tmp_path / "i.jsonl", db=full)
     assert (told.exit_code, "--since" in told.stderr, os.listdir(tmp_path)) == (2, True, [
         name for name in os.listdir(tmp_path) if name == "ratings.db" or name.startswith("ratings.db-")
     ]), told  # fmt: skip
 
 
-def test_given_files_that_do_not_follow_each_other_when_restored_then_a_sentence_says_so_and_nothing_is_stored(
+def test_files_out_of_sequence_are_refused(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], copied_file: Callable[..., str]
 ) -> None:
+    """Restoring files that do not follow each other is refused with a reason and stores nothing."""
     first = export(ratings, full, tmp_path / "first.jsonl", "--known-at", FIRST)
     second = export(ratings, full, tmp_path / "second.jsonl", "--since", FIRST, "--known-at", SECOND)
     third = export(ratings, full, tmp_path / "third.jsonl", "--since", SECOND)
@@ -187,9 +184,10 @@ def test_given_files_that_do_not_follow_each_other_when_restored_then_a_sentence
     assert ratings("import", "--restore", first, second, third, db=copy).exit_code == 0
 
 
-def test_given_what_came_by_standard_output_when_restored_then_it_needs_its_head(
+def test_restore_without_end_line_needs_head(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
 ) -> None:
+    """Restoring or checking an export from standard output, which has no end line, needs its head."""
     lines = ratings("export", "events", db=full).stdout.splitlines(keepends=True)
     (tmp_path / "all.jsonl").write_text("".join(lines), encoding="utf-8")
     (tmp_path / "one.jsonl").write_text("".join(lines[:FIRST]), encoding="utf-8")
@@ -207,9 +205,10 @@ def test_given_what_came_by_standard_output_when_restored_then_it_needs_its_head
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_given_a_backup_that_was_cut_off_when_it_is_all_there_is_then_incomplete_takes_it_and_says_so(
+def test_incomplete_restores_cut_off_backup(
     compressed: bool, full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
 ) -> None:
+    """`--incomplete` restores what is left of a backup that was cut off, and says so."""
     whole = export(ratings, full, tmp_path / "all.jsonl").read_bytes()
     cut = tmp_path / "cut.jsonl"
     half = len(whole) // 2
@@ -229,7 +228,8 @@ def test_given_a_backup_that_was_cut_off_when_it_is_all_there_is_then_incomplete
     assert whole_lines.startswith(ratings("export", "events", db=copy).stdout)
 
 
-def test_options_of_a_restore_go_with_a_restore(full: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_misplaced_restore_options_are_refused(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Restore options without `--restore`, malformed, or in conflict are a usage error."""
     file, whole = export(ratings, full, tmp_path / "all.jsonl"), head(ratings, full)
     for options in (
         ("--head", whole), ("--incomplete",), ("--restore", "--head", whole, "--incomplete"),
@@ -238,9 +238,8 @@ def test_options_of_a_restore_go_with_a_restore(full: str, tmp_path: Path, ratin
         assert ratings("import", file, *options, db=full).exit_code == 2
 
 
-def test_given_an_export_that_was_changed_when_imported_as_new_events_then_it_is_refused_unless_the_last_line_is_out(
-    full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
-) -> None:
+def test_changed_export_is_refused(full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]) -> None:
+    """A changed export is refused on import as new events unless its end line has been removed."""
     full_lines = export(ratings, full, tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     later = export(ratings, full, tmp_path / "inc.jsonl", "--since", FIRST).read_text(encoding="utf-8").splitlines(True)
     copy = empty()
@@ -257,17 +256,19 @@ def test_given_an_export_that_was_changed_when_imported_as_new_events_then_it_is
     assert json.loads(ratings("log", "--format", "json", db=copy).stdout)["rows"][0]["by"] == "referee"
 
 
-def test_given_a_long_increment_when_imported_then_its_hashes_are_not_held_in_memory(
+def test_long_increment_needs_little_memory(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An increment can be imported even if its hashes exceed what is held in memory."""
     monkeypatch.setattr("ledger.store.exports._HELD_BYTES", 64)
     file = export(ratings, full, tmp_path / "inc.jsonl", "--since", 3)
     assert ratings("import", file, db=empty()).exit_code == 0
 
 
-def test_given_an_empty_ledger_when_backed_up_then_that_is_a_backup_too(
+def test_empty_ledger_can_be_backed_up(
     ledger_url: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str]
 ) -> None:
+    """A backup of an empty ledger is a valid backup that can be checked, imported and restored."""
     file = export(ratings, ledger_url, tmp_path / "all.jsonl")
     assert json.loads(file.read_text()) == {"end": 0, "head": f"0:{'0' * 64}"}
     assert ratings("backup", "check", file).exit_code == 0
@@ -275,9 +276,8 @@ def test_given_an_empty_ledger_when_backed_up_then_that_is_a_backup_too(
         assert ratings("import", file, *options, db=empty()).exit_code == 0
 
 
-def test_given_a_ledger_that_is_damaged_when_exported_to_a_file_then_that_is_no_backup(
-    copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
-) -> None:
+def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
+    """Backing up a damaged ledger fails, leaves no file, and points to `ratings verify`."""
     import sqlite3
     from contextlib import closing
 
@@ -323,9 +323,10 @@ def names(folder: Path) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backup_folder.HEAD))
 
 
-def test_given_a_folder_when_a_backup_is_made_then_it_is_whole_private_and_has_its_head_beside(
+def test_backup_is_complete_and_private(
     full: str, tmp_path: Path, ratings: Ratings, empty: Callable[[], str], at: Callable[[str], None]
 ) -> None:
+    """A backup in a folder is complete and private, with its head in a file beside it."""
     at("2026-11-22T03:17:00")
     folder, whole = tmp_path / "backups", head(ratings, full)
     told = make(ratings, full, folder)
@@ -345,9 +346,10 @@ def test_given_a_folder_when_a_backup_is_made_then_it_is_whole_private_and_has_i
     assert ratings("backup", "make", folder, db=full).stdout.startswith(f"{THIRD} events in {folder}")
 
 
-def test_given_nights_when_backups_are_made_then_old_ones_are_dropped_and_nothing_else(
+def test_only_expired_backups_are_dropped(
     full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
 ) -> None:
+    """Nightly backups drop the expired ones and leave everything else in the folder alone."""
     folder = tmp_path / "backups"
     folder.mkdir()
     strange = {
@@ -370,9 +372,10 @@ def test_given_nights_when_backups_are_made_then_old_ones_are_dropped_and_nothin
     assert heads == {f"{name}.head" for name in made}
 
 
-def test_given_two_ledgers_in_one_folder_when_backups_are_dropped_then_only_those_of_the_one_that_is_backed_up(
+def test_each_ledger_drops_its_own_backups(
     full: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
+    """Of two ledgers that share a folder, each backup run drops only backups of its own ledger."""
     from ledger.store.upgrading import upgrade
 
     other = upgrade(str(tmp_path / "other.db")).location
@@ -386,9 +389,8 @@ def test_given_two_ledgers_in_one_folder_when_backups_are_dropped_then_only_thos
     ]  # fmt: skip
 
 
-def test_given_backups_that_are_not_as_they_were_made_when_old_ones_are_dropped_then_they_count_for_nothing(
-    full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]
-) -> None:
+def test_altered_backups_do_not_count(full: str, tmp_path: Path, ratings: Ratings, at: Callable[[str], None]) -> None:
+    """Altered or missing backups are noted and count for nothing when old ones are dropped."""
     folder = tmp_path / "backups"
     files = []
     for day in range(1, 7):
@@ -414,10 +416,13 @@ def test_given_backups_that_are_not_as_they_were_made_when_old_ones_are_dropped_
     assert f"note: {files[3]} " not in again.stderr
 
 
-def test_given_a_ledger_whose_history_was_changed_when_a_backup_is_made_then_nothing_is_dropped(
+def test_rewritten_history_drops_no_backups(
     tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], at: Callable[[str], None]
 ) -> None:
-    """Who writes another history must not have the nights drop the backups of the true one."""
+    """A backup of a ledger whose history was changed fails and drops nothing.
+
+    Rewriting history must not make the nightly runs drop the backups of the true one.
+    """
     db = Path(copied_file(without_events, name="own.db"))
     before = db.read_bytes()
     folder = tmp_path / "backups"
@@ -437,9 +442,8 @@ def test_given_a_ledger_whose_history_was_changed_when_a_backup_is_made_then_not
     assert (shown.exit_code, shown.stderr.count("nothing was dropped"), len(names(folder))) == (1, 2, 3)
 
 
-def test_given_another_backup_that_runs_when_one_is_made_then_it_does_nothing(
-    full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_concurrent_backup_does_nothing(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A backup does nothing while another one is running in the same folder."""
     folder = tmp_path / "backups"
     folder.mkdir()
     with backup_folder._only_one(folder):
@@ -449,9 +453,8 @@ def test_given_another_backup_that_runs_when_one_is_made_then_it_does_nothing(
     assert ratings("backup", "make", folder, db=full).exit_code == 0
 
 
-def test_given_a_head_beside_that_is_another_when_checked_then_it_is_refused(
-    full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_wrong_head_file_is_refused(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Checking a backup is refused if the head in the file beside it differs from its own."""
     file = make(ratings, full, tmp_path / "backups")["file"]
     assert ratings("backup", "check", file) == ratings("backup", "check", file, "--head", head(ratings, full))
     for content in (f"{THIRD}:{'a' * 64}\n", "no head", ""):
@@ -461,9 +464,8 @@ def test_given_a_head_beside_that_is_another_when_checked_then_it_is_refused(
     assert ratings("backup", "check", file).exit_code == 0
 
 
-def test_given_no_ledger_at_all_when_a_backup_is_checked_then_none_is_needed_and_none_is_made(
-    full: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Checking a backup without a replay neither needs nor creates a ledger."""
     file, absent = export(ratings, full, tmp_path / "all.jsonl"), tmp_path / "absent.db"
     told = ratings("backup", "check", file, db=str(absent))
     assert (told.exit_code, told.stdout.splitlines()) == (
@@ -473,9 +475,10 @@ def test_given_no_ledger_at_all_when_a_backup_is_checked_then_none_is_needed_and
     assert ratings("backup", "check", "--replay", file, db=str(absent)).exit_code == 3
 
 
-def test_given_a_backup_when_rehearsed_then_its_ladders_are_those_of_the_ledger_at_that_position(
+def test_rehearsal_matches_ledger_at_position(
     ruled_url: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A rehearsed backup has its ledger's ladders at that position, and not those of another ledger."""
     take_in(ratings, ruled_url, *GAMES[:FIRST])
     file = make(ratings, ruled_url, tmp_path / "backups")["file"]
     # the ledger goes on
@@ -493,9 +496,10 @@ def test_given_a_backup_when_rehearsed_then_its_ladders_are_those_of_the_ledger_
     assert (theirs.exit_code, "head: position" in theirs.stdout, "It is whole" in theirs.stdout) == (1, True, False)
 
 
-def test_given_a_ladder_that_comes_out_otherwise_when_rehearsed_then_it_is_named(
+def test_rehearsal_names_differing_ladder(
     ruled_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A rehearsal fails and names each ladder whose standings come out differently."""
     from projections.stored import rehearsal
 
     take_in(ratings, ruled_url, *GAMES)

@@ -123,9 +123,8 @@ def db(shared_url: str, ratings: Ratings) -> str:
 
 @pytest.mark.parametrize("case", GAMES)
 @pytest.mark.parametrize("how", ["record", "import", "correct"])
-def test_given_a_game_that_cannot_be_when_recorded_imported_or_made_of_another_then_it_is_refused(
-    how: str, case: str, db: str, ratings: Ratings
-) -> None:
+def test_impossible_game_is_refused(how: str, case: str, db: str, ratings: Ratings) -> None:
+    """An impossible game is refused with its code when recorded, imported or given as a correction."""
     data, at, code = GAMES[case]
     if how == "correct":
         given = json.dumps({**data, "occurred_at": at})
@@ -196,16 +195,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_given_what_does_not_fit_the_ledger_when_a_command_asks_for_it_then_it_is_refused(
-    case: str, db: str, ratings: Ratings
-) -> None:
+def test_unfit_command_is_refused(case: str, db: str, ratings: Ratings) -> None:
+    """A command that asks for what does not fit the ledger is refused with its code."""
     command, given, code = REFUSED[case]
     reason = () if "--reason" in command or command[0] in ("record", "player") else WHY
 
     assert refusal(ratings, db, *command, *reason, input=None if given is None else json.dumps(given)) == code
 
 
-def test_given_all_these_refusals_when_verified_then_the_ledger_is_good(db: str, ratings: Ratings) -> None:
+def test_ledger_verifies_after_refusals(db: str, ratings: Ratings) -> None:
+    """After all these refusals the ledger verifies and the points are unchanged."""
     assert ratings("verify", db=db) == (0, "", "")
     assert points(ratings, db, GALACTIC)["anna"] == "1165"
 
@@ -214,9 +213,8 @@ def test_given_all_these_refusals_when_verified_then_the_ledger_is_good(db: str,
 
 
 @pytest.mark.parametrize("how", ["record", "import", "correct"])
-def test_given_a_game_that_no_rule_can_count_when_allowed_then_it_is_recorded_and_the_ladder_says_why_it_is_not_counted(
-    how: str, ledger_url: str, ratings: Ratings
-) -> None:
+def test_allowed_uncounted_game_says_why(how: str, ledger_url: str, ratings: Ratings) -> None:
+    """With --allow-uncounted, a game no rule can count is stored and `explain` says why it is uncounted."""
     new_ledger(ratings, ledger_url, *RULESETS)
     take_in(ratings, ledger_url, game("g-1", "anna", "ben"), event("game.recorded", **b5(*WON)))
     games = [(placing("g-1", *SIX), NOON, GALACTIC), (b5(*WON), "2010-04-30T22:30:00Z", "b5-league/2010-1")]
@@ -243,9 +241,8 @@ def test_given_a_game_that_no_rule_can_count_when_allowed_then_it_is_recorded_an
     [("2010-1", "2009-12-31T23:00:00Z"), ("2010-1", "2010-04-30T21:59:59.999999Z"), ("2010-2", "2010-04-30T22:30:00Z"),
      ("2010-3", "2010-12-31T22:59:59Z"), ("spring", "2010-06-01T12:00:00Z"), ("2010-4", "2010-12-31T12:00:00Z")],
 )  # fmt: skip
-def test_given_a_game_just_inside_its_season_or_in_one_without_dates_when_recorded_then_it_counts(
-    season: str, at: str, db: str, ratings: Ratings
-) -> None:
+def test_game_inside_season_counts(season: str, at: str, db: str, ratings: Ratings) -> None:
+    """A game just inside its season, or in a season without dates, is accepted."""
     before = head(ratings, db)
     given = event("game.recorded", at, **b5(*WON, game_id="new", season=season))
     found = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=given).stdout)
@@ -254,9 +251,8 @@ def test_given_a_game_just_inside_its_season_or_in_one_without_dates_when_record
     assert head(ratings, db) == before
 
 
-def test_given_two_who_met_when_the_game_is_voided_or_corrected_then_they_can_be_one_and_the_game_stays_out(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_opponents_merge_once_games_are_gone(ledger_url: str, ratings: Ratings) -> None:
+    """Players who met can be merged once their games are voided or corrected, and those games stay out."""
     new_ledger(ratings, ledger_url)
     take_in(ratings, ledger_url, game("g-1", "anna", "anne"), game("g-2", "anna", "anne"), game("g-3", "anne", "ben"))
     assert refusal(ratings, ledger_url, "player", "rename", "anna", "anne") == "players-met"

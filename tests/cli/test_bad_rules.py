@@ -181,12 +181,15 @@ def stored(db: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", at_length_but(SHORT, BAD))
-def test_given_a_bad_rule_when_anything_is_asked_then_the_sound_ladders_answer_as_before_and_it_is_named(
+def test_bad_rule_leaves_sound_ladders_alone(
     name: str, ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """Given games, corrections and a rebuild, when the same is done with a sound rule in its place, then the digests of
-    the sound ladders are the same, and nothing is called a bug."""
+    """A bad rule is named and leaves every answer about the sound ladders unchanged.
+
+    After games, corrections and a rebuild, the digests of the sound ladders are the same as with a
+    sound rule in its place, and nothing is called a bug.
+    """
     fails, where = BAD[name][0], WHERE.get(name, "")
     db = ledger(name)
     twin = f"sqlite:///{tmp_path / 'twin.db'}"
@@ -237,9 +240,10 @@ def digests(told: str) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if BAD[name][1]])
-def test_given_a_bad_rule_when_its_ruleset_is_checked_or_published_then_it_is_refused_with_the_reason(
+def test_bad_ruleset_is_refused_with_reason(
     name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
 ) -> None:
+    """Checking or publishing a ruleset with a bad rule is refused with the reason."""
     installed(place.bad)
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     file = tmp_path / "bad.toml"
@@ -253,9 +257,8 @@ def test_given_a_bad_rule_when_its_ruleset_is_checked_or_published_then_it_is_re
     assert "bad" not in ratings("rules", "list", db=db).stdout
 
 
-def test_given_a_rule_that_fails_only_where_it_foretells_or_explains_when_asked_then_that_alone_is_refused(
-    ratings: Ratings, ledger: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_failing_prediction_is_refused_alone(ratings: Ratings, ledger: Callable[[str], str], tmp_path: Path) -> None:
+    """`whatif` reports a rule that fails only when it predicts, and still measures a sound one."""
     db = ledger("raises-in-chance")
     asked = ratings("whatif", tmp_path / "bad.toml", db=db)
     assert asked.exit_code == 0
@@ -267,9 +270,8 @@ def test_given_a_rule_that_fails_only_where_it_foretells_or_explains_when_asked_
     assert sound["variants"][0]["ladders"][0]["quality"]["after"]["pairs"] > 0
 
 
-def test_given_a_rule_that_explains_nothing_when_a_game_is_explained_then_it_says_so(
-    ratings: Ratings, ledger: Callable[[str], str]
-) -> None:
+def test_missing_explanation_is_reported(ratings: Ratings, ledger: Callable[[str], str]) -> None:
+    """`explain` reports a rule that explains nothing, while its standings still work."""
     db = ledger("explains-nothing")
     told = ratings("explain", "g-1", "bad", db=db)
     assert (told.exit_code, told.stdout) == (1, "")
@@ -279,9 +281,8 @@ def test_given_a_rule_that_explains_nothing_when_a_game_is_explained_then_it_say
     assert ratings("standings", "bad", db=db).exit_code == 0
 
 
-def test_given_a_rule_that_prints_when_programs_read_an_answer_then_it_is_not_among_it(
-    ratings: Ratings, ledger: Callable[[str], str]
-) -> None:
+def test_rule_output_stays_out_of_json(ratings: Ratings, ledger: Callable[[str], str]) -> None:
+    """What a rule prints goes to standard error and never into the JSON of an answer."""
     db = ledger("prints")
     told = ratings("standings", "bad", "--format", "json", db=db)
     assert json.loads(told.stdout)["games"] == GAMES
@@ -291,9 +292,10 @@ def test_given_a_rule_that_prints_when_programs_read_an_answer_then_it_is_not_am
 @pytest.mark.parametrize(
     "name", at_length_but(SHORT, ["returns-nothing", "floats", "wrong-lengths", "overflows", "prints"])
 )
-def test_given_a_long_history_when_a_bad_rule_is_compiled_then_its_ladder_says_the_same(
+def test_compiled_bad_rule_reports_the_same(
     name: str, ratings: Ratings, ledger: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A bad rule gives the same answer when it is compiled for a long history."""
     db = ledger(name)
     short = ratings("standings", "bad", "--format", "json", db=db)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 2)
@@ -303,9 +305,8 @@ def test_given_a_long_history_when_a_bad_rule_is_compiled_then_its_ladder_says_t
     assert ratings("standings", "sound", db=db).exit_code == 0
 
 
-def test_given_a_rule_that_never_ends_when_rebuilt_then_its_ladder_fails_after_the_limit_and_the_others_are_stored(
-    ratings: Ratings, ledger: Callable[[str], str]
-) -> None:
+def test_endless_rule_fails_rebuild_after_limit(ratings: Ratings, ledger: Callable[[str], str]) -> None:
+    """A rule that never ends fails its own ladder after the limit; a rebuild stores the others."""
     db = ledger("never-ends")
     before = stored(db)
     assert ratings("record", "-q", *CHANGES[0][1:], db=db).exit_code == 0
@@ -318,9 +319,8 @@ def test_given_a_rule_that_never_ends_when_rebuilt_then_its_ladder_fails_after_t
     assert stored(db) != before
 
 
-def test_given_a_rule_that_never_loads_when_rebuilt_then_its_ladder_fails_after_the_limit(
-    ratings: Ratings, ledger: Callable[[str], str]
-) -> None:
+def test_endless_load_fails_rebuild_after_limit(ratings: Ratings, ledger: Callable[[str], str]) -> None:
+    """A rule that never finishes loading fails its ladder in a rebuild after the limit."""
     db = ledger("never-loads")
     told = ratings("rebuild", "--rule-seconds", "1", db=db)
     assert told.exit_code == 1
@@ -329,10 +329,13 @@ def test_given_a_rule_that_never_loads_when_rebuilt_then_its_ladder_fails_after_
 
 
 @pytest.mark.parametrize("name", at_length_but(["never-ends"], ["never-ends", "never-loads"]))
-def test_given_a_rule_that_never_ends_when_verified_then_it_is_a_finding_after_the_limit_and_all_else_is_looked_at(
+def test_verify_reports_endless_rule(
     name: str, ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None]
 ) -> None:
-    """Given published lists and stored standings of the rule and of sound ones, then each is looked at."""
+    """`verify` reports a rule that never ends after the limit and still checks everything else.
+
+    It checks published lists and stored standings both of this rule and of sound ones.
+    """
     db = ledger(name)
     installed(place.sound)
     for ladder in ("bad", *SOUND):
@@ -356,9 +359,10 @@ def test_given_a_rule_that_never_ends_when_verified_then_it_is_a_finding_after_t
         assert lost in message, code
 
 
-def test_given_a_kept_generation_of_a_rule_that_never_ends_when_rolled_back_to_then_it_says_so_after_the_limit(
+def test_rollback_reports_endless_rule(
     ratings: Ratings, ledger: Callable[[str], str], place: Place, installed: Callable[[Path], None]
 ) -> None:
+    """A rollback to a generation whose rule never ends says so after the limit and does nothing."""
     db = ledger("never-ends")
     installed(place.sound)
     assert ratings("rebuild", db=db).exit_code == 0
@@ -370,9 +374,10 @@ def test_given_a_kept_generation_of_a_rule_that_never_ends_when_rolled_back_to_t
 
 
 @pytest.mark.parametrize("name", at_length_but(["never-ends"], ["never-ends", "never-loads"]))
-def test_given_a_rule_that_never_ends_when_checked_or_published_then_it_is_refused_after_the_limit(
+def test_endless_rule_cannot_be_published(
     name: str, ratings: Ratings, place: Place, installed: Callable[[Path], None], tmp_path: Path
 ) -> None:
+    """Checking or publishing a rule that never ends or never loads is refused after the limit."""
     installed(place.bad)
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     file = tmp_path / "bad.toml"

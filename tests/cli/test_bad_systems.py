@@ -79,9 +79,8 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize(("line", "code"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_given_what_cannot_be_when_imported_then_it_is_refused_with_its_code_and_nothing_is_appended(
-    line: str, code: str, db: str, ratings: Ratings
-) -> None:
+def test_impossible_game_is_refused(line: str, code: str, db: str, ratings: Ratings) -> None:
+    """Importing an impossible game is refused with its code, and nothing is appended."""
     assert entered(ratings, db, line) == (1, [code], 0)
 
 
@@ -99,7 +98,8 @@ POSSIBLE = {
 
 
 @pytest.mark.parametrize("line", POSSIBLE.values(), ids=POSSIBLE)
-def test_given_what_only_looks_odd_when_imported_then_it_is_appended(line: str, db: str, ratings: Ratings) -> None:
+def test_odd_but_valid_game_is_appended(line: str, db: str, ratings: Ratings) -> None:
+    """A game that only looks odd is imported without a refusal."""
     assert entered(ratings, db, line) == (0, [], 1)
 
 
@@ -112,9 +112,8 @@ def test_given_what_only_looks_odd_when_imported_then_it_is_appended(line: str, 
     ],
     ids=["battle", "diplomacy", "catan"],
 )
-def test_given_a_good_game_when_corrected_into_what_cannot_be_then_it_is_refused_and_stays(
-    good: str, bad: str, code: str, db: str, ratings: Ratings
-) -> None:
+def test_impossible_correction_is_refused(good: str, bad: str, code: str, db: str, ratings: Ratings) -> None:
+    """Correcting a good game into an impossible one is refused and leaves the game as it was."""
     assert entered(ratings, db, good) == (0, [], 1)
     games = ratings("games", "--format", "json", db=db).stdout
     options = ("--reason", "a test", "--format", "json")
@@ -134,9 +133,8 @@ def test_given_a_good_game_when_corrected_into_what_cannot_be_then_it_is_refused
         "catan-annual/7/basic/10", "catan-open/7/basic/2010-03", "catan-weekly/7/basic/2010-03", "youplay-wsim",
     ],
 )  # fmt: skip
-def test_given_a_name_that_no_list_has_when_read_then_it_is_a_usage_error(
-    ladder: str, db: str, ratings: Ratings
-) -> None:
+def test_unknown_list_name_is_usage_error(ladder: str, db: str, ratings: Ratings) -> None:
+    """Reading a list by a name that no list can have is a usage error in every reading command."""
     for command in (["standings", ladder], ["books", ladder], ["explain", "anna", ladder], ["history", "anna", ladder]):
         result = ratings(*command, db=db)
         assert (result.exit_code, result.stdout) == (2, ""), command
@@ -146,9 +144,8 @@ def test_given_a_name_that_no_list_has_when_read_then_it_is_a_usage_error(
 @pytest.mark.parametrize(
     "ladder", ["catan-monthly/7/basic/2999-03", "catan-open/basic/9999-12", "catan-annual/7/basic/9999"]
 )
-def test_given_a_period_of_the_future_when_read_then_it_is_empty_and_no_error(
-    ladder: str, db: str, ratings: Ratings
-) -> None:
+def test_future_period_is_empty(ladder: str, db: str, ratings: Ratings) -> None:
+    """Reading a list of a future period shows that it has not begun, and is not an error."""
     standings = ratings("standings", ladder, db=db)
 
     assert (standings.exit_code, "The period of this list has not begun." in standings.stdout) == (0, True)
@@ -161,18 +158,16 @@ def test_given_a_period_of_the_future_when_read_then_it_is_empty_and_no_error(
 @pytest.mark.parametrize(
     "ladder", ["catan-monthly/7/basic/0001-01", "catan-annual/7/basic/0001", "catan-open/basic/0000-12"]
 )
-def test_given_a_period_of_the_first_years_when_read_then_it_is_empty_and_over(
-    ladder: str, db: str, ratings: Ratings
-) -> None:
+def test_earliest_periods_are_empty_and_over(ladder: str, db: str, ratings: Ratings) -> None:
+    """A list of a period in the first years is empty and no longer open."""
     standings = ratings("standings", ladder, "--format", "json", db=db)
 
     assert (standings.exit_code, json.loads(standings.stdout)["rows"]) == (0, [])
     assert "open" not in json.loads(standings.stdout)
 
 
-def test_given_a_game_of_the_future_when_recorded_then_its_month_is_open_until_it_is_over(
-    db: str, ratings: Ratings
-) -> None:
+def test_month_of_future_game_is_open(db: str, ratings: Ratings) -> None:
+    """The month of a game recorded in the future is open until it is over, and pays no gold yet."""
     assert entered(ratings, db, catan("2999-03-05T20:00:00Z"), "--any-date") == (0, [], 1)
 
     found = json.loads(ratings("standings", "catan-monthly/7/basic/2999-03", "--format", "json", db=db).stdout)
@@ -199,9 +194,8 @@ TIMES = {
 
 
 @pytest.mark.parametrize(("at", "code"), TIMES.values(), ids=TIMES)
-def test_given_a_local_time_that_is_none_or_two_when_entered_then_it_is_refused_with_its_code(
-    at: str, code: str, db: str, ratings: Ratings
-) -> None:
+def test_bad_local_time_is_refused(at: str, code: str, db: str, ratings: Ratings) -> None:
+    """A local time that does not exist or is ambiguous is refused with its code on import and on record."""
     zone = ("--zone", "Europe/Berlin")
     assert entered(ratings, db, rows("2010-03-05 20:00", at), *zone) == (1, [code], 0)
     result = ratings("record", "--game", "catan", "--game-id", "g", "--at", at, *zone, "anna", "ben", db=db)
@@ -209,9 +203,8 @@ def test_given_a_local_time_that_is_none_or_two_when_entered_then_it_is_refused_
     assert (result.exit_code, result.stdout, code in result.stderr) == (2, "", True)
 
 
-def test_given_the_hour_that_occurs_twice_when_written_with_offsets_then_both_count_an_hour_apart(
-    db: str, ratings: Ratings
-) -> None:
+def test_offsets_resolve_the_repeated_hour(db: str, ratings: Ratings) -> None:
+    """Times in the repeated hour are accepted with explicit offsets and lie an hour apart."""
     text = rows("2010-10-31T02:30+02:00", "2010-10-31T02:30+01:00", "2010-10-31 01:59", "2010-10-31 03:00")
     assert entered(ratings, db, text, "--zone", "Europe/Berlin") == (0, [], 4)
 
@@ -219,10 +212,12 @@ def test_given_the_hour_that_occurs_twice_when_written_with_offsets_then_both_co
     assert [row["occurred_at"][11:16] for row in found] == ["23:59", "00:30", "01:30", "02:00"]
 
 
-def test_given_29_february_when_entered_in_a_leap_year_then_it_counts_in_february_of_both_eras_border(
-    db: str, ratings: Ratings
-) -> None:
-    """The last evening before the new rules of March 2008, and half an hour behind it in Berlin."""
+def test_leap_day_splits_at_rule_change(db: str, ratings: Ratings) -> None:
+    """Games on 29 February 2008 count in the month and rules of their time in Berlin.
+
+    They are played on the last evening before the new rules of March 2008, and half an hour past
+    midnight in Berlin.
+    """
     text = rows("2008-02-29", "2008-02-29 23:59", "2008-02-29T23:30:00Z")
     assert entered(ratings, db, text, "--zone", "Europe/Berlin") == (0, [], 3)
 
@@ -236,9 +231,8 @@ def test_given_29_february_when_entered_in_a_leap_year_then_it_counts_in_februar
 
 @pytest.mark.parametrize("option", ["--as-of", "--known-at"])
 @pytest.mark.parametrize("value", ["2010-02-29", "2010-02-29T12:00Z", "2010-10-31 02:30", "2010-03-28 02:30", "soon"])
-def test_given_a_day_that_does_not_exist_when_asked_for_then_it_is_a_usage_error(
-    option: str, value: str, db: str, ratings: Ratings
-) -> None:
+def test_nonexistent_day_is_usage_error(option: str, value: str, db: str, ratings: Ratings) -> None:
+    """Asking for a day or time that does not exist, or is ambiguous, is a usage error."""
     result = ratings("standings", MARCH, option, value, db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
@@ -246,9 +240,8 @@ def test_given_a_day_that_does_not_exist_when_asked_for_then_it_is_a_usage_error
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "europe/berlin", "Europe", "", "UTC+1", "../zoneinfo/UTC"])
-def test_given_a_time_zone_that_does_not_exist_when_named_then_it_is_a_usage_error(
-    zone: str, db: str, ratings: Ratings
-) -> None:
+def test_unknown_time_zone_is_usage_error(zone: str, db: str, ratings: Ratings) -> None:
+    """Naming a time zone that does not exist is a usage error in every command that takes one."""
     commands = [
         ["import", "-"],
         ["record", "--game", "catan", "--game-id", "g", "anna", "ben"],
@@ -268,9 +261,10 @@ RULES = {
 
 
 @pytest.mark.parametrize(("old", "new", "message"), RULES.values(), ids=RULES)
-def test_given_a_ruleset_that_cannot_be_when_checked_or_published_then_the_line_is_named(
+def test_bad_ruleset_names_the_fault(
     old: str, new: str, message: str, db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
+    """Checking or publishing an invalid ruleset fails, names the fault and publishes nothing."""
     text = (SHIPPED / "catan-monthly-2008-03.toml").read_text(encoding="utf-8").replace('"2008-03"', '"mine"')
     (tmp_path / "mine.toml").write_text(text.replace(old, new), encoding="utf-8")
     checked = ratings("rules", "check", tmp_path / "mine.toml", db=db)

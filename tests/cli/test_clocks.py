@@ -55,8 +55,11 @@ BEN_STALLS = ("started 0", "offered 0 ben choice=fortune", "heartbeat 30000 ben"
               "heartbeat 90000 ben", "heartbeat 120000 ben")  # fmt: skip
 
 
-def test_given_a_log_when_asked_at_any_instant_then_timers_and_the_removal_are_told(db: str, ratings: Ratings) -> None:
-    """Ben has 6 s and then his 120 s; at 126,000 ms he is out."""
+def test_clock_shows_timers_at_any_instant(db: str, ratings: Ratings) -> None:
+    """`clock show` and `clock explain` give the timers and the removal as of any instant.
+
+    Ben has 6 s and then 120 s on the main timer; at 126,000 ms ben is out.
+    """
     assert add(ratings, db, clock(*BEN_STALLS)).exit_code == 0
 
     def ben(at: int) -> Any:
@@ -73,9 +76,8 @@ def test_given_a_log_when_asked_at_any_instant_then_timers_and_the_removal_are_t
     assert ratings("clock", "explain", "g-1", "zoe", db=db).exit_code == 1
 
 
-def test_given_a_log_that_contradicts_itself_when_imported_then_the_first_bad_line_is_named_and_nothing_is_appended(
-    db: str, ratings: Ratings
-) -> None:
+def test_contradictory_clock_log_is_refused(db: str, ratings: Ratings) -> None:
+    """An import of a contradictory clock log names the first bad line and appends nothing."""
     told = add(ratings, db, clock("started 0", "decided 5 anna", "heartbeat 4 ben"))
     assert (told.exit_code, "-:2: clock-choice-missing: " in told.stderr) == (1, True)
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben")).exit_code == 0
@@ -85,7 +87,8 @@ def test_given_a_log_that_contradicts_itself_when_imported_then_the_first_bad_li
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben")).stdout.startswith("0 appended, 2 already there")
 
 
-def test_given_a_clock_when_its_events_are_taken_back_then_the_last_comes_first(db: str, ratings: Ratings) -> None:
+def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
+    """Clock events can only be voided last first; an earlier one is refused as `still-needed`."""
     assert add(ratings, db, clock("started 0", "heartbeat 10 ben", "heartbeat 20 ben")).exit_code == 0
     rows = read(ratings, db, "log", "--limit", "2")["rows"]
     first, last = (("void", "--event", row["id"], "--reason", "wrong") for row in rows)
@@ -109,10 +112,13 @@ def test_given_a_clock_when_its_events_are_taken_back_then_the_last_comes_first(
         ((*BEN_STALLS, "stopped 125999"), "surrendered", None),
     ],
 )
-def test_given_a_result_when_it_disagrees_with_the_clock_about_a_removal_then_verify_says_so(
+def test_verify_compares_result_with_clock(
     steps: tuple[str, ...], status: str, told: str | None, db: str, ratings: Ratings
 ) -> None:
-    """A log that ends before the removal that is due says neither."""
+    """`verify` reports a result that disagrees with the clock about a removal, and no other result.
+
+    A log that ends before the removal is due contradicts neither status.
+    """
     assert add(ratings, db, clock(*steps), result(status)).exit_code == 0
     found = ratings("verify", db=db)
 
@@ -136,9 +142,10 @@ BONUS = {
 
 
 @pytest.mark.parametrize(("steps", "members", "bonus"), BONUS.values(), ids=BONUS)
-def test_given_a_result_without_seconds_when_there_is_a_clock_then_the_bonus_goes_by_it(
+def test_bonus_follows_clock_without_seconds(
     steps: tuple[str, ...], members: dict[str, Any], bonus: str, db: str, ratings: Ratings
 ) -> None:
+    """The bonus goes by the clock when the result does not state the seconds played."""
     assert add(ratings, db, *([clock(*steps)] if steps else []), result(**members)).exit_code == 0
 
     (anna,) = (
@@ -147,9 +154,8 @@ def test_given_a_result_without_seconds_when_there_is_a_clock_then_the_bonus_goe
     assert int(anna["change"]) - 160 == int(bonus)
 
 
-def test_given_a_version_with_other_timers_when_a_clock_starts_then_they_are_its_unless_it_says_others(
-    db: str, ratings: Ratings, tmp_path: Any
-) -> None:
+def test_clock_takes_timers_of_its_version(db: str, ratings: Ratings, tmp_path: Any) -> None:
+    """A clock takes the timers of the ruleset version in force unless it states its own."""
     text = next(text for text in shipped() if 'id = "galactic-points"' in text)
     changed = text.replace('version = "1"', 'version = "2"').replace("main_ms = 120000", "main_ms = 60000")
     (tmp_path / "two.toml").write_text(changed.replace("1900-01-01", "2025-01-01"), encoding="utf-8")

@@ -10,7 +10,8 @@ from stores import without_events
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["status", "verify", "export events", "import -", "record"])
-def test_a_closed_stream_is_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:
+def test_closed_streams_are_no_bug(copied_file: Callable[..., str], command: str, closed: str) -> None:
+    """A command started with closed standard streams ends without a traceback or a bug report."""
     db = copied_file(without_events)
     line = f"exec {sys.executable} -c 'from cli.main import run; run()' --db {db} {command} {closed}"
     done = subprocess.run(["sh", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=False)

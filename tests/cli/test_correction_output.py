@@ -43,9 +43,8 @@ USAGE = {
 
 
 @pytest.mark.parametrize("arguments", USAGE.values(), ids=USAGE)
-def test_given_a_command_used_wrongly_when_run_then_it_exits_with_2_and_changes_nothing(
-    arguments: list[str], db: str, ratings: Ratings
-) -> None:
+def test_wrong_usage_exits_with_2(arguments: list[str], db: str, ratings: Ratings) -> None:
+    """A correcting command that is used wrongly exits with code 2 and changes nothing."""
     before = head(ratings, db)
     result = ratings(*arguments, db=db)
 
@@ -64,9 +63,8 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("type_name", COMMANDS)
-def test_given_any_of_the_commands_when_it_prints_then_json_has_one_shape_and_the_table_says_the_same(
-    type_name: str, db: str, ratings: Ratings
-) -> None:
+def test_commands_share_one_json_shape(type_name: str, db: str, ratings: Ratings) -> None:
+    """All correcting commands print JSON of one shape, and their tables say the same."""
     command = COMMANDS[type_name]
     shown = ratings(*command, "--dry-run", db=db)
     raw = exact(json.loads(ratings(*command, "--by", "secretary", "--format", "json", db=db).stdout))
@@ -97,9 +95,8 @@ def test_given_any_of_the_commands_when_it_prints_then_json_has_one_shape_and_th
         assert lines[1:] == ["No points change."]
 
 
-def test_given_a_game_with_a_long_story_when_its_log_is_read_then_every_step_is_told_with_who_and_why(
-    db: str, ratings: Ratings
-) -> None:
+def test_game_log_shows_every_step(db: str, ratings: Ratings) -> None:
+    """The log of a game shows every correction, void and reinstatement, with who made it and why."""
     steps = [
         (
             "game.corrected",
@@ -123,9 +120,8 @@ def test_given_a_game_with_a_long_story_when_its_log_is_read_then_every_step_is_
         assert all(word in line for word in (type_name, command[-1], command[-3]))
 
 
-def test_given_corrected_and_voided_games_when_listed_then_every_format_shows_how_they_stand_now(
-    db: str, ratings: Ratings
-) -> None:
+def test_every_format_shows_current_games(db: str, ratings: Ratings) -> None:
+    """`games` shows corrected and voided games as they now stand, in every output format."""
     told(ratings, db, "correct", "g-1", "dora", "ben", "cleo", "--at", "2010-03-07T12:00:00Z", *WHY)
     told(ratings, db, "void", "g-2", *WHY)
 
@@ -142,9 +138,8 @@ def test_given_corrected_and_voided_games_when_listed_then_every_format_shows_ho
     assert [row["game_id"] for row in read(ratings, db, "games", "--as-of", "2010-03-06")["rows"]] == ["c-1", "g-2"]
 
 
-def test_given_events_that_were_taken_back_when_a_players_log_is_read_then_it_says_so_and_by_which(
-    db: str, ratings: Ratings
-) -> None:
+def test_player_log_marks_withdrawn_events(db: str, ratings: Ratings) -> None:
+    """A player's log marks withdrawn events and says which event withdrew them."""
     given = told(ratings, db, "adjust", GALACTIC, "anna", "5", "--reason", "gift")
     told(ratings, db, "player", "account", "anna", "free", "--at", NOON)
     told(ratings, db, "void", "--event", given["event_id"], "--reason", "not deserved")
@@ -159,7 +154,8 @@ def test_given_events_that_were_taken_back_when_a_players_log_is_read_then_it_sa
     assert table[-1].endswith("withdraws event.voided at position 8: deserved after all")
 
 
-def test_given_one_game_when_it_is_listed_alone_then_it_is_shown_as_it_stands(db: str, ratings: Ratings) -> None:
+def test_single_game_shows_current_state(db: str, ratings: Ratings) -> None:
+    """`games` with one game ID shows that game as it stands, and nothing if it was not yet known."""
     told(ratings, db, "correct", "g-1", "ben", "anna", *WHY)
 
     (row,) = read(ratings, db, "games", "g-1")["rows"]

@@ -52,9 +52,8 @@ def editor(tmp_path: Path, body: str) -> str:
     return shlex.join([sys.executable, str(script)])
 
 
-def test_given_a_game_when_corrected_then_all_that_depends_on_it_follows_and_the_first_record_stays(
-    db: str, ratings: Ratings
-) -> None:
+def test_correction_updates_all_that_depends(db: str, ratings: Ratings) -> None:
+    """Correcting a game updates all that depends on it, and the first record stays in the log."""
     done = carry_out(ratings, db, "correct", "g-1", "ben", "anna", "cleo", *WHY)
 
     # g-2 is scored again, too: ben takes 16 % of what anna has now
@@ -94,9 +93,8 @@ def data_of(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_given_the_right_game_in_any_form_when_corrected_then_it_is_the_same_game(
-    form: str, db: str, ratings: Ratings
-) -> None:
+def test_every_form_gives_the_same_game(form: str, db: str, ratings: Ratings) -> None:
+    """Whichever form the right game is given in, the correction records the same game."""
     before = row(ratings, db, "g-1")
     arguments, given = FORMS[form](before)
     carry_out(ratings, db, "correct", "g-1", *arguments, *WHY, input=None if given is None else json.dumps(given))
@@ -104,9 +102,10 @@ def test_given_the_right_game_in_any_form_when_corrected_then_it_is_the_same_gam
     assert row(ratings, db, "g-1") == {**before, **TIED}
 
 
-def test_given_an_editor_when_correcting_then_it_gets_the_game_as_it_stands_and_what_it_saves_is_recorded(
+def test_edit_records_what_the_editor_saves(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`correct --edit` opens the game as it now stands and records what the editor saves."""
     seen = tmp_path / "seen.json"
     told(ratings, db, "correct", "g-1", "cleo", "ben", "anna", "--at", "2010-03-05T13:00:00Z", *WHY)
     body = f"Path({str(seen)!r}).write_text(text)\ntext = text.replace('13:00', '13:30').replace('cleo', 'Chloé')"
@@ -121,9 +120,10 @@ def test_given_an_editor_when_correcting_then_it_gets_the_game_as_it_stands_and_
     }  # fmt: skip
 
 
-def test_given_an_editor_that_saves_nothing_or_the_same_when_correcting_then_nothing_is_recorded(
+def test_unsaved_or_equal_edit_records_nothing(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nothing is recorded when the editor saves nothing or leaves the game the same."""
     before = head(ratings, db)
     monkeypatch.setenv("EDITOR", "true")
     result = ratings("correct", "g-1", "--edit", *WHY, db=db)
@@ -137,18 +137,18 @@ def test_given_an_editor_that_saves_nothing_or_the_same_when_correcting_then_not
 
 
 @pytest.mark.parametrize("given", ["nonsense", "", "[1]", '{"data": 5}', '{"data": [1]}', '{"a": 1, "a": 2}'])
-def test_given_what_is_no_game_when_correcting_then_it_is_refused_with_a_code_from_stdin_and_from_the_editor(
+def test_invalid_game_is_refused(
     given: str, db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Input that is not a game is refused with a code, from standard input and from the editor."""
     monkeypatch.setenv("EDITOR", editor(tmp_path, f"text = {given!r}"))
 
     assert refusal(ratings, db, "correct", "g-1", *WHY, input=given)
     assert refusal(ratings, db, "correct", "g-1", "--edit", *WHY)
 
 
-def test_given_a_game_of_another_kind_when_corrected_then_it_takes_json_and_not_players(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_other_kinds_are_corrected_as_json(tmp_path: Path, ratings: Ratings) -> None:
+    """A game of another kind is corrected with JSON; naming players is a usage error."""
     db = new_ledger(ratings, tmp_path / "league.db", "b5-league-1")
     powers = {"anna": 20, "ben": 15, "cleo": 9}
     participants = [
@@ -170,9 +170,8 @@ def test_given_a_game_of_another_kind_when_corrected_then_it_takes_json_and_not_
     }  # fmt: skip
 
 
-def test_given_players_with_more_than_a_place_when_corrected_by_players_then_they_keep_it(
-    db: str, ratings: Ratings
-) -> None:
+def test_players_keep_their_other_details(db: str, ratings: Ratings) -> None:
+    """A correction by players keeps whatever else was recorded of each player and of the game."""
     participants = [
         {"player": "anna", "place": 1, "seconds_played": 700, "seat": 2}, {"player": "ben", "place": 2, "seat": 1},
     ]  # fmt: skip
@@ -187,9 +186,8 @@ def test_given_players_with_more_than_a_place_when_corrected_by_players_then_the
 
 
 @pytest.mark.parametrize("players", [["ben", "dora=emil", "anna"], ["dora=emil", "anna", "ben"]])
-def test_given_a_seat_that_changed_hands_when_corrected_by_players_then_it_counts_once(
-    players: list[str], db: str, ratings: Ratings
-) -> None:
+def test_shared_seat_counts_once(players: list[str], db: str, ratings: Ratings) -> None:
+    """A seat that changed hands counts as one place in a correction by players."""
     participants = [
         {"player": "anna", "place": 1}, {"player": "ben", "place": 2},
         {"player": "dora", "place": 3, "status": "abandoned"},
@@ -203,9 +201,8 @@ def test_given_a_seat_that_changed_hands_when_corrected_by_players_then_it_count
     assert {player["player"]: player["place"] for player in found} == places
 
 
-def test_given_labels_when_corrected_then_only_they_change_and_the_game_moves_to_the_other_ladder(
-    db: str, ratings: Ratings
-) -> None:
+def test_labels_move_game_to_other_ladder(db: str, ratings: Ratings) -> None:
+    """Correcting labels changes nothing else and moves the game to the other ladder."""
     before = row(ratings, db, "c-1")
     labels = {"group": "domaine", "city": "7", "league": "spring", "season": "one"}
     options = [part for name, value in labels.items() for part in (f"--{name}", value)]
@@ -220,18 +217,16 @@ def test_given_labels_when_corrected_then_only_they_change_and_the_game_moves_to
     assert points(ratings, db, BASIC) == {}
 
 
-def test_given_an_empty_label_when_corrected_then_the_game_has_none_and_is_on_no_ladder_that_needs_it(
-    db: str, ratings: Ratings
-) -> None:
+def test_empty_label_is_removed(db: str, ratings: Ratings) -> None:
+    """An empty label is removed, and the game leaves every ladder that needs it."""
     done = carry_out(ratings, db, "correct", "c-1", "--group", "", *WHY)
 
     assert "group" not in row(ratings, db, "c-1")
     assert {after for _, _, after in done["changes"].values()} == {None}
 
 
-def test_given_a_renamed_player_when_corrected_by_players_then_any_of_his_ids_is_understood_and_the_recorded_one_stays(
-    db: str, ratings: Ratings
-) -> None:
+def test_any_id_of_renamed_player_works(db: str, ratings: Ratings) -> None:
+    """A correction by players accepts any id of a renamed player and keeps the recorded one."""
     participants = [{"player": "anna", "place": 1, "seconds_played": 700}, {"player": "ben", "place": 2}]
     take_in(ratings, db, game("g-3", participants=participants))
     told(ratings, db, "player", "rename", "anna", "anne")
@@ -253,9 +248,10 @@ MEANWHILE = {
 
 
 @pytest.mark.parametrize("what", MEANWHILE)
-def test_given_a_game_that_somebody_else_changes_while_the_editor_is_open_when_saved_then_it_is_refused(
+def test_change_during_edit_is_refused(
     what: str, db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An edit is refused if someone else changes the game while the editor is open."""
     command, code = MEANWHILE[what]
     somebody_else = [
         f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})", "from cli.main import invoke",
@@ -268,9 +264,8 @@ def test_given_a_game_that_somebody_else_changes_while_the_editor_is_open_when_s
     assert [entry["position"] for entry in read(ratings, db, "log", "g-1")["rows"]] == [3, 6]
 
 
-def test_given_another_game_when_corrected_then_the_ladders_of_both_tell_what_changes(
-    db: str, ratings: Ratings
-) -> None:
+def test_other_game_changes_both_ladders(db: str, ratings: Ratings) -> None:
+    """Correcting which game was played reports the changes on both games' ladders."""
     done = carry_out(ratings, db, "correct", "c-1", "--game", "galactic-magnate", *WHY)
 
     assert {ladder for ladder, _ in done["changes"]} == {BASIC, GALACTIC}
@@ -286,17 +281,17 @@ SAME = {
 
 
 @pytest.mark.parametrize(("arguments", "given"), SAME.values(), ids=SAME)
-def test_given_what_is_recorded_already_when_corrected_then_it_is_refused_as_nothing_to_correct(
+def test_correction_without_change_is_refused(
     arguments: list[str], given: dict[str, Any] | None, db: str, ratings: Ratings
 ) -> None:
+    """A correction that equals the record is refused as `nothing-to-correct`."""
     told_by = None if given is None else json.dumps(given)
 
     assert refusal(ratings, db, "correct", "g-1", *arguments, *WHY, input=told_by) == "nothing-to-correct"
 
 
-def test_given_a_game_when_voided_and_reinstated_then_it_counts_for_nothing_and_then_as_before(
-    db: str, ratings: Ratings
-) -> None:
+def test_void_and_reinstate_undo_each_other(db: str, ratings: Ratings) -> None:
+    """A voided game counts for nothing, and once reinstated it counts as before."""
     before = points(ratings, db, GALACTIC)
     voided = carry_out(ratings, db, "void", "g-1", *WHY)
 
@@ -316,9 +311,8 @@ def test_given_a_game_when_voided_and_reinstated_then_it_counts_for_nothing_and_
     assert "voided" not in row(ratings, db, "g-1")
 
 
-def test_given_a_row_that_says_voided_when_it_is_given_to_correct_after_a_reinstatement_then_it_is_understood(
-    db: str, ratings: Ratings
-) -> None:
+def test_row_marked_voided_is_accepted(db: str, ratings: Ratings) -> None:
+    """A row marked as voided is accepted as a correction after the game was reinstated."""
     told(ratings, db, "void", "g-1", *WHY)
     voided = row(ratings, db, "g-1")
     told(ratings, db, "reinstate", "g-1", *WHY)
@@ -335,9 +329,8 @@ LAST = {"correct": 3, "void": 3, "reinstate": 6, "void an event": 1}
 
 
 @pytest.mark.parametrize("command", EXPECTING)
-def test_given_an_expected_position_when_it_is_another_then_nothing_is_done_and_when_it_is_right_then_it_is(
-    command: str, db: str, ratings: Ratings
-) -> None:
+def test_expect_guards_against_changes(command: str, db: str, ratings: Ratings) -> None:
+    """With `--expect`, a command is refused unless the position is the expected one."""
     told(ratings, db, "void", "g-2", *WHY)
     for wrong in {3, 5, 99} - {LAST[command]}:
         arguments = (*EXPECTING[command], "--expect", str(wrong), *WHY)

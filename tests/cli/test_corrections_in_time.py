@@ -43,9 +43,8 @@ def adjustment(points: str, at: str = NOON, player: str = "anna", ladder: str = 
     return event("points.adjusted", at, ladder=ladder, player=player, points=points, reason=reason)
 
 
-def test_given_a_correction_when_read_as_known_before_then_every_command_shows_what_was_the_truth_then(
-    db: str, ratings: Ratings
-) -> None:
+def test_known_at_shows_the_earlier_knowledge(db: str, ratings: Ratings) -> None:
+    """With `--known-at` before a correction, every command shows what it showed at that position."""
     take_in(ratings, db, game("g-1", "anna", "ben"), game("g-2", "cleo", "anna", at=LATER))
     commands = [
         ("standings", GALACTIC), ("history", "anna", GALACTIC), ("explain", "g-1", GALACTIC), ("games",), ("ladders",),
@@ -63,9 +62,8 @@ def test_given_a_correction_when_read_as_known_before_then_every_command_shows_w
     assert points(ratings, db, GALACTIC) == {"ben": "1160", "anne": "840"}
 
 
-def test_given_decisions_made_long_after_the_games_when_read_as_of_then_they_apply_whenever_they_were_made(
-    db: str, ratings: Ratings
-) -> None:
+def test_as_of_includes_decisions_made_later(db: str, ratings: Ratings) -> None:
+    """With `--as-of`, decisions about earlier games apply no matter when they were made."""
     take_in(
         ratings, db, game("g-1", "anna", "ben"), game("g-2", "anna", "ben", at=LATER), game("g-3", "cleo", "dora"),
     )  # fmt: skip
@@ -81,7 +79,8 @@ def test_given_decisions_made_long_after_the_games_when_read_as_of_then_they_app
     assert (explained["counted"], explained["why_not"]) == (False, "the game was played later than --as-of")
 
 
-def test_given_adjustments_and_accounts_when_read_as_of_then_their_own_time_decides(db: str, ratings: Ratings) -> None:
+def test_as_of_uses_effective_times(db: str, ratings: Ratings) -> None:
+    """With `--as-of`, adjustments and account changes apply by their own effective time."""
     take_in(ratings, db, catan("c-1", "anna", "ben"), catan("c-2", "anna", "ben", at=LATEST))
     told(ratings, db, "adjust", BASIC, "anna", "100", "--at", LATER, *WHY)
     told(ratings, db, "player", "account", "ben", "free", "--at", LATER)
@@ -90,9 +89,8 @@ def test_given_adjustments_and_accounts_when_read_as_of_then_their_own_time_deci
     assert points(ratings, db, BASIC) == {"anna": "1104", "ben": "996"}
 
 
-def test_given_a_wrong_date_when_corrected_then_the_game_moves_and_later_corrections_keep_the_right_date(
-    db: str, ratings: Ratings
-) -> None:
+def test_corrected_date_moves_game_for_good(db: str, ratings: Ratings) -> None:
+    """Correcting a date moves the game, and later corrections and voids keep the corrected date."""
     take_in(ratings, db, *(game(f"g-{n}", "anna", "ben", at=at) for n, at in ((1, NOON), (2, LATER), (3, LATEST))))
     carry_out(ratings, db, "correct", "g-1", "anna", "ben", "cleo", *WHY)
     assert order(ratings, db) == ["g-1", "g-2", "g-3"]
@@ -113,9 +111,8 @@ def test_given_a_wrong_date_when_corrected_then_the_game_moves_and_later_correct
     assert (first["position"], first["event_id"]) == (last["position"], last["id"])
 
 
-def test_given_a_game_before_a_ruleset_came_into_force_when_its_date_is_corrected_then_it_counts_and_back(
-    db: str, ratings: Ratings
-) -> None:
+def test_corrected_date_can_make_game_count(db: str, ratings: Ratings) -> None:
+    """Correcting a game's date across its ruleset's start makes it count, and back again not count."""
     take_in(ratings, db, catan("c-1", "anna", "ben", at="2009-01-30T22:59:59Z"))
     assert read(ratings, db, "explain", "c-1", BASIC)["counted"] is False
     counted = carry_out(ratings, db, "correct", "c-1", "--at", "2009-01-30T23:00:00Z", *WHY)
@@ -125,9 +122,8 @@ def test_given_a_game_before_a_ruleset_came_into_force_when_its_date_is_correcte
 
 
 @pytest.mark.parametrize("corrected", [["g-1"], ["g-2"], ["g-3", "g-1"], ["g-3", "g-2", "g-1", "g-2"]])
-def test_given_games_of_equal_time_when_corrected_voided_and_reinstated_then_each_keeps_its_place(
-    corrected: list[str], db: str, ratings: Ratings
-) -> None:
+def test_simultaneous_games_keep_their_order(corrected: list[str], db: str, ratings: Ratings) -> None:
+    """Games at equal times keep their order when they are corrected, voided and reinstated."""
     take_in(ratings, db, *(game(f"g-{number}", "anna", "ben", "cleo") for number in (1, 2, 3)))
     orders = (["ben", "cleo", "anna"], ["cleo", "anna", "ben"], ["cleo", "ben", "anna"])
     for index, game_id in enumerate(corrected):
@@ -161,9 +157,8 @@ UNDONE: dict[str, list[list[Any]]] = {
 
 
 @pytest.mark.parametrize("commands", UNDONE.values(), ids=UNDONE)
-def test_given_something_done_and_undone_when_replayed_then_every_digest_is_what_it_was(
-    commands: list[list[Any]], db: str, ratings: Ratings
-) -> None:
+def test_doing_and_undoing_restores_every_digest(commands: list[list[Any]], db: str, ratings: Ratings) -> None:
+    """Doing something and undoing it restores the digest of every ladder."""
     take_in(ratings, db, game("g-1", "anna", "ben"), game("g-2", "cleo", "ben", at=LATER), catan("c-1", "anna", "ben"))
     before = digests(ratings, db)
     first = carry_out(ratings, db, *commands[0])
@@ -175,9 +170,8 @@ def test_given_something_done_and_undone_when_replayed_then_every_digest_is_what
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_adjustments_around_a_game_when_replayed_then_time_and_then_the_log_position_decides(
-    db: str, ratings: Ratings
-) -> None:
+def test_adjustments_replay_by_time_and_position(db: str, ratings: Ratings) -> None:
+    """Adjustments around a game are replayed by time and, at equal times, by log position."""
     take_in(
         ratings, db,
         adjustment("1", reason="same time, recorded before"), game("g-1", "anna", "ben"),
@@ -203,9 +197,8 @@ def test_given_adjustments_around_a_game_when_replayed_then_time_and_then_the_lo
     ("at", "counted"),
     [(NOON, False), ("2010-03-05T11:59:59.999999Z", False), ("2010-03-05T12:00:00.000001Z", True)],
 )
-def test_given_an_account_that_changes_around_a_game_when_replayed_then_the_very_instant_counts(
-    at: str, counted: bool, db: str, ratings: Ratings
-) -> None:
+def test_account_change_takes_effect_exactly(at: str, counted: bool, db: str, ratings: Ratings) -> None:
+    """An account change around a game takes effect to the microsecond; among equals the last one wins."""
     take_in(ratings, db, catan("c-1", "anna", "ben"))
     carry_out(ratings, db, "player", "account", "anna", "free", "--at", at)
     explained = read(ratings, db, "explain", "c-1", BASIC)
@@ -217,9 +210,8 @@ def test_given_an_account_that_changes_around_a_game_when_replayed_then_the_very
     assert read(ratings, db, "explain", "c-1", BASIC)["counted"] is True
 
 
-def test_given_a_corrected_date_when_the_account_was_another_then_then_the_corrected_date_decides(
-    db: str, ratings: Ratings
-) -> None:
+def test_corrected_date_decides_the_account(db: str, ratings: Ratings) -> None:
+    """After a date correction, the account that the player had at the corrected date decides."""
     take_in(ratings, db, catan("c-1", "anna", "ben", "cleo", at=LATER))
     told(ratings, db, "player", "account", "anna", "free", "--at", LATER)
     assert points(ratings, db, BASIC) == {"ben": "1004", "cleo": "996"}

@@ -68,15 +68,13 @@ DIALECTS = {
 
 
 @pytest.mark.parametrize("content", DIALECTS.values(), ids=DIALECTS)
-def test_given_a_csv_dialect_when_imported_then_the_games_are_the_same(
-    content: str | bytes, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_csv_dialects_give_the_same_games(content: str | bytes, db: str, ratings: Callable[..., Any]) -> None:
+    """Every CSV dialect that spreadsheets write gives the same games."""
     assert games(imported(ratings, db, content)) == GAMES
 
 
-def test_given_a_quoted_line_break_in_a_dropped_column_when_imported_then_it_works_and_lines_are_counted_right(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_quoted_line_break_keeps_line_numbers(db: str, ratings: Callable[..., Any]) -> None:
+    """A quoted line break in a dropped column is accepted, and lines are still counted right."""
     header, *rows = LONG.splitlines()
     content = "\n".join((f"{header},note", *(f'{row},"two\nlines"' for row in rows)))
 
@@ -89,9 +87,8 @@ def refused_later(ratings: Callable[..., Any], db: str, content: str, *arguments
     return [(rejection["line"], rejection["code"]) for rejection in told["rejected"]]
 
 
-def test_given_all_members_in_long_form_when_imported_then_they_arrive_with_their_types(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_long_form_keeps_members_and_types(db: str, ratings: Callable[..., Any]) -> None:
+    """All members given in the long form arrive with their types."""
     content = """season,\
 game_id,occurred_at,game,group,city,league,player,place,score,status,seat,seconds_played,replaces,rated
 2024-1,g-1,2024-01-01T12:00:00Z,catan,basic,7,spring,anna,1,10,,1,3600,,no
@@ -123,17 +120,17 @@ WIDE = {
 
 
 @pytest.mark.parametrize(("cells", "players"), WIDE.values(), ids=WIDE)
-def test_given_a_row_per_game_when_imported_then_places_come_from_the_columns_and_ties_from_the_equals_sign(
+def test_wide_form_reads_places_and_ties(
     cells: str, players: list[tuple[str, int]], db: str, ratings: Callable[..., Any]
 ) -> None:
+    """With one row per game, columns give the places and equals signs mark ties."""
     content = f"game_id,occurred_at,game,1st,2nd,3rd,4th\ng-1,2024-01-01T12:00:00Z,catan,{cells}\n"
 
     assert games(imported(ratings, db, content)) == [("g-1", "2024-01-01T12:00:00.000000Z", players)]
 
 
-def test_given_foreign_columns_when_mapped_set_and_zoned_then_the_games_are_the_same(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_options_adapt_foreign_columns(db: str, ratings: Callable[..., Any]) -> None:
+    """`--map`, `--set` and `--zone` turn a table with foreign columns into the same games."""
     content = "Nr;Datum;Sieger;Zweiter;Notiz\ng-1;2024-01-01 13:00;anna;ben;x\ng-2;2024-01-02 13:00;zoé;anna;\n"
     options = ["--map", "Nr=game_id", "--map", "Datum=occurred_at", "--map", "sieger=1st", "--map", "Zweiter=2nd"]
     events = imported(
@@ -143,17 +140,15 @@ def test_given_foreign_columns_when_mapped_set_and_zoned_then_the_games_are_the_
     assert games(events) == GAMES
 
 
-def test_given_a_single_game_without_a_column_for_its_id_when_the_id_is_set_then_it_is_one_game(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_set_game_id_makes_one_game(db: str, ratings: Callable[..., Any]) -> None:
+    """Rows without a column for the game's id are one game when `--set` gives the id."""
     content = "occurred_at,player,place\n2024-01-01T12:00:00Z,anna,1\n2024-01-01T12:00:00Z,ben,2\n"
 
     assert games(imported(ratings, db, content, "--set", "game_id=g-1", "--set", "game=catan")) == GAMES[:1]
 
 
-def test_given_dates_alone_when_imported_then_each_is_noon_in_the_zone_and_file_order_decides(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_bare_dates_mean_noon_in_order(db: str, ratings: Callable[..., Any]) -> None:
+    """A bare date means noon in the zone, and games of the same time keep the file's order."""
     content = "game_id,occurred_at,game,1st,2nd\nb,2024-07-01,catan,anna,ben\na,2024-07-01,catan,ben,anna\n"
     events = imported(ratings, db, content, "--zone", "Europe/Berlin")
 
@@ -205,16 +200,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("content", "found"), REFUSED.values(), ids=REFUSED)
-def test_given_a_bad_csv_file_when_imported_then_the_lines_are_named_and_nothing_is_appended(
+def test_bad_csv_is_refused_by_line(
     content: str | bytes, found: list[tuple[int, str]], db: str, ratings: Callable[..., Any]
 ) -> None:
+    """A bad CSV file is refused with its lines named, and nothing is appended."""
     assert refused(ratings, db, content) == found
 
 
 @pytest.mark.parametrize("option", [[], ["--keep-going"]])
-def test_given_a_row_without_its_game_behind_a_game_when_imported_then_that_is_what_is_refused(
-    db: str, ratings: Callable[..., Any], option: list[str]
-) -> None:
+def test_row_without_game_id_is_named(db: str, ratings: Callable[..., Any], option: list[str]) -> None:
+    """A row with no game_id after a game is refused for just that, not as rows apart."""
     result = ratings("import", "-", *option, db=db, input=LONG + ",2024-01-02T12:00:00Z,catan,cleo,3\n")
 
     assert result.exit_code == 1

@@ -65,7 +65,8 @@ def moves(ladder: dict[str, Any]) -> list[tuple[Any, ...]]:
 SECOND_GAME = [("added", "dora", None, None, "996", None, 3), ("moved", "cleo", "992", "4", "996", 3, 3)]
 
 
-def test_given_two_positions_when_compared_then_the_table_shows_what_moved_by_rank(db: str, ratings: Ratings) -> None:
+def test_table_shows_moves_by_rank(db: str, ratings: Ratings) -> None:
+    """The table comparing two positions shows what moved, in order of rank."""
     assert ratings("diff", 3, 4, db=db) == (0, (
         f"catan-elo/basic\nA  known at position 3, {UNDER}\nB  known at position 4, {UNDER}\n\n"
         "player  before  change  after   rank\n"
@@ -75,7 +76,8 @@ def test_given_two_positions_when_compared_then_the_table_shows_what_moved_by_ra
     ), "")  # fmt: skip
 
 
-def test_given_two_positions_when_compared_then_json_has_rows_coordinates_and_radius(db: str, ratings: Ratings) -> None:
+def test_json_has_rows_and_coordinates(db: str, ratings: Ratings) -> None:
+    """As JSON, a comparison of two positions has the rows, both coordinates and the extent of the change."""
     side = {"as_of": None, "known_at": 3, "rules": None, "ruleset": "catan-elo@2009-01"}
     dora = {"kind": "added", "player": "dora", "before": None, "change": None, "after": "996", "rank": [None, 3]}
     cleo = {"kind": "moved", "player": "cleo", "before": "992", "change": "4", "after": "996", "rank": [3, 3]}
@@ -88,7 +90,8 @@ def test_given_two_positions_when_compared_then_json_has_rows_coordinates_and_ra
     }]}  # fmt: skip
 
 
-def test_given_two_positions_when_compared_then_csv_has_a_line_for_each_row(db: str, ratings: Ratings) -> None:
+def test_csv_has_one_line_per_row(db: str, ratings: Ratings) -> None:
+    """As CSV, a comparison of two positions has one line for each row that differs."""
     result = ratings("diff", 4, "as-of=2010-03-05,known-at=4", "--format", "csv", db=db)
 
     assert result == (0, (
@@ -97,7 +100,8 @@ def test_given_two_positions_when_compared_then_csv_has_a_line_for_each_row(db: 
     ), "")  # fmt: skip
 
 
-def test_given_the_way_back_when_compared_then_rows_are_removed_and_changes_negated(db: str, ratings: Ratings) -> None:
+def test_reverse_diff_negates_changes(db: str, ratings: Ratings) -> None:
+    """Comparing the other way round negates changes and turns added rows into removed ones."""
     (forth,), (back,) = diff(ratings, db, 3, 4), diff(ratings, db, 4, 3)
 
     assert moves(forth) == SECOND_GAME
@@ -108,9 +112,8 @@ def test_given_the_way_back_when_compared_then_rows_are_removed_and_changes_nega
 
 
 @pytest.mark.parametrize("as_of", ["2010-03-05", "2010-03-06T11:59:59.999999Z", "2010-03-06T12:59:00+01:00"])
-def test_given_a_played_time_when_compared_with_now_then_later_games_differ(
-    as_of: str, db: str, ratings: Ratings
-) -> None:
+def test_later_games_differ_from_played_time(as_of: str, db: str, ratings: Ratings) -> None:
+    """Compared with now, a ladder as of a played time differs by the games played later."""
     (found,) = diff(ratings, db, f"as-of={as_of}", "now", BASIC)
 
     assert moves(found) == SECOND_GAME
@@ -119,9 +122,8 @@ def test_given_a_played_time_when_compared_with_now_then_later_games_differ(
     assert [one["ladder"] for one in everything] == [BASIC, GALACTIC]
 
 
-def test_given_recorded_times_when_compared_then_they_mean_the_positions_known_by_then(
-    db: str, ratings: Ratings
-) -> None:
+def test_recorded_times_mean_positions(db: str, ratings: Ratings) -> None:
+    """Recorded times stand for the positions known by then."""
     recorded = [entry["recorded_at"] for entry in read(ratings, db, "log", "--limit", "0")["rows"]]
 
     for one, other in ((recorded[2], recorded[3]), (f"known-at={recorded[2]}", 4)):
@@ -129,9 +131,8 @@ def test_given_recorded_times_when_compared_then_they_mean_the_positions_known_b
         assert (moves(found), found["a"]["known_at"], found["b"]["known_at"]) == (SECOND_GAME, 3, 4)
 
 
-def test_given_another_version_when_compared_then_only_the_ladders_of_its_ruleset_differ(
-    tmp_path: Path, db: str, ratings: Ratings
-) -> None:
+def test_other_version_affects_only_its_ladders(tmp_path: Path, db: str, ratings: Ratings) -> None:
+    """Comparing with another version of a ruleset shows only the ladders of that ruleset."""
     other_version(tmp_path, ratings, db)
     (found,) = diff(ratings, db, "now", "rules=catan-elo@later")
 
@@ -145,7 +146,8 @@ def test_given_another_version_when_compared_then_only_the_ladders_of_its_rulese
     assert shown[1:3] == [f"A  known at position 7, {UNDER}", "B  known at position 7, all games by catan-elo@later"]
 
 
-def test_given_a_rename_when_compared_then_another_id_alone_is_no_difference(db: str, ratings: Ratings) -> None:
+def test_rename_alone_is_no_difference(db: str, ratings: Ratings) -> None:
+    """A rename alone is no difference, but two players merging into one is."""
     assert ratings("diff", 5, "now", db=db) == (0, "No ladder differs between 5 and now.\n", "")
     assert ratings("diff", "now", 5, BASIC, db=db).stdout == (
         f"catan-elo/basic\nA  known at position 6, {UNDER}\nB  known at position 5, {UNDER}\n\nNo row differs.\n"
@@ -160,7 +162,8 @@ def test_given_a_rename_when_compared_then_another_id_alone_is_no_difference(db:
     assert ("removed", "dora") in [(row["kind"], row["player"]) for row in merged["rows"]]
 
 
-def test_given_a_swap_when_compared_then_it_is_counted_and_told(db: str, ratings: Ratings) -> None:
+def test_swaps_are_counted(db: str, ratings: Ratings) -> None:
+    """Pairs of players who swapped places are counted and shown."""
     assert ratings("correct", "c-1", "cleo", "ben", "anna", *WHY, db=db).exit_code == 0
     (found,) = diff(ratings, db, 6, "now")
     shown = ratings("diff", 6, "now", db=db).stdout
@@ -173,9 +176,8 @@ def test_given_a_swap_when_compared_then_it_is_counted_and_told(db: str, ratings
 # -- published
 
 
-def test_given_published_lists_when_compared_with_now_then_each_at_its_own_played_time(
-    db: str, ratings: Ratings
-) -> None:
+def test_published_lists_keep_played_times(db: str, ratings: Ratings) -> None:
+    """Comparing published lists with now takes each list at its own played time."""
     own = json.loads(ratings("publish", BASIC, "--format", "json", db=db).stdout)["as_of"]
     assert ratings("publish", BASIC, "--as-of", "2010-03-05", db=db).exit_code == 0
     take_in(ratings, db, catan("c-4", "anna", "dora", at="2010-03-09T12:00:00Z"))
@@ -199,9 +201,8 @@ def test_given_published_lists_when_compared_with_now_then_each_at_its_own_playe
     assert (one["a"]["as_of"], one["b"]["as_of"]) == (end, "2010-03-06T22:59:59.999999Z")
 
 
-def test_given_a_list_that_was_published_twice_when_compared_then_both_sides_can_be_published(
-    db: str, ratings: Ratings
-) -> None:
+def test_both_sides_can_be_published(db: str, ratings: Ratings) -> None:
+    """For a list published twice, both sides of the comparison can be published lists."""
     assert ratings("publish", BASIC, db=db).exit_code == 0
     first = position(ratings, db)
     assert ratings("void", "c-2", *WHY, db=db).exit_code == 0
@@ -217,9 +218,8 @@ def test_given_a_list_that_was_published_twice_when_compared_then_both_sides_can
 
 
 @pytest.mark.parametrize("arguments", [["published", "now"], ["now", "published", BASIC], ["published", "published"]])
-def test_given_nothing_published_when_compared_with_it_then_it_is_told(
-    arguments: list[str], db: str, ratings: Ratings
-) -> None:
+def test_diff_reports_nothing_published(arguments: list[str], db: str, ratings: Ratings) -> None:
+    """Comparing with published lists when there are none fails and points to `publish`."""
     result = ratings("diff", *arguments, db=db)
 
     assert (result.exit_code, result.stdout) == (1, "")
@@ -255,9 +255,10 @@ def test_given_nothing_published_when_compared_with_it_then_it_is_told(
     ],
 )
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_given_wrong_coordinates_when_compared_then_it_is_a_usage_error_that_says_what_is_wrong(
+def test_wrong_coordinates_are_usage_errors(
     arguments: list[str], told: str, form: str, db: str, ratings: Ratings
 ) -> None:
+    """Wrong coordinates are a usage error whose message says what is wrong."""
     result = ratings("diff", *arguments, "--format", form, db=db)
 
     assert (result.exit_code, result.stdout) == (2, ""), result
@@ -265,7 +266,8 @@ def test_given_wrong_coordinates_when_compared_then_it_is_a_usage_error_that_say
     assert "Traceback" not in result.stderr
 
 
-def test_given_several_ladders_when_named_then_all_are_told_and_nothing_is_written(db: str, ratings: Ratings) -> None:
+def test_named_ladders_are_all_shown(db: str, ratings: Ratings) -> None:
+    """All ladders named are shown, and comparing writes nothing to the ledger."""
     before = head(ratings, db)
     found = diff(ratings, db, 3, "now", GALACTIC, BASIC, "catan-elo/domaine")
 

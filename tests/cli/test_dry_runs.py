@@ -77,9 +77,8 @@ def dry_run(ratings: Ratings, db: str, lines: list[str], *options: object) -> di
     return found
 
 
-def test_given_a_version_since_1900_when_asked_what_if_then_publishing_diff_and_causes_say_the_same(
-    db: str, ratings: Ratings
-) -> None:
+def test_whatif_publish_diff_and_explain_agree(db: str, ratings: Ratings) -> None:
+    """For a version in force since 1900, `whatif`, publishing, `diff` and the causes all agree."""
     before = position(ratings, db)
     (variant,) = read(ratings, db, "whatif", TEXTBOOK)["variants"]
     tried = read(ratings, db, "rules", "publish", TEXTBOOK, "--dry-run")
@@ -108,7 +107,8 @@ def test_given_a_version_since_1900_when_asked_what_if_then_publishing_diff_and_
         assert Fraction(cause["own"]) + Fraction(cause["ripple"]) == Fraction(change)
 
 
-def test_given_a_version_that_is_published_when_asked_what_if_then_it_equals_rules(db: str, ratings: Ratings) -> None:
+def test_whatif_matches_the_published_version(db: str, ratings: Ratings) -> None:
+    """`whatif` for a version published for the future matches `--rules` and `diff` with that version."""
     text = TEXTBOOK.read_text(encoding="utf-8").replace("1900-01-01", "2030-01-01")
     later = Path(db).with_name("later.toml")
     later.write_text(text, encoding="utf-8")
@@ -127,9 +127,8 @@ def test_given_a_version_that_is_published_when_asked_what_if_then_it_equals_rul
         ]
 
 
-def test_given_a_late_game_when_tried_then_it_is_told_whose_points_change_and_which_lists_would_differ(
-    db: str, ratings: Ratings
-) -> None:
+def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
+    """A dry run of a late game shows whose points change and which published lists would differ."""
     late = catan("late", "cleo", "anna", at="2010-03-05T10:00:00Z")
     before = points(ratings, db, BASIC)
     told = dry_run(ratings, db, [late])
@@ -158,9 +157,8 @@ def test_given_a_late_game_when_tried_then_it_is_told_whose_points_change_and_wh
     assert read(ratings, db, "diff", "published", "now", ALL)["ladders"][0]["rows"] == []
 
 
-def test_given_what_comes_after_a_list_of_a_day_when_tried_then_only_the_whole_list_would_differ(
-    db: str, ratings: Ratings
-) -> None:
+def test_later_game_affects_only_whole_list(db: str, ratings: Ratings) -> None:
+    """A dry run of a game after a list's `--as-of` date reports only the list without a cutoff."""
     told = dry_run(ratings, db, [catan("next", "dora", "emil", at="2010-05-05T10:00:00Z")])
 
     assert told["published"] == [{"ladder": BASIC, "as_of": own_instant(ratings, db, 14), "position": 14}]
@@ -185,9 +183,8 @@ FILES = {
 
 
 @pytest.mark.parametrize("lines", FILES.values(), ids=FILES)
-def test_given_a_file_when_tried_then_it_tells_what_the_import_then_changes(
-    lines: list[str], db: str, ratings: Ratings
-) -> None:
+def test_dry_run_predicts_the_import(lines: list[str], db: str, ratings: Ratings) -> None:
+    """A dry run of a file predicts exactly the changes that importing it makes."""
     last = position(ratings, db)
     told = dry_run(ratings, db, lines)
     affected = {(one["ladder"], one["as_of"]) for one in told["published"]}
@@ -210,14 +207,16 @@ def test_given_a_file_when_tried_then_it_tells_what_the_import_then_changes(
     assert differing == affected
 
 
-def test_given_a_refused_line_when_tried_then_it_is_told_and_nothing_changes(db: str, ratings: Ratings) -> None:
+def test_refused_dry_run_line_changes_nothing(db: str, ratings: Ratings) -> None:
+    """A dry run with a refused line reports that line and announces no changes."""
     told = dry_run(ratings, db, [catan("c-9", "anna", "ben"), catan("c-10", "anna", "anna")])
 
     assert [rejected["line"] for rejected in told["rejected"]] == [2]
     assert (told["changes"], told["published"]) == ([], [])
 
 
-def test_given_what_is_there_already_when_tried_then_nothing_would_change(db: str, ratings: Ratings) -> None:
+def test_existing_events_would_change_nothing(db: str, ratings: Ratings) -> None:
+    """A dry run of events that are already in the ledger announces no changes."""
     lines = ratings("export", "events", db=db).stdout.splitlines(keepends=True)
     told = dry_run(ratings, db, lines)
 

@@ -30,7 +30,8 @@ def versions(ratings: Ratings, db: str) -> list[str]:
     return [row["version"] for row in read(ratings, db, "rules", "list")]
 
 
-def test_init_publishes_elo_for_each_game_and_nothing_else(db: str, ratings: Ratings) -> None:
+def test_init_for_games_publishes_only_elo(db: str, ratings: Ratings) -> None:
+    """`init --for` publishes Elo for each named game and no other ruleset."""
     assert versions(ratings, db) == ["elo-chess@1", "elo-go@1"]
     assert read(ratings, db, "rules", "show", "elo-go")["scope"]["game"] == ["go"]
     again = ratings("init", "--for", "go", "--for", "catan", db=db)
@@ -38,22 +39,23 @@ def test_init_publishes_elo_for_each_game_and_nothing_else(db: str, ratings: Rat
     assert versions(ratings, db) == ["elo-chess@1", "elo-go@1", "elo-catan@1"]
 
 
-def test_init_alone_publishes_what_it_did_before(ratings: Ratings, tmp_path: Path) -> None:
+def test_plain_init_publishes_all_rulesets(ratings: Ratings, tmp_path: Path) -> None:
+    """`init` without `--for` publishes all 16 shipped rulesets."""
     path = str(tmp_path / "all.db")
     ratings("init", db=path)
     names = versions(ratings, path)
     assert (len(names), names[0], names[-1]) == (16, "galactic-points@1", "youplay-wsim@v2")
 
 
-def test_a_game_is_on_the_ladder_of_all_and_on_that_of_its_number_of_players(db: str, ratings: Ratings) -> None:
-    """Given games of 2 to 9 players, when listed, then each is on all, and up to 8 players on one band, too."""
+def test_game_counts_overall_and_by_size(db: str, ratings: Ratings) -> None:
+    """Each game is on the ladder of all games, and up to 8 players on the one for its size, too."""
     take_in(ratings, db, *(chess(f"g-{n}", *(f"p{i}" for i in range(n))) for n in range(2, 10)))
     games = {row["ladder"]: row["games"] for row in read(ratings, db, "ladders")["rows"]}
     assert games == {f"elo-chess/{band}": count for band, count in zip(BANDS, (8, 1, 2, 2, 2), strict=True)}
 
 
-def test_points_are_those_of_the_textbook(db: str, ratings: Ratings) -> None:
-    """Given some games of two and of three, when replayed, then every rating is that of the formula in floats."""
+def test_ratings_match_textbook_elo(db: str, ratings: Ratings) -> None:
+    """After games of two and of three, each replayed rating is that of the Elo formula in floats."""
     games = [("anna", "ben"), ("ben", "anna"), ("anna", "cleo", "ben"), ("cleo", "ben"), ("ben", "cleo", "anna")]
     take_in(ratings, db, *(chess(f"g-{day}", *players, day=day) for day, players in enumerate(games, 1)))
     rating: dict[str, float] = {}
@@ -70,7 +72,8 @@ def test_points_are_those_of_the_textbook(db: str, ratings: Ratings) -> None:
     assert sum(Fraction(row["points"]) for row in found) == 3000
 
 
-def test_a_rename_moves_nobodys_points(db: str, ratings: Ratings) -> None:
+def test_elo_rename_moves_no_points(db: str, ratings: Ratings) -> None:
+    """Renaming a player changes nobody's Elo points."""
     take_in(ratings, db, chess("g-1", "anna", "ben", "cleo"), chess("g-2", "cleo", "anna=ben", day=6))
     before = all_points(ratings, db)
     done = told(ratings, db, "player", "rename", "anna", "zoe")
@@ -101,7 +104,8 @@ def make_club(ratings: Ratings, url: str) -> None:
 
 
 @pytest.mark.parametrize("dry", [["--dry-run"], []], ids=["dry run", "recorded"])
-def test_a_rename_that_changes_points_says_why(dry: list[str], club_db: str, ratings: Ratings) -> None:
+def test_rename_that_changes_points_says_why(dry: list[str], club_db: str, ratings: Ratings) -> None:
+    """A rename that changes points names the ruleset and the reason, dry run or not."""
     done = told(ratings, club_db, "player", "rename", "anna", "zoe", *dry)
     assert ("club-catan-elo/all", "ben") in done["changes"]
     (reason,) = done["reasons"]
@@ -109,17 +113,20 @@ def test_a_rename_that_changes_points_says_why(dry: list[str], club_db: str, rat
     assert "in the order of their ids" in reason
 
 
-def test_the_reason_stands_below_the_changes(club_db: str, ratings: Ratings) -> None:
+def test_reason_stands_below_changes(club_db: str, ratings: Ratings) -> None:
+    """The printed reason for changed points stands below the changes."""
     shown = ratings("player", "rename", "anna", "zoe", "--dry-run", db=club_db).stdout
     assert shown.rstrip().endswith("in the order of their ids, and a new id changes that order.")
 
 
-def test_a_merge_says_that_two_became_one(club_db: str, ratings: Ratings) -> None:
+def test_merge_says_two_became_one(club_db: str, ratings: Ratings) -> None:
+    """A rename to an id in use says that two became one person with the games of both."""
     (reason,) = told(ratings, club_db, "player", "rename", "anna", "dora")["reasons"]
     assert reason.startswith("anna and dora become one person with the games of both")
 
 
-def test_elo_for_one_more_game_is_published_later(db: str, ratings: Ratings) -> None:
+def test_more_rulesets_are_published_later(db: str, ratings: Ratings) -> None:
+    """Shipped rulesets, Elo for another game among them, can be published later, each once."""
     done = ratings("rules", "publish", "--shipped", "elo", "--game", "catan", "--game", "chess", db=db)
     assert (done.exit_code, done.stdout) == (0, "published: elo-catan@1\n")
     done = ratings("rules", "publish", "--shipped", "youplay-wsim", db=db)
@@ -141,7 +148,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("command", "message"), WRONG.values(), ids=WRONG)
-def test_a_wrong_call_says_what_would_be_right(command: list[str], message: str, db: str, ratings: Ratings) -> None:
+def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str, ratings: Ratings) -> None:
+    """A wrong call is a usage error that says what would be right, and publishes nothing."""
     before = json.dumps(versions(ratings, db))
     done = ratings(*command, db=db)
     assert done.exit_code == 2

@@ -113,7 +113,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("arguments", "exit_code"), HOSTILE.values(), ids=HOSTILE)
-def test_given_a_hostile_invocation_when_run_then_it_ends_with_its_exit_code_and_without_a_traceback(
+def test_wrong_usage_ends_with_exit_code(
     arguments: list[str],
     exit_code: int,
     db: str,
@@ -121,6 +121,7 @@ def test_given_a_hostile_invocation_when_run_then_it_ends_with_its_exit_code_and
     ratings: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A wrong invocation ends with its exit code and no traceback, and changes nothing."""
     monkeypatch.chdir(tmp_path)
     before = ratings("export", "events", db=db).stdout
     result = ratings(*arguments, db=db)
@@ -144,18 +145,18 @@ NOT_UTF8 = {
 
 
 @pytest.mark.parametrize("arguments", NOT_UTF8.values(), ids=NOT_UTF8)
-def test_given_an_argument_that_is_not_utf_8_when_run_then_it_is_a_usage_error_with_one_message(
-    arguments: list[str | bytes], db: str
-) -> None:
+def test_non_utf8_argument_is_usage_error(arguments: list[str | bytes], db: str) -> None:
+    """An argument that is not UTF-8 is a usage error with one message."""
     command = [sys.executable, "-c", "from cli.main import run; run()", "--db", db, *arguments]
     done = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parents[2])
 
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
 
 
-def test_given_no_db_option_when_run_then_the_variable_names_the_ledger_and_else_the_working_folder_holds_it(
+def test_variable_or_folder_names_the_ledger(
     db: str, tmp_path: Path, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without `--db`, RATINGS_DB names the ledger; without that, the working folder holds it."""
     monkeypatch.delenv("RATINGS_DB", raising=False)
     monkeypatch.chdir(tmp_path / "folder")
     assert ratings("status").exit_code == 3
@@ -166,9 +167,8 @@ def test_given_no_db_option_when_run_then_the_variable_names_the_ledger_and_else
     assert ratings("status").exit_code == 0
 
 
-def test_given_a_database_url_with_a_password_when_there_is_no_ledger_then_the_password_is_not_told(
-    postgres_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_password_is_never_shown(postgres_url: str, ratings: Callable[..., Any]) -> None:
+    """The password in a database URL is never shown, whether or not there is a ledger."""
     url = make_url(postgres_url).set(password="sesame").render_as_string(hide_password=False)
     without_ledger = ratings("status", db=url)
     ratings("init", db=url)
@@ -184,9 +184,8 @@ def test_given_a_database_url_with_a_password_when_there_is_no_ledger_then_the_p
     assert "sesame" not in "".join(result.stdout + result.stderr for result in told)
 
 
-def test_given_a_reading_command_when_run_then_results_are_on_stdout_and_everything_else_on_stderr(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_results_and_messages_are_separate(db: str, ratings: Callable[..., Any]) -> None:
+    """Results go to standard output and everything else to standard error."""
     refused = ratings("import", "-", db=db, input="nonsense{")
     empty = ratings("games", "--game", "chess", db=db)
 

@@ -27,7 +27,8 @@ def lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_given_ladders_when_exported_then_each_has_a_line_that_is_its_standings(db: str, ratings: Ratings) -> None:
+def test_each_ladder_gets_one_line(db: str, ratings: Ratings) -> None:
+    """Exported standings have one line per ladder, the same as its `standings` as JSON."""
     listed = json.loads(ratings("ladders", "--format", "json", db=db).stdout)["rows"]
     result = ratings("export", "standings", db=db)
     found = lines(result.stdout)
@@ -39,9 +40,8 @@ def test_given_ladders_when_exported_then_each_has_a_line_that_is_its_standings(
         assert list(json.loads(alone).items()) == list(line.items())
 
 
-def test_given_names_of_ladders_when_exported_then_those_in_their_order_and_each_once(
-    db: str, ratings: Ratings
-) -> None:
+def test_named_ladders_come_in_order_once(db: str, ratings: Ratings) -> None:
+    """Named ladders are exported in the order given, each once, also those without games."""
     empty = "catan-elo/elasund"
     result = ratings("export", "standings", MARCH, empty, ELO, MARCH, "--as-of", "2010-03-05", db=db)
 
@@ -50,9 +50,8 @@ def test_given_names_of_ladders_when_exported_then_those_in_their_order_and_each
     assert {line["as_of"] for line in found} == {"2010-03-05T22:59:59.999999Z"}
 
 
-def test_given_ladders_when_exported_as_csv_then_one_table_has_the_same_columns_for_all(
-    db: str, ratings: Ratings
-) -> None:
+def test_csv_has_one_table_for_all(db: str, ratings: Ratings) -> None:
+    """Exported as CSV, all ladders share one table with the same columns."""
     text = ratings("export", "standings", "--format", "csv", db=db).stdout
     rows = list(csv.DictReader(io.StringIO(text)))
     head = lines(ratings("export", "standings", db=db).stdout)
@@ -68,7 +67,8 @@ def test_given_ladders_when_exported_as_csv_then_one_table_has_the_same_columns_
     assert f"{KNIGHTS_YEAR},,ben,451,7,False,451,,1 150 150 150,catan-annual@2008-03,,{known_at}," in text.splitlines()
 
 
-def test_given_a_version_when_exported_then_its_ruleset_alone_is_scored_by_it(db: str, ratings: Ratings) -> None:
+def test_rules_score_one_ruleset_only(db: str, ratings: Ratings) -> None:
+    """With `--rules`, only the ladders of that ruleset are scored by the named version."""
     found = lines(ratings("export", "standings", "--rules", "catan-monthly@pre-2008-03", db=db).stdout)
 
     assert {line["rules"] for line in found} == {"catan-monthly@pre-2008-03"}
@@ -78,9 +78,8 @@ def test_given_a_version_when_exported_then_its_ruleset_alone_is_scored_by_it(db
     assert {line["ruleset"] for line in found if line["ladder"].startswith("catan-open/")} == {"catan-open@2008-03"}
 
 
-def test_given_a_file_when_exported_to_then_it_is_what_stdout_gets_and_is_never_overwritten(
-    db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_file_gets_stdout_and_stays(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An exported file holds what stdout would get, and is never overwritten."""
     file = tmp_path / "standings.jsonl"
     done = ratings("export", "standings", MARCH, YEAR, "-o", file, db=db)
     text = file.read_text(encoding="utf-8")
@@ -92,18 +91,17 @@ def test_given_a_file_when_exported_to_then_it_is_what_stdout_gets_and_is_never_
 
 
 @pytest.mark.parametrize("wrong", ["chess/all", "catan-elo", "catan-monthly/7/basic/2010-13", ""])
-def test_given_a_ladder_that_cannot_be_when_exported_then_nothing_is_written(
-    wrong: str, db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_unknown_ladder_writes_nothing(wrong: str, db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A ladder that cannot exist is a usage error, and no file is written."""
     result = ratings("export", "standings", ELO, wrong, "-o", tmp_path / "standings.jsonl", db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert not (tmp_path / "standings.jsonl").exists()
 
 
-def test_given_a_rule_that_fails_when_exported_then_its_ladders_are_noted_and_the_others_are_written(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_rule_leaves_others_exported(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ladders of a failing rule are reported, and all other ladders are exported."""
+
     def broken(*arguments: object) -> int:
         raise ZeroDivisionError("of the rule")
 

@@ -48,7 +48,8 @@ def recorded(ratings: Ratings, db: str) -> list[str]:
     return [row["data"]["game_id"] for row in rows if row["type"] == "game.recorded"]
 
 
-def test_given_lines_when_they_come_then_each_is_answered_in_order(db: str, ratings: Ratings) -> None:
+def test_each_line_is_answered_in_order(db: str, ratings: Ratings) -> None:
+    """`import --follow` answers each line in order as appended, existing or rejected."""
     with following(db) as follower:
         follower.send(game("g-1", "anna", "ben"))
         assert follower.answer() == {"line": 1, "result": "appended", "id": "game:g-1", "position": 2}
@@ -73,9 +74,8 @@ BAD = {
 
 
 @pytest.mark.parametrize(("line", "code"), BAD.values(), ids=BAD)
-def test_given_a_bad_line_when_others_follow_then_they_are_taken(
-    line: bytes, code: str, one_db: str, ratings: Ratings
-) -> None:
+def test_lines_around_bad_line_are_taken(line: bytes, code: str, one_db: str, ratings: Ratings) -> None:
+    """A bad line is rejected with its code, and the lines around it are appended."""
     with following(one_db) as follower:
         follower.send(game("g-1", "anna", "ben"), line + b"\n", game("g-2", "anna", "ben"))
         told = follower.end()[1]
@@ -84,7 +84,8 @@ def test_given_a_bad_line_when_others_follow_then_they_are_taken(
     assert recorded(ratings, one_db) == ["g-1", "g-2"]
 
 
-def test_given_what_an_import_would_tell_when_followed_then_standard_error_tells_it(one_db: str) -> None:
+def test_follow_prints_notes_to_stderr(one_db: str) -> None:
+    """Following prints the notes of an ordinary import, such as new players, to standard error."""
     with following(one_db, "--by", "the site") as follower:
         follower.send(*(game(f"g-{n}", "anna", "ben", game="chess") for n in range(3)))
         code, told, noted = follower.end()
@@ -94,7 +95,8 @@ def test_given_what_an_import_would_tell_when_followed_then_standard_error_tells
     assert "on no ladder, such as g-0: no ruleset scores games of chess" in noted
 
 
-def test_given_a_last_line_without_an_end_when_the_input_ends_then_it_is_taken(one_db: str, ratings: Ratings) -> None:
+def test_last_line_needs_no_line_end(one_db: str, ratings: Ratings) -> None:
+    """A last line without a line end is read, as are a byte order mark and CRLF line ends."""
     with following(one_db) as follower:
         follower.send(b"\xef\xbb\xbf" + game("g-1", "anna", "ben").encode().replace(b"\n", b"\r\n"))
         follower.send(game("g-2", "anna", "ben").rstrip("\n"))
@@ -102,7 +104,8 @@ def test_given_a_last_line_without_an_end_when_the_input_ends_then_it_is_taken(o
     assert (code, [one["line"] for one in told]) == (0, [1, 2])
 
 
-def test_given_corrections_of_games_in_the_same_batch_when_followed_then_they_fit(db: str, ratings: Ratings) -> None:
+def test_correction_fits_game_of_same_batch(db: str, ratings: Ratings) -> None:
+    """A correction of a game in the same batch is accepted; a void of an unknown game is rejected."""
     data = json.loads(game("g-1", "ben", "anna"))["data"]
     with following(db) as follower:
         follower.send(
@@ -115,10 +118,8 @@ def test_given_corrections_of_games_in_the_same_batch_when_followed_then_they_fi
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_given_a_signal_when_lines_were_read_then_they_are_appended_and_answered(
-    number: signal.Signals, one_db: str, ratings: Ratings
-) -> None:
-    """Given a follower that waits, when it is asked to end, then it does, with what it read in the log."""
+def test_signal_ends_follower_after_append(number: signal.Signals, one_db: str, ratings: Ratings) -> None:
+    """A signal ends a waiting follower with exit code 0 and every complete line it read in the log."""
     with following(one_db) as follower:
         follower.send(game("g-1", "anna", "ben"))
         assert follower.answer()["result"] == "appended"
@@ -129,8 +130,8 @@ def test_given_a_signal_when_lines_were_read_then_they_are_appended_and_answered
     assert recorded(ratings, one_db) == ["g-1", "g-2"]
 
 
-def test_given_a_signal_when_a_batch_is_appended_then_what_was_read_still_comes() -> None:
-    """Given more lines than a batch takes, when the stop comes between, then all that were read are given."""
+def test_stop_between_batches_loses_no_line() -> None:
+    """A stop between two batches still yields every complete line read, in batches of limited size."""
     (reading, writing), (stopped, stop) = os.pipe(), os.pipe()
     os.write(writing, b"".join(b"%d\n" % number for number in range(2_500)) + b"half a line")
     given = batches(reading, stopped)
@@ -144,7 +145,8 @@ def test_given_a_signal_when_a_batch_is_appended_then_what_was_read_still_comes(
         os.close(descriptor)
 
 
-def test_given_chunks_of_any_size_when_cut_into_lines_then_they_are_those_of_the_whole() -> None:
+def test_chunk_size_does_not_change_lines() -> None:
+    """Input cut into chunks of any size gives the same lines, overlong ones included."""
     text = b"\xef\xbb\xbfone\r\n\n  \ntwo\n" + b"x" * (1 << 20) + b"\n" + b"y" * ((1 << 20) + 1) + b"\nlast\n"
     for size in (7, 4_096, len(text)):
         lines = _Lines()
@@ -153,10 +155,8 @@ def test_given_chunks_of_any_size_when_cut_into_lines_then_they_are_those_of_the
         assert told == [(1, 3), (4, 3), (5, 1 << 20), (6, "line-too-long"), (7, 4)]
 
 
-def test_given_a_lost_connection_when_lines_come_then_none_is_acknowledged_and_all_can_be_sent_again(
-    postgres_url: str, ratings: Ratings
-) -> None:
-    """Given a server that ends the connection, when a line comes, then exit 3, no answer; sent again it is taken."""
+def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) -> None:
+    """A lost connection means exit code 3 and no answers, and the lines can safely be sent again."""
     a_pool(ratings, postgres_url)
     with following(postgres_url) as follower:
         follower.send(game("g-1", "anna", "ben"))
@@ -177,9 +177,8 @@ def test_given_a_lost_connection_when_lines_come_then_none_is_acknowledged_and_a
         assert [one["result"] for one in follower.end()[1]] == ["existing", "appended", "appended"]
 
 
-def test_given_a_locked_store_when_a_line_comes_then_it_ends_with_3_and_no_answer(
-    one_db: str, ratings: Ratings
-) -> None:
+def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
+    """A line that finds the store locked gets no answer, and the follower ends with exit code 3."""
     with following(f"sqlite:///{one_db}?timeout=0.1") as follower, closing(sqlite3.connect(one_db)) as other:
         follower.send(game("g-1", "anna", "ben"))
         assert follower.answer()["result"] == "appended"
@@ -192,8 +191,8 @@ def test_given_a_locked_store_when_a_line_comes_then_it_ends_with_3_and_no_answe
     assert recorded(ratings, one_db) == ["g-1"]
 
 
-def test_given_a_commit_whose_answer_is_lost_when_sent_again_then_it_exists(db: str, ratings: Ratings) -> None:
-    """Given a follower killed after it appended, when its lines are sent again, then each is there once."""
+def test_line_resent_after_kill_is_existing(db: str, ratings: Ratings) -> None:
+    """A line resent after its follower was killed is answered as existing and recorded once."""
     with following(db) as follower:
         follower.send(game("g-1", "anna", "ben"))
         assert follower.answer()["position"] == 2
@@ -205,7 +204,8 @@ def test_given_a_commit_whose_answer_is_lost_when_sent_again_then_it_exists(db: 
     assert [(one["result"], one["position"]) for one in told] == [("existing", 2), ("appended", 3)]
 
 
-def test_given_nobody_who_reads_the_answers_when_a_line_comes_then_it_ends_with_3(one_db: str) -> None:
+def test_unread_answers_end_with_exit_3(one_db: str) -> None:
+    """A follower whose answers nobody reads any more ends with exit code 3 and says so."""
     with following(one_db) as follower:
         assert follower.process.stdout is not None
         follower.process.stdout.close()
@@ -215,10 +215,8 @@ def test_given_nobody_who_reads_the_answers_when_a_line_comes_then_it_ends_with_
         assert b"nobody reads the answers any more" in follower.process.stderr.read()
 
 
-def test_given_a_line_refused_in_the_end_when_another_repeats_it_then_that_is_judged_by_itself(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given two equal lines, when the first is refused under the lock, then the second is not said to exist."""
+def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line equal to one refused under the lock just before is appended, not called existing."""
     store = open_ledger(db)
 
     def refused_once(*arguments: Any, **options: Any) -> Any:
@@ -241,9 +239,10 @@ USAGE = [
 
 
 @pytest.mark.parametrize("arguments", USAGE, ids=map(" ".join, USAGE))
-def test_given_what_is_for_files_when_following_then_it_is_a_usage_error(
+def test_file_options_are_refused_when_following(
     arguments: list[str], one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`--follow` with a file, or with an option meant for files, is a usage error and appends nothing."""
     monkeypatch.chdir(tmp_path)
     Path("games.jsonl").write_text(game("g-1", "anna", "ben"))
     before = head(ratings, one_db)

@@ -15,9 +15,8 @@ def db(copied_file: Callable[..., str]) -> str:
     return copied_file(list_ledger)
 
 
-def test_given_lists_with_a_right_digest_of_wrong_rows_when_verified_then_they_are_found(
-    db: str, ratings: Ratings
-) -> None:
+def test_verify_finds_lists_with_wrong_rows(db: str, ratings: Ratings) -> None:
+    """`verify` finds every forged list whose digest fits its rows but whose rows or claims are wrong."""
     at = position(ratings, db)
     right = read(ratings, db, "standings", BASIC)
     higher = [{**row, "points": "2000"} if row["player"] == "anna" else row for row in right["rows"]]
@@ -45,7 +44,8 @@ def test_given_lists_with_a_right_digest_of_wrong_rows_when_verified_then_they_a
         assert [why in message for message in told] == [True], (why, told)
 
 
-def test_given_a_list_that_does_not_hold_together_when_imported_then_it_is_refused(db: str, ratings: Ratings) -> None:
+def test_inconsistent_list_is_refused(db: str, ratings: Ratings) -> None:
+    """An import refuses a list whose rows, counts, parts and positions do not fit together."""
     right = read(ratings, db, "standings", BASIC)
     rows, listed = map(json.loads, forged(right["rows"], right["ruleset"], known_at=position(ratings, db)))
     other = json.loads(json.dumps(rows))
@@ -69,9 +69,8 @@ def test_given_a_list_that_does_not_hold_together_when_imported_then_it_is_refus
         ("points", "2/4", "bad-value"), ("points", "-0", "bad-value"), ("points", "1.5", "bad-value"),
     ],
 )  # fmt: skip
-def test_given_rows_that_no_list_can_have_when_imported_then_they_are_refused(
-    member: str, value: Any, code: str, db: str, ratings: Ratings
-) -> None:
+def test_impossible_list_rows_are_refused(member: str, value: Any, code: str, db: str, ratings: Ratings) -> None:
+    """An import refuses rows with parts, a digest or points that no list can have."""
     right = read(ratings, db, "standings", BASIC)
     rows = json.loads(forged(right["rows"], right["ruleset"], known_at=1)[0])
     (rows["data"]["rows"][0] if member == "points" else rows["data"])[member] = value
@@ -79,9 +78,11 @@ def test_given_rows_that_no_list_can_have_when_imported_then_they_are_refused(
     assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, code)
 
 
-def test_given_other_rows_with_the_digest_of_a_list_when_they_come_later_then_the_list_stays_as_published(
-    db: str, ratings: Ratings
-) -> None:
+def test_later_rows_do_not_change_list(db: str, ratings: Ratings) -> None:
+    """Later rows that claim the digest of a published list leave that list as published.
+
+    The same content can also be published again after the list was voided.
+    """
     publish(ratings, db, BASIC)
     shown, last = published(ratings, db, BASIC), position(ratings, db)
     stored = json.loads(ratings("export", "events", db=db).stdout.splitlines()[-2])

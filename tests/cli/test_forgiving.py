@@ -46,15 +46,15 @@ MEANT = {
 
 
 @pytest.mark.parametrize(("command", "code", "hint"), MEANT.values(), ids=MEANT)
-def test_a_slip_is_answered_with_what_was_probably_meant(
-    command: list[str], code: int, hint: str, db: str, ratings: Ratings
-) -> None:
+def test_typo_gets_a_suggestion(command: list[str], code: int, hint: str, db: str, ratings: Ratings) -> None:
+    """A mistyped name is answered with the name that was probably meant."""
     done = ratings(*command, db=db)
     assert (done.exit_code, hint in done.stderr) == (code, True), done
     assert "Traceback" not in done.stderr
 
 
-def test_what_resembles_nothing_is_refused_without_a_guess(db: str, ratings: Ratings) -> None:
+def test_unlike_anything_gets_no_suggestion(db: str, ratings: Ratings) -> None:
+    """A word that resembles no known name is refused without a suggestion."""
     for command in (["xyzzy"], ["standings", "xyzzy/all"], ["history", "xyzzy", ALL]):
         assert "did you mean" not in ratings(*command, db=db).stderr
 
@@ -68,18 +68,21 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("command", ORDERS.values(), ids=ORDERS)
-def test_arguments_are_taken_in_either_order(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
+def test_arguments_work_in_either_order(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
+    """Commands that take a subject and a ladder accept them in either order."""
     *words, one, other = command
     assert read(ratings, db, *words, one, other) == read(ratings, db, *words, other, one)
 
 
-def test_an_unknown_ladder_is_named_in_either_order(db: str, ratings: Ratings) -> None:
+def test_unknown_ladder_is_named(db: str, ratings: Ratings) -> None:
+    """An unknown ladder is named in the refusal, whichever argument comes first."""
     for arguments in (("mira", "elo-go/all"), ("elo-go/all", "mira")):
         refused = ratings("history", *arguments, db=db)
         assert (refused.exit_code, "no ruleset is called 'elo-go'" in refused.stderr) == (2, True)
 
 
-def test_a_player_who_is_unknown_is_refused_and_one_without_a_game_there_has_no_rows(db: str, ratings: Ratings) -> None:
+def test_unknown_player_is_refused(db: str, ratings: Ratings) -> None:
+    """An unknown player is refused, while a known one without a game there just has no rows."""
     for command in (["history", "nobody", ALL], ["explain", "nobody", ALL], ["standings", ALL, "--player", "nobody"]):
         refused = ratings(*command, "--format", "json", db=db)
         assert (refused.exit_code, refused.stdout, "player-unknown: " in refused.stderr) == (1, "", True)
@@ -91,7 +94,8 @@ def test_a_player_who_is_unknown_is_refused_and_one_without_a_game_there_has_no_
     assert len(read(ratings, db, "history", "dora", ALL, "--known-at", "5")["rows"]) == 1
 
 
-def test_standings_show_the_first_rows_or_those_of_some_players(db: str, ratings: Ratings) -> None:
+def test_standings_can_be_limited(db: str, ratings: Ratings) -> None:
+    """Standings can show only the first rows or only the rows of given players."""
     whole = read(ratings, db, "standings", ALL)
     assert len(whole["rows"]) == 4
     first = read(ratings, db, "standings", ALL, "--limit", "2")
@@ -107,8 +111,11 @@ def test_standings_show_the_first_rows_or_those_of_some_players(db: str, ratings
     assert [row["player"] for row in read(ratings, db, "standings", ALL, "--player", "mira")["rows"]] == ["mirabel"]
 
 
-def test_games_fit_a_terminal_and_leave_out_what_says_nothing(db: str, ratings: Ratings) -> None:
-    """Given games of one name and no groups, when listed, then those columns are left out."""
+def test_games_fit_a_terminal(db: str, ratings: Ratings) -> None:
+    """Listed games fit in 80 columns and leave out columns that say nothing.
+
+    Games that share one name and have no groups are listed without those columns.
+    """
     lines = ratings("games", "--game", "chess", db=db).stdout.splitlines()
     assert lines[0].split() == ["position", "played", "(UTC)", "game_id", "result"]
     assert max(map(len, lines)) <= 80
@@ -119,8 +126,8 @@ def test_games_fit_a_terminal_and_leave_out_what_says_nothing(db: str, ratings: 
     assert header == "position,occurred_at,game_id,game,group,result"
 
 
-def test_games_show_players_under_their_present_names(db: str, ratings: Ratings) -> None:
-    """Given a rename and a chain of them, when games are shown in any form, then present ids stand there."""
+def test_games_show_present_names(db: str, ratings: Ratings) -> None:
+    """After a chain of renames, games show the players' present ids in every form."""
     ratings("player", "rename", "mira", "miranda", db=db)
     ratings("player", "rename", "miranda", "mirabel", db=db)
     for options in ([], ["g-2"], ["--format", "csv"], ["--format", "json"], ["g-2", "--format", "json"]):
@@ -129,8 +136,8 @@ def test_games_show_players_under_their_present_names(db: str, ratings: Ratings)
     assert len(read(ratings, db, "games", "--player", "mira")["rows"]) == 3
 
 
-def test_a_game_shown_under_present_names_is_corrected_from_what_was_shown(db: str, ratings: Ratings) -> None:
-    """Given a renamed player, when what `games` prints is given back, then nothing differs; a change is a change."""
+def test_shown_game_can_be_corrected(db: str, ratings: Ratings) -> None:
+    """For a renamed player, resubmitting what `games` prints changes nothing, and an edit is a correction."""
     ratings("player", "rename", "mira", "mirabel", db=db)
     shown = ratings("games", "g-2", "--format", "json", db=db).stdout
     same = ratings("correct", "g-2", "--reason", "x", "--format", "json", db=db, input=shown)
@@ -145,7 +152,8 @@ def test_a_game_shown_under_present_names_is_corrected_from_what_was_shown(db: s
     }  # fmt: skip
 
 
-def test_a_list_that_is_not_the_whole_says_so(db: str, ratings: Ratings) -> None:
+def test_truncated_list_says_so(db: str, ratings: Ratings) -> None:
+    """A list that leaves out older rows says how many, unless a limit was asked for."""
     lines = "".join(f"x-{n},2024-03-{n:02d}T12:00:00Z,chess,anna,ben\n" for n in range(1, 26))
     ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines)
     games = len(json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"])
@@ -158,7 +166,8 @@ def test_a_list_that_is_not_the_whole_says_so(db: str, ratings: Ratings) -> None
     assert ratings("log", db=db).stderr == f"{head - 50:,} older ones are not shown; all: --limit 0\n"
 
 
-def test_a_ledger_whose_games_nobody_scores_says_how_they_are_scored(db: str, ratings: Ratings) -> None:
+def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
+    """A ledger whose games no ruleset scores says how to publish one."""
     assert ratings("init", "--no-rules", db=db + "2").exit_code == 0
     empty = ratings("ladders", db=db + "2").stderr
     assert empty == "No ladder has a game yet. Results go in with: ratings import FILE\n"

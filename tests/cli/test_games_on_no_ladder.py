@@ -46,9 +46,10 @@ def db(copied_file: Callable[..., str]) -> str:
 
 @pytest.mark.parametrize("command", [("import", "-"), ("record",), ("import", "-", "--format", "json")])
 @pytest.mark.parametrize(("event", "reason"), CASES.values(), ids=CASES)
-def test_given_a_game_that_is_on_no_ladder_when_recorded_then_it_is_told_why(
+def test_game_on_no_ladder_is_explained(
     event: dict[str, Any], reason: str, command: tuple[str, ...], db: str, ratings: Ratings
 ) -> None:
+    """Recording a game that belongs on no ladder succeeds and notes the reason."""
     told = ratings(*command, db=db, input=json.dumps(event))
 
     assert (told.exit_code, without_newcomers(told.stderr)) == (0, f"note: on no ladder, such as g: {reason}\n")
@@ -56,17 +57,15 @@ def test_given_a_game_that_is_on_no_ladder_when_recorded_then_it_is_told_why(
 
 
 @pytest.mark.parametrize("event", FINE.values(), ids=FINE)
-def test_given_a_game_that_some_ladder_is_for_when_recorded_then_nothing_is_noted(
-    event: dict[str, Any], db: str, ratings: Ratings
-) -> None:
+def test_game_on_ladder_gets_no_note(event: dict[str, Any], db: str, ratings: Ratings) -> None:
+    """Recording a game that belongs on at least one ladder prints no note."""
     told = ratings("import", "-", db=db, input=json.dumps(event))
 
     assert (told.exit_code, without_newcomers(told.stderr)) == (0, "")
 
 
-def test_given_many_games_when_imported_then_each_reason_is_told_once_and_not_where_one_is_refused(
-    db: str, ratings: Ratings
-) -> None:
+def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
+    """An import gives each no-ladder reason once, and none at all if a line is refused."""
     lines = [json.dumps(game(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
     bad = json.dumps(game("bad", AT, "anna anna"))
 
@@ -78,9 +77,8 @@ def test_given_many_games_when_imported_then_each_reason_is_told_once_and_not_wh
     assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == ""
 
 
-def test_given_one_game_when_it_is_asked_for_then_all_that_is_recorded_of_it_is_shown(
-    db: str, ratings: Ratings
-) -> None:
+def test_single_game_shows_all_recorded_details(db: str, ratings: Ratings) -> None:
+    """`games` with one game ID shows everything that was recorded about that game."""
     sides = [{**SIDES[0], "units": 3, "units_lost": 1, "score": 40, "kills": 1}, {**SIDES[1], "units_lost": 1}]
     event = game("b-1", AT, "anna ben", game="blue-max", kind="battle", league="L", participants=sides)
     ratings("record", db=db, input=json.dumps(event))

@@ -38,21 +38,22 @@ def db(copied: Callable[..., str], games: Path, ratings: Ratings) -> str:
     return url
 
 
-def test_times_without_an_offset_are_read_in_the_home_zone(db: str, ratings: Ratings) -> None:
-    """Given times of the wall clock in a table, when imported, then they are those of the home zone."""
+def test_times_without_offset_use_home_zone(db: str, ratings: Ratings) -> None:
+    """Wall-clock times in an imported table are read in the home zone."""
     assert [row["occurred_at"] for row in read(ratings, db, "games")["rows"]] == [
         "2024-12-31T22:50:00.000000Z", "2024-12-31T23:30:00.000000Z", "2025-01-02T11:00:00.000000Z",
     ]  # fmt: skip
 
 
-def test_zone_decides_for_one_call(copied: Callable[..., str], games: Path, ratings: Ratings) -> None:
+def test_zone_option_overrides_home_zone(copied: Callable[..., str], games: Path, ratings: Ratings) -> None:
+    """`--zone` overrides the home zone for one call."""
     url = copied(at_home)
     ratings("import", games, "--set", "game=chess", "--zone", "UTC", db=url)
     assert read(ratings, url, "games")["rows"][0]["occurred_at"] == "2024-12-31T23:50:00.000000Z"
 
 
-def test_a_date_ends_in_the_home_zone(db: str, ratings: Ratings) -> None:
-    """Given a game at 00:30 on New Year's Day, when asked as of New Year's Eve, then it is not played yet."""
+def test_date_ends_in_home_zone(db: str, ratings: Ratings) -> None:
+    """As of New Year's Eve, a game at 00:30 home time on New Year's Day has not been played yet."""
     told = read(ratings, db, "standings", "elo-chess/all", "--as-of", "2024-12-31")
     assert (told["games"], told["as_of"]) == (1, "2024-12-31T22:59:59.999999Z")
     assert len(read(ratings, db, "games", "--as-of", "2024-12-31")["rows"]) == 1
@@ -63,7 +64,8 @@ def test_a_date_ends_in_the_home_zone(db: str, ratings: Ratings) -> None:
     assert (later["a"]["as_of"], later["b"]["as_of"]) == (told["as_of"], "2025-01-01T22:59:59.999999Z")
 
 
-def test_the_same_instant_has_the_same_digest_in_every_home_zone(db: str, ratings: Ratings) -> None:
+def test_digest_is_independent_of_home_zone(db: str, ratings: Ratings) -> None:
+    """Standings as of the same instant have the same digest in every home zone."""
     asked = ("standings", "elo-chess/all", "--as-of", "2024-12-31T23:30:00Z")
     before = read(ratings, db, *asked)
     ratings("zone", "America/New_York", db=db)
@@ -88,14 +90,16 @@ SHOWN = {
 
 
 @pytest.mark.parametrize(("command", "label", "time"), SHOWN.values(), ids=SHOWN)
-def test_times_are_shown_in_the_home_zone(command: list[str], label: str, time: str, db: str, ratings: Ratings) -> None:
+def test_times_are_shown_in_home_zone(command: list[str], label: str, time: str, db: str, ratings: Ratings) -> None:
+    """Every command shows times in the home zone."""
     shown = ratings(*command, db=db).stdout
     assert label in shown
     assert time in shown
     assert "UTC" not in shown
 
 
-def test_without_a_home_zone_all_is_as_it_was(ratings: Ratings, tmp_path: Path, games: Path) -> None:
+def test_without_home_zone_times_are_utc(ratings: Ratings, tmp_path: Path, games: Path) -> None:
+    """Without a home zone, imported times need an offset or `--zone`, and times are shown in UTC."""
     url = str(tmp_path / "utc.db")
     ratings("init", "--for", "chess", db=url)
     refused = ratings("import", games, "--set", "game=chess", db=url)
@@ -108,8 +112,11 @@ def test_without_a_home_zone_all_is_as_it_was(ratings: Ratings, tmp_path: Path, 
     assert ratings("zone", db=url).stdout.startswith("There is no home zone; times are shown in UTC.")
 
 
-def test_partitions_go_by_the_zone_of_the_ruleset(ratings: Ratings, tmp_path: Path) -> None:
-    """Given a list of months in Berlin and a ledger at home in New York, when a month ends, then it ends in Berlin."""
+def test_partitions_use_the_rulesets_zone(ratings: Ratings, tmp_path: Path) -> None:
+    """A monthly list ends its month in its ruleset's zone, whatever the home zone.
+
+    The list goes by the months of Berlin, and the ledger is at home in New York.
+    """
     url = str(tmp_path / "lists.db")
     ratings("init", "--zone", "America/New_York", db=url)
     done = ratings("record", "--game", "catan", "--group", "basic", "--city", "7", "--game-id", "c-1",
@@ -129,14 +136,16 @@ def test_partitions_go_by_the_zone_of_the_ruleset(ratings: Ratings, tmp_path: Pa
     ],
     ids=lambda command: command[0],
 )
-def test_times_on_the_command_line_are_read_in_the_home_zone(command: list[str], db: str, ratings: Ratings) -> None:
+def test_command_line_times_use_home_zone(command: list[str], db: str, ratings: Ratings) -> None:
+    """Times given on the command line are read in the home zone."""
     assert ratings(*command, "--at", "2025-02-03 20:00", db=db).exit_code == 0
     (event,) = read(ratings, db, "log", "--limit", "1")["rows"]
     moved = event["data"]["game"] if command[0] == "correct" else event
     assert moved["occurred_at"] == "2025-02-03T19:00:00.000000Z"
 
 
-def test_a_zone_is_an_event_that_can_be_taken_back(db: str, ratings: Ratings) -> None:
+def test_zone_event_can_be_voided(db: str, ratings: Ratings) -> None:
+    """A zone is an event, and voiding it brings back the previous zone."""
     assert json.loads(ratings("zone", "Asia/Tokyo", "--by", "mira", "--format", "json", db=db).stdout) == {
         "zone": "Asia/Tokyo", "position": 6,
     }  # fmt: skip
@@ -148,7 +157,8 @@ def test_a_zone_is_an_event_that_can_be_taken_back(db: str, ratings: Ratings) ->
     assert read(ratings, db, "zone") == {"zone": None, "position": None}
 
 
-def test_init_sets_the_zone_of_a_ledger_that_is_there(db: str, ratings: Ratings) -> None:
+def test_init_sets_zone_of_existing_ledger(db: str, ratings: Ratings) -> None:
+    """`init --zone` sets the zone of an existing ledger and of the rulesets it adds."""
     assert ratings("init", "--for", "go", "--zone", "Asia/Tokyo", db=db).exit_code == 0
     assert ratings("zone", db=db).stdout == "Asia/Tokyo\n"
     assert read(ratings, db, "rules", "show", "elo-go")["time_zone"] == "Asia/Tokyo"
@@ -156,9 +166,8 @@ def test_init_sets_the_zone_of_a_ledger_that_is_there(db: str, ratings: Ratings)
 
 
 @pytest.mark.parametrize("command", [["zone"], ["init", "--zone"]], ids=["zone", "init"])
-def test_a_zone_that_there_is_not_is_refused_and_nothing_recorded(
-    command: list[str], ratings: Ratings, tmp_path: Path, db: str
-) -> None:
+def test_unknown_zone_is_refused(command: list[str], ratings: Ratings, tmp_path: Path, db: str) -> None:
+    """An unknown zone is refused with a suggestion, and nothing is recorded or created."""
     refused = ratings(*command, "Europe/Berln", db=db)
     assert refused.exit_code == 2
     assert "'Europe/Berln' is not a time zone; did you mean Europe/Berlin?" in refused.stderr
@@ -168,7 +177,8 @@ def test_a_zone_that_there_is_not_is_refused_and_nothing_recorded(
     assert not absent.exists()
 
 
-def test_a_zone_is_imported_and_exported_like_every_event(db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_zone_is_exported_and_imported(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A zone is exported and imported like every other event, and an unknown one is refused."""
     copy = str(tmp_path / "copy.db")
     ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     ratings("init", "--no-rules", db=copy)

@@ -42,9 +42,8 @@ def head(ratings: Callable[..., Any], db: str) -> str:
     return str(json.loads(ratings("status", "--format", "json", db=db).stdout)["head"])
 
 
-def test_given_a_ledger_when_exported_and_restored_into_an_empty_one_then_every_byte_and_hash_is_the_same(
-    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_restored_export_is_identical(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """An export restored into an empty ledger has the same bytes, hashes and answers."""
     copy, backup = str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
     assert ratings("init", "--by", "secretary", db=ledger_url).exit_code == 0
     assert ratings("import", "-", "--by", "Jürgen 😀", db=ledger_url, input=GOOD).exit_code == 0
@@ -67,9 +66,10 @@ def test_given_a_ledger_when_exported_and_restored_into_an_empty_one_then_every_
     assert ratings("verify", "--head", head(ratings, ledger_url), db=copy) == (0, "", "")
 
 
-def test_given_a_restored_ledger_when_copied_back_to_the_other_store_then_the_hashes_are_the_same(
+def test_restore_between_stores_keeps_hashes(
     ledger_url: str, tmp_path: Path, db: str, ratings: Callable[..., Any]
 ) -> None:
+    """A backup of one kind of store has the same head when restored into another."""
     ratings("import", "-", db=db, input=GOOD)
     ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=db)
 
@@ -77,9 +77,8 @@ def test_given_a_restored_ledger_when_copied_back_to_the_other_store_then_the_ha
     assert head(ratings, ledger_url) == head(ratings, db)
 
 
-def test_given_an_export_when_imported_without_restore_then_it_is_recorded_anew_and_says_who_recorded_it(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_plain_import_records_anew(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """An export imported without `--restore` is recorded anew and keeps who recorded each event."""
     ratings("import", "-", "--by", "referee", db=db, input=GOOD)
     other = upgrade(str(tmp_path / "other.db")).location
     exported = ratings("export", "events", db=db).stdout
@@ -92,9 +91,8 @@ def test_given_an_export_when_imported_without_restore_then_it_is_recorded_anew_
     ]
 
 
-def test_given_the_same_file_twice_when_imported_then_the_second_time_changes_nothing(
-    ledger_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_importing_twice_changes_nothing(ledger_url: str, ratings: Callable[..., Any]) -> None:
+    """Importing the same file a second time appends nothing and leaves the head as it is."""
     first = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD)
     before = head(ratings, ledger_url)
     second = ratings("import", "-", "--format", "json", db=ledger_url, input=GOOD + GOOD)
@@ -104,9 +102,8 @@ def test_given_the_same_file_twice_when_imported_then_the_second_time_changes_no
     assert head(ratings, ledger_url) == before
 
 
-def test_given_a_refused_line_when_imported_then_existing_still_counts_and_nothing_is_appended(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_refused_line_appends_nothing(db: str, ratings: Callable[..., Any]) -> None:
+    """When a line is refused, nothing is appended and events already there are still counted."""
     ratings("import", "-", db=db, input=GOOD)
     result = ratings("import", "-", "--format", "json", db=db, input=GOOD + game("g-3", "anna", "ben") + BAD)
 
@@ -115,9 +112,8 @@ def test_given_a_refused_line_when_imported_then_existing_still_counts_and_nothi
     )  # fmt: skip
 
 
-def test_given_several_files_when_one_line_of_one_is_bad_then_nothing_of_any_is_appended(
-    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_bad_line_stops_all_files(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """When one line of several files is bad, nothing from any of them is appended."""
     (tmp_path / "a.jsonl").write_text(GOOD)
     (tmp_path / "b.jsonl").write_text(game("g-3", "anna", "ben") + BAD)
     result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "--format", "json", db=ledger_url)
@@ -127,9 +123,8 @@ def test_given_several_files_when_one_line_of_one_is_bad_then_nothing_of_any_is_
     )  # fmt: skip
 
 
-def test_given_several_good_files_when_imported_then_their_events_follow_in_the_order_of_the_arguments(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_files_are_appended_in_argument_order(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """Events of several files are appended in the order of the arguments."""
     (tmp_path / "a.jsonl").write_text(GOOD)
     (tmp_path / "b.csv").write_text("game_id,occurred_at,game,1st,2nd\ng-3,2024-01-01T12:00:00Z,catan,anna,ben\n")
     ratings("import", tmp_path / "b.csv", tmp_path / "a.jsonl", db=db)
@@ -138,9 +133,8 @@ def test_given_several_good_files_when_imported_then_their_events_follow_in_the_
     assert [json.loads(line)["data"]["game_id"] for line in exported] == ["g-3", "g-1", "g-2"]
 
 
-def test_given_keep_going_when_lines_are_bad_then_the_good_are_appended_and_the_rest_is_written_with_line_numbers(
-    ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_keep_going_writes_rejects(ledger_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """With `--keep-going`, good lines are appended and bad ones are written with line numbers."""
     lines = [game("g-1", "anna", "ben"), "not json\n", BAD, "x" * (1 << 21) + "\n", game("g-2", "anna", "ben")]
     (tmp_path / "a.jsonl").write_text("".join(lines))
     result = ratings("import", tmp_path / "a.jsonl", "--keep-going", "--format", "json", db=ledger_url)
@@ -153,9 +147,8 @@ def test_given_keep_going_when_lines_are_bad_then_the_good_are_appended_and_the_
     ]  # fmt: skip
 
 
-def test_given_keep_going_when_all_is_good_then_no_file_of_rejects_is_made(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_good_import_makes_no_rejects_file(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """With `--keep-going` and only good lines, no file of rejects is made."""
     (tmp_path / "a.jsonl").write_text(GOOD)
 
     assert ratings("import", tmp_path / "a.jsonl", "--keep-going", db=db).exit_code == 0
@@ -179,9 +172,10 @@ def recorded(ratings: Callable[..., Any], db: str) -> list[str]:
 
 @pytest.mark.parametrize("game_id", ["g-2", "zo\u00e9", "zoe\u0301"])
 @pytest.mark.parametrize(("bad_row", "appended"), [("ben,2", ["g-1", "g-3"]), ("cleo,3", ["g-1"])])
-def test_given_keep_going_and_a_game_with_an_unreadable_row_then_no_part_of_that_game_is_appended(
+def test_game_with_bad_row_is_skipped(
     game_id: str, bad_row: str, appended: list[str], db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
+    """With `--keep-going`, no part of a game with an unreadable row is appended."""
     content = LONG.replace("2,x", "2").replace("g-2", game_id)
     rows = [f"{row},x" if game_id in row and bad_row in row else row for row in content.splitlines()]
     (tmp_path / "games.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
@@ -191,9 +185,8 @@ def test_given_keep_going_and_a_game_with_an_unreadable_row_then_no_part_of_that
     assert recorded(ratings, db) == appended
 
 
-def test_given_keep_going_and_a_game_whose_rows_stand_apart_then_all_its_rows_are_among_the_rejects(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_scattered_game_is_rejected_whole(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """With `--keep-going`, all rows of a game whose rows stand apart are among the rejects."""
     header, *rows = LONG.replace("2,x", "2").splitlines()
     (tmp_path / "games.csv").write_text("\n".join((header, *rows[2:], *rows[:2], *rows[3:5])) + "\n")
     ratings("import", tmp_path / "games.csv", "--keep-going", db=db)
@@ -209,9 +202,8 @@ def test_given_keep_going_and_a_game_whose_rows_stand_apart_then_all_its_rows_ar
     ]
 
 
-def test_given_keep_going_and_a_game_that_two_files_tell_differently_then_the_first_telling_is_appended(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_first_version_of_a_game_counts(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """With `--keep-going`, the first of two files that differ on a game is the one appended."""
     (tmp_path / "a.jsonl").write_text(game("g-1", "anna", "ben"))
     (tmp_path / "b.csv").write_text(LONG.replace("anna,1", "dora,1"))
     result = ratings("import", tmp_path / "a.jsonl", tmp_path / "b.csv", "--keep-going", "--format", "json", db=db)
@@ -220,9 +212,8 @@ def test_given_keep_going_and_a_game_that_two_files_tell_differently_then_the_fi
     assert recorded(ratings, db) == ["g-1", "g-3"]
 
 
-def test_given_dry_run_when_imported_then_everything_is_checked_and_nothing_appended(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_dry_run_checks_and_appends_nothing(db: str, ratings: Callable[..., Any]) -> None:
+    """An import with `--dry-run` checks every line and appends nothing."""
     before = head(ratings, db)
     good = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=GOOD)
     bad = ratings("import", "-", "--dry-run", "--format", "json", db=db, input=GOOD + BAD)
@@ -235,16 +226,16 @@ def test_given_dry_run_when_imported_then_everything_is_checked_and_nothing_appe
 
 
 @pytest.mark.parametrize("name", ["games.jsonl.gz", "games.jsonl", "games"])
-def test_given_a_compressed_file_when_imported_then_its_content_decides_not_its_name(
-    name: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_content_tells_compression(name: str, db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """Whether a file is decompressed depends on its content, not on its name."""
     (tmp_path / name).write_bytes(gzip.compress(GOOD.encode()))
 
     assert ratings("import", tmp_path / name, db=db).exit_code == 0
     assert recorded(ratings, db) == ["g-1", "g-2"]
 
 
-def test_given_compressed_csv_on_stdin_when_imported_then_it_works(db: str, ratings: Callable[..., Any]) -> None:
+def test_compressed_csv_on_stdin_is_read(db: str, ratings: Callable[..., Any]) -> None:
+    """Compressed CSV on standard input is imported."""
     content = gzip.compress(b"game_id,occurred_at,game,1st,2nd\ng-1,2024-01-01T12:00:00Z,catan,anna,ben\n")
 
     assert ratings("import", "-", db=db, input=content).exit_code == 0
@@ -270,9 +261,10 @@ RECORDINGS = {
 
 
 @pytest.mark.parametrize(("arguments", "given"), RECORDINGS.values(), ids=RECORDINGS)
-def test_given_one_game_in_any_form_when_recorded_then_the_event_is_the_same(
+def test_any_form_records_the_same_event(
     arguments: tuple[str, ...], given: str, db: str, ratings: Callable[..., Any]
 ) -> None:
+    """One game gives the same event whether recorded from players, an event or its data."""
     result = ratings("record", *arguments, "--format", "json", db=db, input=given)
     (event,) = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
 
@@ -293,9 +285,8 @@ def test_given_one_game_in_any_form_when_recorded_then_the_event_is_the_same(
         (["a/b", "c"], "bad-identifier"),
     ],
 )
-def test_given_a_bad_game_when_recorded_then_it_is_refused_with_its_code(
-    arguments: list[str], code: str, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_bad_game_is_refused_with_code(arguments: list[str], code: str, db: str, ratings: Callable[..., Any]) -> None:
+    """Recording a bad game fails with its code and appends nothing."""
     result = ratings("record", "--game", "catan", "--game-id", "g-1", *arguments, db=db)
 
     assert (result.exit_code, head(ratings, db).split(":")[0]) == (1, "0")
@@ -303,27 +294,24 @@ def test_given_a_bad_game_when_recorded_then_it_is_refused_with_its_code(
 
 
 @pytest.mark.parametrize(("until", "count"), [("0", 0), ("1", 1), ("2", 2)])
-def test_given_a_position_when_exported_then_what_was_known_there(
-    until: str, count: int, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_export_stops_at_known_at(until: str, count: int, db: str, ratings: Callable[..., Any]) -> None:
+    """An export as known at a position holds just the events up to it."""
     ratings("import", "-", db=db, input=GOOD)
     whole = ratings("export", "events", db=db).stdout
 
     assert ratings("export", "events", "--known-at", until, db=db).stdout == "".join(whole.splitlines(True)[:count])
 
 
-def test_given_a_file_that_exists_when_exported_to_then_it_is_left_alone(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_export_leaves_existing_file_alone(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """Exporting to a file that exists is a usage error, and the file is left alone."""
     (tmp_path / "mine").write_text("precious")
     result = ratings("export", "events", "-o", tmp_path / "mine", db=db)
 
     assert (result.exit_code, (tmp_path / "mine").read_text()) == (2, "precious")
 
 
-def test_given_a_ledger_with_events_when_restored_into_then_it_is_refused(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_restore_needs_empty_ledger(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """Restoring into a ledger with events is refused and appends nothing."""
     ratings("import", "-", db=db, input=GOOD)
     ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=db)
     result = ratings("import", tmp_path / "backup.jsonl", "--restore", db=db)
@@ -333,9 +321,10 @@ def test_given_a_ledger_with_events_when_restored_into_then_it_is_refused(
 
 
 @pytest.mark.parametrize("content", [None, b"\x1f\x8b\x08\x00cut off", b"x" * (1 << 21)])
-def test_given_what_is_no_backup_when_restored_then_it_is_refused_with_its_code_and_nothing_is_stored(
+def test_restoring_non_backup_is_refused(
     content: bytes | None, db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
+    """Restoring something that is not a backup fails with its code, and nothing is stored."""
     if content is None:
         (tmp_path / "backup").mkdir()
     else:
@@ -348,9 +337,8 @@ def test_given_what_is_no_backup_when_restored_then_it_is_refused_with_its_code_
     )  # fmt: skip
 
 
-def test_given_a_backup_with_a_changed_record_when_restored_then_verify_with_the_old_head_finds_it(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_old_head_reveals_changed_record(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """A restored backup with a changed record is exposed by `verify` with the original head."""
     ratings("import", "-", db=db, input=GOOD)
     forged = ratings("export", "events", db=db).stdout.replace('"anna"', '"emil"')
     (tmp_path / "forged.jsonl").write_text(forged)
@@ -379,9 +367,10 @@ TWICE = {
 
 
 @pytest.mark.parametrize("forge", TWICE.values(), ids=TWICE)
-def test_given_a_forged_backup_when_restored_then_it_is_refused_with_its_line_and_nothing_is_stored(
+def test_forged_backup_is_refused(
     forge: Callable[[str], list[str]], db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
+    """A backup with a forged record is refused with the record's line, and nothing is stored."""
     ratings("import", "-", db=db, input=game("g-1", "anna", "ben"))
     lines = forge(ratings("export", "events", db=db).stdout.rstrip("\n"))
     (tmp_path / "forged.jsonl").write_text("\n".join(lines) + "\n")

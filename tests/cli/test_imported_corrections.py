@@ -83,9 +83,8 @@ def import_(ratings: Ratings, db: str, *lines: str, arguments: tuple[str, ...] =
     return dict(found)
 
 
-def test_given_a_file_that_records_corrects_voids_and_renames_when_imported_then_the_last_word_counts(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_last_word_counts(ledger_url: str, ratings: Ratings) -> None:
+    """When a file records, corrects, voids and renames, the last word on each subject counts."""
     db = new_ledger(ratings, ledger_url)
     found = import_(ratings, db, *STORY)
 
@@ -98,9 +97,8 @@ def test_given_a_file_that_records_corrects_voids_and_renames_when_imported_then
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_a_file_of_corrections_when_imported_twice_then_the_second_time_changes_nothing(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_second_import_changes_nothing(ledger_url: str, ratings: Ratings) -> None:
+    """Importing a file of corrections a second time appends nothing."""
     db = new_ledger(ratings, ledger_url)
     import_(ratings, db, *STORY)
     before = head(ratings, db)
@@ -110,7 +108,8 @@ def test_given_a_file_of_corrections_when_imported_twice_then_the_second_time_ch
     assert head(ratings, db) == before
 
 
-def test_given_a_file_that_repeats_a_correction_when_imported_then_it_is_one(told_once: str, ratings: Ratings) -> None:
+def test_repeated_correction_counts_once(told_once: str, ratings: Ratings) -> None:
+    """A correction repeated in a file is appended once, but again when made at another time."""
     again = corrected("g-3", "dora", "anna")
 
     assert import_(ratings, told_once, again, again)["existing"] == 1
@@ -118,9 +117,8 @@ def test_given_a_file_that_repeats_a_correction_when_imported_then_it_is_one(tol
     assert import_(ratings, told_once, corrected("g-3", "dora", "anna", at=LATEST))["appended"] == 1
 
 
-def test_given_a_refused_line_among_corrections_when_imported_then_nothing_of_the_file_is_appended(
-    told_once: str, ratings: Ratings
-) -> None:
+def test_refused_line_stops_the_file(told_once: str, ratings: Ratings) -> None:
+    """One refused line among corrections keeps the whole file from being appended."""
     before = head(ratings, told_once)
     found = import_(
         ratings, told_once, corrected("g-3", "dora", "anna"), decided("game.voided", "g-3", "never played"),
@@ -131,9 +129,8 @@ def test_given_a_refused_line_among_corrections_when_imported_then_nothing_of_th
     assert head(ratings, told_once) == before
 
 
-def test_given_keep_going_and_a_refused_game_when_its_corrections_follow_then_they_are_refused_too_and_the_rest_stays(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_keep_going_refuses_dependent_lines(tmp_path: Path, ratings: Ratings) -> None:
+    """With --keep-going, corrections of a refused game are refused too, and the rest is appended."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
     lines = [
         game("g-1", "anna"), corrected("g-1", "anna", "ben"), game("g-2", "anna", "ben"), decided("game.voided", "g-1"),
@@ -156,9 +153,8 @@ def test_given_keep_going_and_a_refused_game_when_its_corrections_follow_then_th
     assert points(ratings, db, GALACTIC)["anna"] == "840"
 
 
-def test_given_a_ledger_with_corrections_when_its_export_is_imported_elsewhere_then_every_digest_is_the_same(
-    told_once: str, ledger_url: str, ratings: Ratings
-) -> None:
+def test_reimported_export_keeps_digests(told_once: str, ledger_url: str, ratings: Ratings) -> None:
+    """A ledger's export with corrections, imported elsewhere, gives the same digests and links."""
     exported = ratings("export", "events", db=told_once).stdout
     assert ratings("init", "--no-rules", db=ledger_url).exit_code == 0
     # behind events of its own
@@ -172,9 +168,8 @@ def test_given_a_ledger_with_corrections_when_its_export_is_imported_elsewhere_t
     assert links[1] == [None, *links[0]]
 
 
-def test_given_a_ledger_with_corrections_when_restored_into_the_other_store_then_every_hash_and_digest_is_the_same(
-    told_once: str, ledger_url: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_restore_keeps_hashes_and_digests(told_once: str, ledger_url: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Restoring into the other store keeps every hash and digest, and the ledger can be continued there."""
     assert ratings("export", "events", "-o", tmp_path / "backup.jsonl", db=told_once).exit_code == 0
     assert ratings("import", tmp_path / "backup.jsonl", "--restore", db=ledger_url).exit_code == 0
 
@@ -238,9 +233,10 @@ def canonical(events: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
-def test_given_a_tampered_export_when_restored_then_it_is_refused_with_its_line_and_nothing_is_stored(
+def test_tampered_export_is_refused(
     tamper: Callable[[list[dict[str, Any]]], None], tmp_path: Path, ratings: Ratings
 ) -> None:
+    """Restoring a tampered export is refused with its line, and nothing is stored."""
     db, copy, backup = new_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
     void_2 = event("game.voided", DECIDED, "v-2", game_id="g-2", reason="never played")
     last = json.loads(corrected("g-1", "ben", "anna", reason="once more"))
@@ -265,9 +261,8 @@ def test_given_a_tampered_export_when_restored_then_it_is_refused_with_its_line_
     assert head(ratings, copy) == honest_head
 
 
-def test_given_renames_that_lead_in_a_circle_when_restored_then_they_are_refused_or_found(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_circular_renames_are_caught(tmp_path: Path, ratings: Ratings) -> None:
+    """Renames that form a circle are refused by a restore or reported by `verify`."""
     db, copy, backup = new_ledger(ratings, tmp_path / "own.db"), str(tmp_path / "copy.db"), tmp_path / "backup.jsonl"
     take_in(ratings, db, game("g-1", "anna", "ben"), event("player.renamed", player="anna", new_player="anne"))
     events = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]

@@ -58,15 +58,13 @@ LOG: dict[str, tuple[list[str], list[int]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "positions"), LOG.values(), ids=LOG)
-def test_given_a_log_when_a_part_is_asked_for_then_that_is_told(
-    arguments: list[str], positions: list[int], db: str, ratings: Ratings
-) -> None:
+def test_log_shows_the_part_asked_for(arguments: list[str], positions: list[int], db: str, ratings: Ratings) -> None:
+    """`log` shows just the events of the time, author, type, game or player asked for."""
     assert [row["position"] for row in read(ratings, db, "log", *arguments)["rows"]] == positions
 
 
-def test_given_more_than_the_limit_when_filtered_then_only_those_that_match_are_counted_as_hidden(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only events that match the filter are counted as hidden by the limit."""
     lines = "".join(game(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
     assert ratings("import", "-", "--by", "site", db=db, input=lines).exit_code == 0
     done = ratings("log", "--by", "site", db=db)
@@ -87,9 +85,8 @@ GAMES: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "names"), GAMES.values(), ids=GAMES)
-def test_given_games_when_a_part_is_asked_for_then_that_is_told(
-    arguments: list[str], names: list[str], db: str, ratings: Ratings
-) -> None:
+def test_games_show_the_part_asked_for(arguments: list[str], names: list[str], db: str, ratings: Ratings) -> None:
+    """`games` shows just the games of the time and author asked for."""
     assert [row["game_id"] for row in read(ratings, db, "games", *arguments)["rows"]] == names
 
 
@@ -102,8 +99,7 @@ WRONG: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("command", "why"), WRONG, ids=[" ".join(command) for command, _ in WRONG])
-def test_given_a_part_that_cannot_be_meant_when_asked_for_then_it_is_a_usage_error(
-    command: list[str], why: str, db: str, ratings: Ratings
-) -> None:
+def test_impossible_filter_is_usage_error(command: list[str], why: str, db: str, ratings: Ratings) -> None:
+    """A filter that makes no sense is a usage error that says why."""
     done: Any = ratings(*command, db=db)
     assert (done.exit_code, why in done.stderr) == (2, True), done.stderr

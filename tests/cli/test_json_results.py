@@ -54,9 +54,8 @@ def types(value: dict[str, Any]) -> dict[str, str]:
     return {name: type(member).__name__ for name, member in value.items()}
 
 
-def test_given_games_when_standings_are_read_then_members_types_and_order_are_those_of_the_contract(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_standings_follow_the_contract(db: str, ratings: Callable[..., Any]) -> None:
+    """The members, types and order of standings as JSON are those of the contract."""
     found = read(ratings, db, "standings", ALL)
 
     assert types(found) == {
@@ -73,18 +72,16 @@ def test_given_games_when_standings_are_read_then_members_types_and_order_are_th
     assert {row["player"]: row["points"] for row in found["rows"]}["dora"] == "1999/2"
 
 
-def test_given_standings_when_hashed_by_hand_then_the_digest_is_over_canonical_json_of_ruleset_and_rows(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_digest_hashes_ruleset_and_rows(db: str, ratings: Callable[..., Any]) -> None:
+    """The digest is the SHA-256 of the canonical JSON of ruleset and rows."""
     found = read(ratings, db, "standings", ALL)
     content = rfc8785.dumps({"ruleset": found["ruleset"], "rows": found["rows"]})
 
     assert found["digest"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def test_given_a_player_when_his_history_is_read_then_rows_are_those_of_the_contract_in_replay_order(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_history_follows_the_contract(db: str, ratings: Callable[..., Any]) -> None:
+    """A player's history has the rows of the contract, in replay order and with unbroken sums."""
     found = read(ratings, db, "history", "anna", ALL)
 
     assert {"player", "ladder", "rows"} <= found.keys()
@@ -106,9 +103,8 @@ def test_given_a_player_when_his_history_is_read_then_rows_are_those_of_the_cont
         )
 
 
-def test_given_an_adjustment_when_the_history_is_read_then_it_has_no_game_and_says_why(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_adjustment_row_gives_its_reason(db: str, ratings: Callable[..., Any]) -> None:
+    """An adjustment appears in the history without a game and with its reason."""
     (row,) = read(ratings, db, "history", "dora", ALL)["rows"]
 
     assert (row["game_id"], row["place"], row["before"], row["change"], row["after"], row["reason"]) == (
@@ -116,9 +112,8 @@ def test_given_an_adjustment_when_the_history_is_read_then_it_has_no_game_and_sa
     )  # fmt: skip
 
 
-def test_given_a_game_when_explained_then_members_are_those_of_the_contract_and_the_books_balance(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_explained_game_follows_the_contract(db: str, ratings: Callable[..., Any]) -> None:
+    """An explained game has the members of the contract, and its books balance."""
     found = read(ratings, db, "explain", "g-1", ALL)
 
     contract = {
@@ -138,9 +133,8 @@ def test_given_a_game_when_explained_then_members_are_those_of_the_contract_and_
     ) == 0  # fmt: skip
 
 
-def test_given_a_game_off_the_ladder_when_explained_then_it_is_not_counted_and_says_why(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_game_off_the_ladder_says_why(db: str, ratings: Callable[..., Any]) -> None:
+    """Explaining a game off the ladder says that it is not counted, and why."""
     found = read(ratings, db, "explain", "g-2", "club-catan-elo/3-4")
 
     assert (found["counted"], bool(found["why_not"])) == (False, True)
@@ -163,18 +157,18 @@ def test_given_a_game_off_the_ladder_when_explained_then_it_is_not_counted_and_s
         (["--rules", "club-catan-elo@1"], 3, None, 5),
     ],
 )
-def test_given_the_axes_when_standings_are_read_then_they_say_where_they_stand_and_count_the_games_there(
+def test_axes_select_the_games(
     axes: list[str], games: int, as_of: str | None, known_at: int, db: str, ratings: Callable[..., Any]
 ) -> None:
+    """With any of the three axes, standings state their coordinates and count the games there."""
     result = ratings("standings", ALL, "--format", "json", *axes, db=db)
 
     found = json.loads(result.stdout)
     assert (result.exit_code, found["games"], found["as_of"], found["known_at"]) == (0, games, as_of, known_at)
 
 
-def test_given_another_version_when_named_by_rules_then_the_whole_replay_is_scored_by_it(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_rules_option_rescores_everything(db: str, ratings: Callable[..., Any]) -> None:
+    """Naming another version with --rules scores the whole replay by it."""
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=db).exit_code == 0
     first = read(ratings, db, "standings", ALL, "--rules", "club-catan-elo@1")
     second = read(ratings, db, "standings", ALL, "--rules", "club-catan-elo@2")
@@ -185,9 +179,8 @@ def test_given_another_version_when_named_by_rules_then_the_whole_replay_is_scor
     assert read(ratings, db, "standings", ALL)["rows"] == second["rows"]
 
 
-def test_given_a_ladder_without_games_when_read_then_there_are_no_rows_and_it_is_no_failure(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_ladder_without_games_is_empty(db: str, ratings: Callable[..., Any]) -> None:
+    """Reading a ladder without games succeeds with no rows."""
     assert read(ratings, db, "standings", "club-catan-elo/7-8")["rows"] == []
     assert read(ratings, db, "history", "anna", "club-catan-elo/7-8")["rows"] == []
     assert ratings("history", "nobody", ALL, db=db).exit_code == 1
@@ -201,24 +194,23 @@ def test_given_a_ladder_without_games_when_read_then_there_are_no_rows_and_it_is
     "name", ["chess", "chess/all", "club-catan-elo", "club-catan-elo/", "club-catan-elo/9", f"{ALL}/x", "", "/"]
 )
 @pytest.mark.parametrize("command", [["standings"], ["history", "anna"], ["explain", "g-1"]])
-def test_given_an_unknown_or_malformed_ladder_when_read_then_it_is_a_usage_error(
-    name: str, command: list[str], db: str, ratings: Callable[..., Any]
-) -> None:
+def test_bad_ladder_is_usage_error(name: str, command: list[str], db: str, ratings: Callable[..., Any]) -> None:
+    """Reading an unknown or malformed ladder is a usage error."""
     result = ratings(*command, name, "--format", "json", db=db)
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
 
 
-def test_given_an_unknown_game_when_explained_then_it_is_a_refusal(db: str, ratings: Callable[..., Any]) -> None:
+def test_unknown_game_is_refused(db: str, ratings: Callable[..., Any]) -> None:
+    """Explaining an unknown game is refused."""
     result = ratings("explain", "g-99", ALL, db=db)
 
     assert (result.exit_code, result.stdout) == (1, "")
 
 
-def test_given_games_when_listed_then_they_stand_by_played_time_with_their_positions(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_games_are_in_played_order(db: str, ratings: Callable[..., Any]) -> None:
+    """Games are listed in the order they were played, with their positions."""
     rows = read(ratings, db, "games")["rows"]
 
     assert [(row["position"], row["game_id"]) for row in rows] == [(2, "g-1"), (4, "g-0"), (3, "g-2")]
@@ -227,9 +219,8 @@ def test_given_games_when_listed_then_they_stand_by_played_time_with_their_posit
     assert read(ratings, db, "games", "--game", "catan")["rows"] == []
 
 
-def test_given_a_log_when_read_then_rows_are_the_records_and_a_subject_selects_his(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_log_rows_can_be_selected(db: str, ratings: Callable[..., Any]) -> None:
+    """The log's rows are the stored records, and a subject selects the rows about it."""
     exported = [json.loads(line) for line in ratings("export", "events", db=db).stdout.splitlines()]
 
     assert read(ratings, db, "log")["rows"] == exported
@@ -239,7 +230,8 @@ def test_given_a_log_when_read_then_rows_are_the_records_and_a_subject_selects_h
     assert [row["position"] for row in read(ratings, db, "log", "--limit", "2")["rows"]] == [4, 5]
 
 
-def test_given_games_when_ladders_are_listed_then_each_with_its_numbers(db: str, ratings: Callable[..., Any]) -> None:
+def test_ladders_show_their_counts(db: str, ratings: Callable[..., Any]) -> None:
+    """Each ladder is listed with its ruleset and its numbers of players and games."""
     rows = read(ratings, db, "ladders")["rows"]
 
     assert [(row["ladder"], row["ruleset"], row["players"], row["games"]) for row in rows] == [
@@ -247,10 +239,8 @@ def test_given_games_when_ladders_are_listed_then_each_with_its_numbers(db: str,
     ]  # fmt: skip
 
 
-def test_decimals_stand_beside_the_exact_numbers_and_nowhere_in_what_is_hashed_or_stored(
-    db: str, ratings: Callable[..., Any]
-) -> None:
-    """Given fractions of points, when printed as JSON, then a decimal that `float` reads stands behind each of them."""
+def test_decimals_accompany_exact_numbers(db: str, ratings: Callable[..., Any]) -> None:
+    """In JSON, a decimal that `float` reads follows each exact number, but is never hashed or stored."""
     rows = json.loads(ratings("standings", ALL, "--format", "json", db=db).stdout)["rows"]
     dora = next(row for row in rows if row["player"] == "dora")
     assert list(dora)[:4] == ["rank", "player", "points", "points_decimal"]

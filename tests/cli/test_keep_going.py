@@ -34,10 +34,11 @@ def imported(ratings: Ratings, db: str, *files: Path) -> tuple[list[str], list[s
     return sorted(game["game_id"] for game in games), [r["code"] for r in json.loads(result.stdout)["rejected"]]
 
 
-def test_a_quote_that_swallows_a_row_costs_both_games_and_never_leaves_half_of_one(
-    db: str, tmp_path: Path, ratings: Ratings
-) -> None:
-    """Given a quote from g1 into g2's first row, when imported, then g2 is not taken without its winner."""
+def test_stray_quote_rejects_both_games(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A quote that swallows a row rejects both games and never leaves half of one.
+
+    With a quote from g1 into g2's first row, g2 is not taken without its winner.
+    """
     text = HEADER + rows("g1", "al", "be") + rows("g2", "anna", "cleo", "dora") + rows("g3", "al", "be")
     text = text.replace("catan,be,2\ng2", 'catan,"be,2\ng2').replace("catan,anna,1", 'catan,anna",1')
     (tmp_path / "q.csv").write_text(text)
@@ -46,16 +47,16 @@ def test_a_quote_that_swallows_a_row_costs_both_games_and_never_leaves_half_of_o
     assert "bad-csv" in codes
 
 
-def test_rows_apart_cost_the_whole_game_and_both_blocks_are_in_the_rejects(
-    db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_rows_apart_reject_the_whole_game(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Rows apart reject the whole game, and both blocks are in the rejects file."""
     (tmp_path / "apart.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b") + rows("g1", "c"))
     assert imported(ratings, db, tmp_path / "apart.csv") == (["g2"], ["rows-apart", "rows-apart"])
     lines = [json.loads(line) for line in (tmp_path / "apart.csv.rejects.jsonl").read_text().splitlines()]
     assert [[row["player"] for row in line["input"]] for line in lines] == [["a", "b"], ["c"]]
 
 
-def test_a_conflict_with_another_file_does_not_cost_that_files_game(db: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_conflict_spares_the_other_files_game(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A game that conflicts with one of another file is refused without costing that file's game."""
     data = {
         "game_id": "g1",
         "game": "catan",
@@ -67,20 +68,25 @@ def test_a_conflict_with_another_file_does_not_cost_that_files_game(db: str, tmp
     assert imported(ratings, db, tmp_path / "a.jsonl", tmp_path / "b.csv") == (["g1"], ["id-conflict"])
 
 
-def test_decomposed_and_composed_ids_are_one_game(db: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_composed_and_decomposed_ids_match(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Composed and decomposed spellings of an id name one game."""
     text = HEADER + rows("caf\u00e9", "a", "b") + rows("g2", "a", "b") + rows("cafe\u0301", "c")
     (tmp_path / "n.csv").write_text(text, encoding="utf-8")
     assert imported(ratings, db, tmp_path / "n.csv") == (["g2"], ["rows-apart", "rows-apart"])
 
 
-def test_a_file_named_twice_is_read_once(db: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_file_named_twice_is_read_once(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A file named twice is read once."""
     (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b"))
     assert imported(ratings, db, tmp_path / "t.csv", tmp_path / "t.csv") == (["g1"], [])
 
 
-def test_no_file_that_is_there_is_deleted_or_overwritten(db: str, tmp_path: Path, ratings: Ratings) -> None:
-    """Given the refusals of the day before among the inputs, when imported with them, then they are read, and the new
-    refusals go to the next free name, which is said."""
+def test_existing_files_are_never_overwritten(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """No existing file is deleted or overwritten.
+
+    If the previous day's rejects file is among the inputs, it is read, and the new refusals go to the
+    next free name, which is reported.
+    """
     table, old = tmp_path / "t.csv", tmp_path / "t.csv.rejects.jsonl"
     table.write_text(HEADER + rows("g1", "a", "b") + "g2,2024-01-01T12:00:00Z,catan,a,9\n")
     old.write_text("{}\n")
@@ -93,10 +99,10 @@ def test_no_file_that_is_there_is_deleted_or_overwritten(db: str, tmp_path: Path
     assert json.loads((tmp_path / "t.csv.rejects.2.jsonl").read_text())["code"] == "too-few-participants"
 
 
-def test_what_somebody_else_records_meanwhile_is_refused_and_the_rest_goes_in(
+def test_concurrent_duplicate_is_refused_alone(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given g1 recorded by another process between check and append, when keeping going, then g2 is still appended."""
+    """A game recorded by another process between check and append is refused; the rest goes in."""
     (tmp_path / "t.csv").write_text(HEADER + rows("g1", "a", "b") + rows("g2", "a", "b"))
     real = importing.append
 

@@ -52,7 +52,8 @@ def called(path: Path) -> Iterator[tuple[str, int]]:
             yield f"{before}.{node.func.attr}", node.lineno
 
 
-def test_given_the_layers_when_their_imports_are_read_then_they_go_from_cli_to_projections_to_ledger_only() -> None:
+def test_imports_go_down_the_layers() -> None:
+    """Imports go only from cli to projections to ledger, and never to tests or scripts."""
     wrong = [
         f"{name_of(path)} imports {module}"
         for path in FILES
@@ -130,7 +131,8 @@ def test_a_public_name_means_one_thing() -> None:
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
-def test_given_the_code_when_its_calls_are_read_then_sql_runs_in_the_store_modules_only() -> None:
+def test_sql_runs_only_in_store_modules() -> None:
+    """Only the store modules run SQL."""
     wrong = [
         f"{name_of(path)}:{line} calls {call}"
         for path in FILES
@@ -142,7 +144,8 @@ def test_given_the_code_when_its_calls_are_read_then_sql_runs_in_the_store_modul
     assert wrong == []
 
 
-def test_given_the_code_when_its_calls_are_read_then_only_the_clock_asks_for_the_time() -> None:
+def test_only_the_clock_tells_time() -> None:
+    """Only the clock module asks for the time, except for monotonic time in a few named modules."""
     wrong = [
         f"{name_of(path)}:{line} calls {call}"
         for path in FILES
@@ -160,9 +163,8 @@ def test_given_the_code_when_its_calls_are_read_then_only_the_clock_asks_for_the
     assert wrong == []
 
 
-def test_given_the_rules_when_their_imports_are_read_then_they_know_the_standard_library_and_the_contract_only() -> (
-    None
-):
+def test_rules_import_only_the_contract() -> None:
+    """Rules import only the standard library, pydantic and the contract."""
     allowed = sys.stdlib_module_names | {"pydantic"}
     wrong = [
         f"{name_of(path)} imports {module}"
@@ -195,12 +197,14 @@ def undocumented(path: Path) -> Iterator[str]:
                 yield f"{name_of(path)}:{node.lineno} {node.name}"  # type: ignore[attr-defined]
 
 
-def test_given_the_code_when_read_then_every_module_and_every_public_function_and_class_has_a_docstring() -> None:
+def test_public_code_has_docstrings() -> None:
+    """Every module and every public function, class and method has a docstring."""
     assert [name_of(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))] == []
     assert [name for path in FILES for name in undocumented(path)] == []
 
 
-def test_given_the_code_and_the_tests_when_measured_then_files_stay_under_600_lines_and_rules_under_200() -> None:
+def test_files_stay_short() -> None:
+    """Files of code and tests stay under 600 lines, and rules have at most 200."""
     lengths = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in [*FILES, *ROOT.glob("tests/**/*.py")]
@@ -211,7 +215,8 @@ def test_given_the_code_and_the_tests_when_measured_then_files_stay_under_600_li
     assert {name: length for name, length in rules.items() if length > 200} == {}
 
 
-def test_given_the_code_when_read_then_nothing_is_left_to_do_later() -> None:
+def test_nothing_is_left_to_do() -> None:
+    """No source file holds a mark such as TODO or FIXME."""
     marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
     assert [name_of(path) for path in FILES if marks.search(path.read_text(encoding="utf-8"))] == []
@@ -225,9 +230,8 @@ COMMANDS_WITHOUT_SLOW_IMPORTS = {
 
 
 @pytest.mark.parametrize("arguments", COMMANDS_WITHOUT_SLOW_IMPORTS.values(), ids=COMMANDS_WITHOUT_SLOW_IMPORTS)
-def test_given_a_cold_process_when_a_daily_command_runs_then_alembic_rich_and_numba_are_not_imported(
-    arguments: list[str], copied_file: Callable[..., str]
-) -> None:
+def test_daily_commands_skip_slow_imports(arguments: list[str], copied_file: Callable[..., str]) -> None:
+    """Daily commands in a new process do not import alembic, rich, numba, numpy or mako."""
     db = copied_file(with_shipped_rulesets)
     code = (
         "import sys\nfrom cli.main import invoke\n"

@@ -97,9 +97,8 @@ def play(game: dict[str, Any], *players: str, **members: Any) -> str:
     ],
     ids=["never", "about to be too old", "three", "too old", "later", "one ended by agreement", "one left"],
 )
-def test_given_too_few_finished_games_when_somebody_subscribes_then_he_is_told_how_many_and_by_when(
-    games: list[str], told: str, db: str, ratings: Ratings
-) -> None:
+def test_inactive_player_cannot_join_league(games: list[str], told: str, db: str, ratings: Ratings) -> None:
+    """A player with too few finished games cannot join, and is told how many are missing by when."""
     if games:
         assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
 
@@ -107,9 +106,8 @@ def test_given_too_few_finished_games_when_somebody_subscribes_then_he_is_told_h
     assert (code, told in message) == ("not-active", True), message
 
 
-def test_given_games_under_an_old_id_and_at_the_very_edge_when_somebody_subscribes_then_they_count(
-    db: str, ratings: Ratings
-) -> None:
+def test_old_id_games_count_for_joining(db: str, ratings: Ratings) -> None:
+    """Games under an old id and at the very edges of the 90 days count for joining a league."""
     games = [*five("old", "2025-11-04T12:00:00.000001Z")[:3], *five("new", "2026-02-02T12:00:00Z")[:2]]
     assert ratings("import", "-", db=db, input="\n".join(games)).exit_code == 0
     assert ratings("player", "rename", "old", "new", db=db).exit_code == 0
@@ -117,9 +115,8 @@ def test_given_games_under_an_old_id_and_at_the_very_edge_when_somebody_subscrib
     assert ratings("league", "join", "L1", "new", *AT, db=db).exit_code == 0
 
 
-def test_given_a_full_league_when_others_subscribe_then_there_is_one_schedule_and_nobody_twice_or_ninth(
-    db: str, ratings: Ratings
-) -> None:
+def test_full_league_takes_nobody_else(db: str, ratings: Ratings) -> None:
+    """A full league gets one schedule and takes no player twice and no ninth player."""
     join(ratings, db, *"abcd")
     assert refused(ratings, db, "league", "join", "L1", "a", *LATER)[0] == "league-joined"
     games = join(ratings, db, *"efgh")
@@ -133,9 +130,8 @@ def test_given_a_full_league_when_others_subscribe_then_there_is_one_schedule_an
     assert refused(ratings, db, *again)[0] == "league-exists"
 
 
-def test_given_players_that_were_imported_when_the_schedule_is_drawn_then_the_league_begins(
-    db: str, ratings: Ratings
-) -> None:
+def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
+    """A league whose players were imported begins once its schedule is drawn."""
     joined = [
         json.dumps(
             {"type": "league.joined", "occurred_at": "2026-02-02T12:00:00Z", "data": {"league": "L1", "player": p}}
@@ -164,9 +160,10 @@ NOT_AS_SCHEDULED = {
 
 
 @pytest.mark.parametrize(("made", "code"), NOT_AS_SCHEDULED.values(), ids=NOT_AS_SCHEDULED)
-def test_given_a_game_that_is_not_as_scheduled_when_recorded_or_corrected_then_it_is_refused(
+def test_game_not_as_scheduled_is_refused(
     made: Callable[[dict[str, Any]], str], code: str, scheduled: str, ratings: Ratings
 ) -> None:
+    """A game that differs from the schedule is refused, both when recorded and as a correction."""
     db, games = scheduled, show(ratings, scheduled)["games"]
     wrong = made(games[0])
 
@@ -179,9 +176,8 @@ def test_given_a_game_that_is_not_as_scheduled_when_recorded_or_corrected_then_i
         assert f" {code}: " in ratings("import", "-", db=db, input=line).stderr
 
 
-def test_given_a_game_of_the_schedule_when_a_substitute_comes_or_seats_are_named_then_it_is_taken(
-    scheduled: str, ratings: Ratings
-) -> None:
+def test_scheduled_game_takes_a_substitute(scheduled: str, ratings: Ratings) -> None:
+    """A scheduled game with a substitute and named seats is accepted, and can be reinstated."""
     db, games = scheduled, show(ratings, scheduled)["games"]
     first, *others = games[0]["seats"]
     seats = [
@@ -196,9 +192,8 @@ def test_given_a_game_of_the_schedule_when_a_substitute_comes_or_seats_are_named
     assert show(ratings, db)["state"] == "1 of 24 games"
 
 
-def test_given_steps_that_others_depend_on_when_taken_back_then_they_are_still_needed(
-    scheduled: str, ratings: Ratings
-) -> None:
+def test_needed_league_steps_cannot_be_voided(scheduled: str, ratings: Ratings) -> None:
+    """A league's creation, joins and schedule cannot be voided while later steps depend on them."""
     db, games = scheduled, show(ratings, scheduled)["games"]
     rows = json.loads(ratings("log", "--format", "json", "--limit", "0", db=db).stdout)["rows"]
     created, joined, scheduled = (
@@ -221,18 +216,20 @@ def test_given_steps_that_others_depend_on_when_taken_back_then_they_are_still_n
     assert ratings("verify", db=db).exit_code == 0
 
 
-def test_given_games_with_a_mere_label_when_a_league_of_that_name_is_created_then_it_is_refused(
-    db: str, ratings: Ratings
-) -> None:
+def test_used_league_label_is_refused(db: str, ratings: Ratings) -> None:
+    """A league cannot be created under a name that a game already carries as a mere label."""
     assert ratings("record", db=db, input=play({"game_id": "x-1", "seats": ["a", "b"]}, league="L7")).exit_code == 0
 
     code, message = refused(ratings, db, "league", "create", "L7", "--game", "cartagena", "--players-per-game", 3)
     assert (code, "'x-1'" in message) == ("league-exists", True)
 
 
-def test_given_a_b5_season_when_asked_then_each_entrant_has_his_id_for_good_and_those_whom_he_has_not_met(
-    db: str, ratings: Ratings
-) -> None:
+def test_b5_entrants_keep_their_ids(db: str, ratings: Ratings) -> None:
+    """Entrants of a B5 season keep their ids for good, and `league unmet` lists whom they have not met.
+
+    A game played after the season is refused as uncounted.
+    """
+
     def game(game_id: str, *players: str, month: int = 2, season: str = "2026-1") -> str:
         participants = [{"player": player, "power": 9 - place, "influence": 1, "vp": int(place == 1)}
                         for place, player in enumerate(players)]  # fmt: skip
@@ -254,10 +251,8 @@ def test_given_a_b5_season_when_asked_then_each_entrant_has_his_id_for_good_and_
     assert "2026-05-05 is not in the season 2026-1, which runs from 2026-01 to 2026-04" in late[1]
 
 
-def test_a_league_of_a_game_that_no_ruleset_scores_is_refused_with_the_way_out(
-    copied: Callable[..., str], ratings: Ratings
-) -> None:
-    """Given Elo for go and the leagues that are shipped, when a league of go is created, then it is refused at once."""
+def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], ratings: Ratings) -> None:
+    """A league of go, which no ruleset of leagues scores, is refused at once with the alternatives."""
     db = copied(make_ledger)
     assert ratings("init", "--for", "go", db=db).exit_code == 0
     code, message = refused(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
@@ -269,7 +264,8 @@ def test_a_league_of_a_game_that_no_ruleset_scores_is_refused_with_the_way_out(
     assert [one["code"] for one in json.loads(told.stdout)["rejected"]] == ["league-unscored"]
 
 
-def test_a_league_is_scored_once_a_ruleset_of_leagues_is_published(ratings: Ratings, tmp_path: Path) -> None:
+def test_league_ruleset_allows_a_league(ratings: Ratings, tmp_path: Path) -> None:
+    """A league can be created once a ruleset that scores leagues of its game is published."""
     db, rules = str(tmp_path / "go.db"), tmp_path / "go-league.toml"
     ratings("init", "--for", "go", db=db)
     assert "there are leagues of no game" in refused(
@@ -293,8 +289,8 @@ by = ["league"]
 """
 
 
-def test_a_scheduled_game_that_is_recorded_without_its_league_is_its_leagues(scheduled: str, ratings: Ratings) -> None:
-    """Given a schedule, when one of its games is recorded and nobody names the league, then it is recorded for it."""
+def test_scheduled_game_gets_its_league(scheduled: str, ratings: Ratings) -> None:
+    """A scheduled game recorded without its league is recorded for it; other players are refused."""
     game = show(ratings, scheduled)["games"][0]
     done = ratings("record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled)
     assert done.exit_code == 0, done.stderr
@@ -310,7 +306,8 @@ def test_a_scheduled_game_that_is_recorded_without_its_league_is_its_leagues(sch
     assert refused(ratings, scheduled, *strangers)[0] == "not-as-scheduled"
 
 
-def test_an_import_hints_at_scheduled_games_without_their_league(scheduled: str, ratings: Ratings) -> None:
+def test_import_hints_at_missing_league(scheduled: str, ratings: Ratings) -> None:
+    """An import notes scheduled games that do not name their league, and how to correct them."""
     games = show(ratings, scheduled)["games"][:2]
     lines = [json.loads(play(game)) for game in games]
     for line in lines:

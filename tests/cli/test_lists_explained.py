@@ -36,10 +36,11 @@ def read(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH])
-def test_given_all_games_of_a_month_when_explained_then_each_goes_on_where_the_last_one_ended(
-    ladder: str, db: str, ratings: Ratings
-) -> None:
-    """Points before and after are sums over the month; what a game gave is minted, term by term."""
+def test_explained_month_games_form_a_chain(ladder: str, db: str, ratings: Ratings) -> None:
+    """Explained one by one, each game of a month starts where the previous one ended.
+
+    Points before and after are sums over the month; what a game gave is minted, term by term.
+    """
     sums: dict[str, Fraction] = {}
     for game_id in ("late", *(f"mar-{day}" for day in range(1, 8))):
         found = read(ratings, db, "explain", game_id, ladder)
@@ -55,7 +56,8 @@ def test_given_all_games_of_a_month_when_explained_then_each_goes_on_where_the_l
     assert {row["player"]: Fraction(row["points"]) * row["games"] for row in standings} == sums
 
 
-def test_given_a_tie_when_explained_then_the_places_that_are_shared_are_named(db: str, ratings: Ratings) -> None:
+def test_tie_explanation_names_shared_places(db: str, ratings: Ratings) -> None:
+    """Explaining a game with a tie names the places that are shared."""
     found = read(ratings, db, "explain", "mar-7", MARCH)["players"]
 
     assert [(row["player"], row["place"], row["before"], row["change"], row["after"]) for row in found] == [
@@ -64,9 +66,8 @@ def test_given_a_tie_when_explained_then_the_places_that_are_shared_are_named(db
     assert found[0]["terms"][0]["detail"] == "tied: 4 + 2, the points of places 1 and 2 of 3, divided by 2"
 
 
-def test_given_a_seat_that_changed_hands_when_explained_then_neither_of_its_players_gets_points_and_it_is_told_why(
-    db: str, ratings: Ratings
-) -> None:
+def test_seat_that_changed_hands_scores_nothing(db: str, ratings: Ratings) -> None:
+    """Neither player of a seat that changed hands gets points, and the explanation says why."""
     found = read(ratings, db, "explain", "feb-1", FEBRUARY)["players"]
 
     assert [(row["player"], row["change"]) for row in found] == [
@@ -91,9 +92,8 @@ UNCOUNTED = {
 
 
 @pytest.mark.parametrize("case", UNCOUNTED.values(), ids=UNCOUNTED)
-def test_given_a_game_that_does_not_count_on_a_list_when_explained_then_the_reason_is_told(
-    case: tuple[str, ...], db: str, ratings: Ratings
-) -> None:
+def test_uncounted_game_gets_a_reason(case: tuple[str, ...], db: str, ratings: Ratings) -> None:
+    """Explaining a game that does not count on a list gives the reason."""
     game_id, ladder, reason, *axes = case
     found = read(ratings, db, "explain", game_id, ladder, *axes)
 
@@ -102,9 +102,8 @@ def test_given_a_game_that_does_not_count_on_a_list_when_explained_then_the_reas
     assert f"Not counted: {found['why_not']}." in ratings("explain", game_id, ladder, *axes, db=db).stdout
 
 
-def test_given_a_player_when_his_score_is_explained_then_each_game_the_sum_and_the_mean_are_told(
-    db: str, ratings: Ratings
-) -> None:
+def test_score_explanation_shows_its_parts(db: str, ratings: Ratings) -> None:
+    """Explaining a player's score shows each of their games, the sum and the mean."""
     found = read(ratings, db, "explain", "anna", MARCH)
 
     assert (found["player"], found["rank"], found["points"]) == ("anna", 1, "27/7")
@@ -120,7 +119,8 @@ def test_given_a_player_when_his_score_is_explained_then_each_game_the_sum_and_t
     assert "mean,27/7,27 divided by 7" in ratings("explain", "anna", MARCH, "--format", "csv", db=db).stdout
 
 
-def test_given_too_few_games_when_explained_then_it_says_how_many_of_how_many(db: str, ratings: Ratings) -> None:
+def test_too_few_games_are_explained(db: str, ratings: Ratings) -> None:
+    """Explaining a player with too few games says how many of the required number they have."""
     found = read(ratings, db, "explain", "dora", MARCH)
 
     assert (found["rank"], found["points"], len(found["games"])) == (None, "1", 6)
@@ -128,7 +128,8 @@ def test_given_too_few_games_when_explained_then_it_says_how_many_of_how_many(db
     assert "no rank" in ratings("explain", "dora", MARCH, db=db).stdout
 
 
-def test_given_a_year_when_a_player_is_explained_then_the_four_months_are_told(db: str, ratings: Ratings) -> None:
+def test_yearly_score_shows_its_four_months(db: str, ratings: Ratings) -> None:
+    """Explaining a player on an annual list shows the four months that make up their score."""
     found = read(ratings, db, "explain", "cleo", YEAR)
 
     assert (found["rank"], found["points"], found["games"]) == (1, "304", [])
@@ -141,19 +142,19 @@ def test_given_a_year_when_a_player_is_explained_then_the_four_months_are_told(d
 
 
 @pytest.mark.parametrize("ladder", [MARCH, YEAR, "catan-monthly/7/basic/2999-12"])
-def test_given_somebody_who_is_not_on_a_list_when_explained_then_it_is_a_refusal(
-    ladder: str, db: str, ratings: Ratings
-) -> None:
+def test_explaining_an_absent_player_is_refused(ladder: str, db: str, ratings: Ratings) -> None:
+    """Explaining a player who is not on a list is refused."""
     result = ratings("explain", "zoe", ladder, db=db)
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert "zoe" in result.stderr
 
 
-def test_given_a_game_that_no_month_counts_when_the_year_is_read_then_it_does_not_count_there_either(
-    db: str, tmp_path: Path, ratings: Ratings
-) -> None:
-    """Given a game of seven, for which there are no points, when recorded all the same, then no list counts it."""
+def test_game_uncounted_by_months_misses_year(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A game that no month counts does not count for the year either.
+
+    The game has seven players, for which there are no points, and is recorded all the same.
+    """
     copy = str(shutil.copy(db, tmp_path / "copy.db"))
     seven = game("seven", "2010-05-01T20:00:00Z", "anna ben cleo dora emil fay gus")
     assert ratings("import", "-", "--allow-uncounted", db=copy, input=json.dumps(seven)).exit_code == 0
@@ -162,10 +163,8 @@ def test_given_a_game_that_no_month_counts_when_the_year_is_read_then_it_does_no
     assert "see catan-monthly" not in read(ratings, copy, "explain", "seven", YEAR)["why_not"]
 
 
-def test_given_months_that_count_substitutes_when_one_of_them_asks_for_his_year_then_he_is_told_his_months(
-    copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
-) -> None:
-    """Given a version that counts substitutes, and one who was nothing else, then the year has him and explains him."""
+def test_annual_list_explains_substitute(copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings) -> None:
+    """If months count substitutes, a player who only substituted is on the annual list and explained."""
     name = copied_file(with_shipped_rulesets)
     changed = (
         (SHIPPED / "catan-monthly-2008-03.toml")
@@ -234,9 +233,8 @@ def starred(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(("done", "started"), STARS)
-def test_given_so_many_finished_games_when_asked_for_stars_then_thresholds_are_inclusive_and_need_20_games(
-    done: int, started: int, starred: str, ratings: Ratings
-) -> None:
+def test_stars_have_inclusive_thresholds(done: int, started: int, starred: str, ratings: Ratings) -> None:
+    """The thresholds for stars are inclusive, and no stars are given before 20 games."""
     player = f"{done} of {started}"
     found = read(ratings, starred, "statistics", player)
 
@@ -257,18 +255,16 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("case", OTHERS.values(), ids=OTHERS)
-def test_given_other_games_when_asked_for_statistics_then_these_count(
-    case: tuple[Any, ...], starred: str, ratings: Ratings
-) -> None:
+def test_statistics_count_the_right_games(case: tuple[Any, ...], starred: str, ratings: Ratings) -> None:
+    """Statistics leave out games taken over, aborted or voided, and rate only the last 99 games."""
     found = read(ratings, starred, "statistics", case[0])
 
     told = tuple(found[name] for name in ("player", "started", "finished", "substituted", "ratio", "stars"))
     assert told == case
 
 
-def test_given_a_moment_or_another_game_when_asked_for_statistics_then_only_those_games_count(
-    starred: str, ratings: Ratings
-) -> None:
+def test_statistics_respect_as_of_and_game(starred: str, ratings: Ratings) -> None:
+    """Statistics with `--as-of` or `--game` count only the matching games."""
     early = read(ratings, starred, "statistics", "reformed", "--as-of", "2020-01-02T23:00:00Z")
 
     # 48 games in two days, the first 30 of them left
@@ -277,9 +273,9 @@ def test_given_a_moment_or_another_game_when_asked_for_statistics_then_only_thos
     assert ratings("statistics", "reformed", "--game", "catan", db=starred).exit_code == 1
 
 
-def test_given_lists_when_asked_for_gold_then_those_that_are_closed_are_summed(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gold_sums_closed_lists_only(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gold in the statistics sums only the lists that are closed at the moment asked about."""
+
     def gold(player: str, *options: str) -> dict[str, int]:
         found = read(ratings, db, "statistics", player, *options)
         assert found["gold"] == sum(found["gold_by_list"].values())
@@ -298,7 +294,8 @@ def test_given_lists_when_asked_for_gold_then_those_that_are_closed_are_summed(
             assert gold("cleo") == closed
 
 
-def test_given_a_player_without_games_when_asked_for_statistics_then_it_is_a_refusal(db: str, ratings: Ratings) -> None:
+def test_statistics_without_games_are_refused(db: str, ratings: Ratings) -> None:
+    """Statistics of a player who has no matching games are refused."""
     result = ratings("statistics", "zoe", db=db)
 
     assert (result.exit_code, result.stdout, "zoe has not played" in result.stderr) == (1, "", True)
@@ -310,9 +307,8 @@ def broken(*arguments: Any) -> int:
     raise ZeroDivisionError("no points today")
 
 
-def test_given_a_rule_that_fails_when_asked_for_gold_then_the_list_is_named_and_it_is_no_bug_of_the_program(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_rule_is_no_program_bug(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a rule fails while gold is computed, its error is reported and not called a program bug."""
     found = rule("catan-points/1")
     assert found is not None
     others = {"catan-points/1": found._replace(score=broken)}
@@ -323,10 +319,13 @@ def test_given_a_rule_that_fails_when_asked_for_gold_then_the_list_is_named_and_
     assert "no points today" in result.stderr
 
 
-def test_given_months_whose_rule_is_not_installed_when_rebuilt_then_the_years_of_before_keep_serving(
+def test_years_survive_a_missing_month_rule(
     db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A year without its months is not known; it is not empty."""
+    """If the rule of the months is missing, a rebuild keeps the previous annual standings.
+
+    A year without its months is unknown; it is not empty.
+    """
     copy = str(shutil.copy(db, tmp_path / "copy.db"))
 
     def stored() -> list[Any]:

@@ -72,8 +72,8 @@ def rows_that_differ(ratings: Ratings, db: str) -> list[str]:
     return sorted(row["player"] for row in one["rows"])
 
 
-def test_an_ordinary_later_game_is_no_change_of_the_list(db: str, time: Time, ratings: Ratings) -> None:
-    """Given a published list, when a game is played after it, then nothing says that the list would differ."""
+def test_later_game_is_no_change(db: str, time: Time, ratings: Ratings) -> None:
+    """A game played after a published list causes no report that the list would differ."""
     time.set("2024-06-01T12:00:00Z")
     later = chess("g-3", "2024-05-20T12:00:00Z", "anna", "cleo")
     tried = json.loads(ratings("import", "-", "--dry-run", "--format", "json", db=db, input=later).stdout)
@@ -87,7 +87,8 @@ def test_an_ordinary_later_game_is_no_change_of_the_list(db: str, time: Time, ra
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_a_game_played_before_and_recorded_after_is_a_change(db: str, time: Time, ratings: Ratings) -> None:
+def test_late_recorded_game_is_a_change(db: str, time: Time, ratings: Ratings) -> None:
+    """A game played before a list but recorded after it changes the list and is the cause."""
     time.set("2024-06-01T12:00:00Z")
     late = chess("g-0", "2024-03-02T12:00:00Z", "ben", "cleo")
     tried = json.loads(ratings("import", "-", "--dry-run", "--format", "json", db=db, input=late).stdout)
@@ -101,8 +102,11 @@ def test_a_game_played_before_and_recorded_after_is_a_change(db: str, time: Time
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_the_same_rows_are_not_published_again(db: str, time: Time, ratings: Ratings) -> None:
-    """Given a list, when nothing was played and it is published again, then it is refused, however late it is."""
+def test_same_rows_are_not_published_again(db: str, time: Time, ratings: Ratings) -> None:
+    """With nothing new played, publishing a list again is refused, however much later.
+
+    A list as of a day is a list of its own, and it cannot be published twice either.
+    """
     time.set("2024-06-01T12:00:00Z")
     before = position(ratings, db)
     refused = json.loads(ratings("publish", ALL, "--format", "json", db=db).stdout)
@@ -115,7 +119,8 @@ def test_the_same_rows_are_not_published_again(db: str, time: Time, ratings: Rat
     assert ratings("publish", ALL, db=db).exit_code == 0
 
 
-def test_the_list_says_when_it_was_published(ratings: Ratings, time: Time, tmp_path: Path) -> None:
+def test_list_says_when_it_was_published(ratings: Ratings, time: Time, tmp_path: Path) -> None:
+    """A list states its time of publication, and games that end later are not on it."""
     url = str(tmp_path / "one.db")
     ratings("init", "--for", "chess", db=url)
     games = [chess("g-1", "2024-03-01T12:00:00Z", "anna", "ben"), chess("g-2", "2024-05-02T11:00:00Z", "ben", "anna")]
@@ -129,8 +134,11 @@ def test_the_list_says_when_it_was_published(ratings: Ratings, time: Time, tmp_p
     assert ratings("verify", db=url) == (0, "", "")
 
 
-def test_only_the_newest_list_of_a_moment_counts(ratings: Ratings, time: Time, tmp_path: Path) -> None:
-    """Given two lists of two moments and one of a day, when compared with now, then the older moment's is not."""
+def test_newest_list_of_a_moment_counts(ratings: Ratings, time: Time, tmp_path: Path) -> None:
+    """Of two lists without `--as-of`, only the newer is compared with now.
+
+    A list as of a day is compared as well.
+    """
     url = str(tmp_path / "two.db")
     ratings("init", "--for", "chess", db=url)
     time.set("2024-04-01T12:00:00Z")
@@ -147,7 +155,8 @@ def test_only_the_newest_list_of_a_moment_counts(ratings: Ratings, time: Time, t
     assert [(one["a"].get("published"), one["b"].get("published")) for one in pairs if one["a"]] == [(4, 7)]
 
 
-def test_an_import_tells_which_published_lists_it_changes(db: str, time: Time, ratings: Ratings) -> None:
+def test_import_names_lists_it_changes(db: str, time: Time, ratings: Ratings) -> None:
+    """An import names the published lists that it changes, and only those."""
     time.set("2024-06-01T12:00:00Z")
     ratings("publish", ALL, "--as-of", "2024-04-30", db=db)
     later = chess("new", "2024-05-20T12:00:00Z", "ben", "anna")

@@ -51,9 +51,8 @@ def names(ratings: Ratings, db: str, *options: str) -> list[str]:
     return [row["list"] for row in read(ratings, db, "lists", *options)["rows"]]
 
 
-def test_given_games_when_lists_are_listed_then_there_is_one_for_each_city_group_month_and_year(
-    db: str, ratings: Ratings
-) -> None:
+def test_lists_cover_every_group_and_period(db: str, ratings: Ratings) -> None:
+    """`lists` shows one list for each city, group, month and year in which games were played."""
     assert names(ratings, db) == [
         YEAR, KNIGHTS_YEAR,
         "catan-monthly/7/basic/2010-01", "catan-monthly/7/basic/2010-02", MARCH, KNIGHTS_MARCH,
@@ -61,9 +60,8 @@ def test_given_games_when_lists_are_listed_then_there_is_one_for_each_city_group
     ]  # fmt: skip
 
 
-def test_given_filters_when_lists_are_listed_then_only_those_of_the_period_and_of_what_was_played_or_known(
-    db: str, ratings: Ratings
-) -> None:
+def test_lists_filter_by_period_and_time(db: str, ratings: Ratings) -> None:
+    """`lists` filters by period, by what was played so far, and by what was known."""
     known = read(ratings, db, "lists")["known_at"]
 
     assert names(ratings, db, "--period", "2010") == names(ratings, db)
@@ -78,7 +76,8 @@ def test_given_filters_when_lists_are_listed_then_only_those_of_the_period_and_o
     assert names(ratings, db, "--known-at", str(known - len(events()))) == []
 
 
-def test_given_lists_when_listed_then_rows_say_how_many_are_on_them_and_ranked(db: str, ratings: Ratings) -> None:
+def test_lists_show_player_and_rank_counts(db: str, ratings: Ratings) -> None:
+    """Each row of `lists` shows how many players are on the list and how many are ranked."""
     found = {row["list"]: row for row in read(ratings, db, "lists")["rows"]}
 
     assert found[MARCH] == {
@@ -94,9 +93,10 @@ def test_given_lists_when_listed_then_rows_say_how_many_are_on_them_and_ranked(d
 
 
 @pytest.mark.parametrize(("moment", "state"), [(LAST, "open"), (FIRST, "closed")])
-def test_given_the_end_of_a_month_when_lists_are_listed_then_it_closes_at_midnight_in_berlin(
+def test_month_closes_at_midnight_in_berlin(
     moment: str, state: str, db: str, ratings: Ratings, at: Callable[[str], None]
 ) -> None:
+    """A monthly list closes at midnight Berlin time at the end of its month."""
     at(moment)
 
     found = {row["list"]: row["state"] for row in read(ratings, db, "lists")["rows"]}
@@ -114,9 +114,10 @@ def test_given_the_end_of_a_month_when_lists_are_listed_then_it_closes_at_midnig
     ],
 )
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH])
-def test_given_a_month_when_its_standings_are_read_then_they_say_whether_it_still_runs(
+def test_month_standings_tell_period_state(
     ladder: str, moment: str, told: str | None, db: str, ratings: Ratings, at: Callable[[str], None]
 ) -> None:
+    """The standings of a month say whether its period has yet to begin, still runs, or is over."""
     at(moment)
 
     found = read(ratings, db, "standings", ladder)
@@ -127,9 +128,8 @@ def test_given_a_month_when_its_standings_are_read_then_they_say_whether_it_stil
 
 
 @pytest.mark.parametrize("ladder", ["catan-monthly/7/basic/2999-12", "catan-annual/9/new/9999", "catan-open/x/2999-01"])
-def test_given_a_period_of_the_future_when_its_standings_are_read_then_it_is_empty_and_has_not_begun(
-    ladder: str, db: str, ratings: Ratings
-) -> None:
+def test_future_period_has_not_begun(ladder: str, db: str, ratings: Ratings) -> None:
+    """The standings of a future period are empty and say that it has not begun."""
     found = read(ratings, db, "standings", ladder)
     table = ratings("standings", ladder, db=db)
 
@@ -138,9 +138,8 @@ def test_given_a_period_of_the_future_when_its_standings_are_read_then_it_is_emp
     assert "The period of this list has not begun." in table.stdout
 
 
-def test_given_a_month_when_its_standings_are_read_as_json_then_gold_stands_beside_exact_means(
-    db: str, ratings: Ratings
-) -> None:
+def test_month_json_shows_gold_and_means(db: str, ratings: Ratings) -> None:
+    """As JSON, the standings of a month show gold beside exact mean scores."""
     members = ("rank", "player", "points", "games", "qualified", "gold")
 
     assert rows(ratings, db, MARCH, *members) == [
@@ -151,10 +150,12 @@ def test_given_a_month_when_its_standings_are_read_as_json_then_gold_stands_besi
     assert rows(ratings, db, OPEN_MARCH, *members[:5]) == rows(ratings, db, MARCH, *members[:5])
 
 
-def test_given_a_year_when_its_standings_are_read_as_json_then_the_places_stand_beside_their_sum(
-    db: str, ratings: Ratings
-) -> None:
-    """Months 1 and 3 only: 1 + 3 + 150 + 150 = 304. Everybody is ranked in the basic game, whatever his account."""
+def test_year_json_shows_places_and_sum(db: str, ratings: Ratings) -> None:
+    """As JSON, the standings of a year show the places beside their sum.
+
+    Months 1 and 3 only: 1 + 3 + 150 + 150 = 304. Everybody is ranked in the basic game, whatever
+    their account.
+    """
     members = ("rank", "player", "points", "places")
 
     assert rows(ratings, db, YEAR, *members) == [
@@ -168,9 +169,8 @@ def test_given_a_year_when_its_standings_are_read_as_json_then_the_places_stand_
     assert rows(ratings, db, KNIGHTS_YEAR, "rank", "player", axes=before) == [(1, "ben"), (2, "anna")]
 
 
-def test_given_lists_when_read_as_csv_then_gold_and_places_are_columns_and_no_rank_is_empty(
-    db: str, ratings: Ratings
-) -> None:
+def test_csv_has_gold_and_place_columns(db: str, ratings: Ratings) -> None:
+    """As CSV, lists have columns for gold and places, and a missing rank is empty."""
     month = ratings("standings", MARCH, "--format", "csv", db=db).stdout.splitlines()
     year = ratings("standings", KNIGHTS_YEAR, "--format", "csv", db=db).stdout.splitlines()
 
@@ -187,9 +187,8 @@ def test_given_lists_when_read_as_csv_then_gold_and_places_are_columns_and_no_ra
     assert "gold" not in ratings("standings", OPEN_MARCH, "--format", "csv", db=db).stdout
 
 
-def test_given_lists_when_read_as_tables_then_means_are_rounded_and_who_has_no_place_has_a_dash(
-    db: str, ratings: Ratings
-) -> None:
+def test_tables_round_means_and_dash_ranks(db: str, ratings: Ratings) -> None:
+    """As tables, lists round the means and show a dash for players without a rank."""
     month = [line.split() for line in ratings("standings", MARCH, db=db).stdout.splitlines()]
     year = [line.split() for line in ratings("standings", KNIGHTS_YEAR, db=db).stdout.splitlines()]
 
@@ -204,8 +203,12 @@ def test_given_lists_when_read_as_tables_then_means_are_rounded_and_who_has_no_p
     assert " ".join(year[-1]) == f"Why somebody has no rank (-): ratings explain PLAYER {KNIGHTS_YEAR}"
 
 
-def test_given_a_date_when_a_list_is_read_up_to_it_then_the_day_ends_in_berlin(db: str, ratings: Ratings) -> None:
-    """The game of 2010-02-28T23:30:00Z belongs to March, that of a microsecond before midnight to February."""
+def test_as_of_day_ends_in_berlin(db: str, ratings: Ratings) -> None:
+    """With `--as-of` a date, a list includes games up to midnight Berlin time of that day.
+
+    The game of 2010-02-28T23:30:00Z belongs to March, the one a microsecond before midnight to
+    February.
+    """
 
     def games(ladder: str, day: str) -> int:
         told = ratings("standings", ladder, "--as-of", day, "--format", "json", db=db).stdout
@@ -218,7 +221,8 @@ def test_given_a_date_when_a_list_is_read_up_to_it_then_the_day_ends_in_berlin(d
 
 
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH, YEAR])
-def test_given_a_list_when_somebody_would_adjust_it_then_it_is_refused(ladder: str, db: str, ratings: Ratings) -> None:
+def test_lists_cannot_be_adjusted(ladder: str, db: str, ratings: Ratings) -> None:
+    """Adjusting points on a list is refused with `ladder-not-adjustable`."""
     result = ratings("adjust", ladder, "anna", "5", "--reason", "a gift", "--format", "json", db=db)
 
     rejected = json.loads(result.stdout)["rejected"]
@@ -226,7 +230,8 @@ def test_given_a_list_when_somebody_would_adjust_it_then_it_is_refused(ladder: s
 
 
 @pytest.mark.parametrize("ladder", [MARCH, OPEN_MARCH, YEAR, KNIGHTS_MARCH, "catan-monthly/7/basic/2999-12"])
-def test_given_a_list_when_its_books_are_read_then_they_sum_to_zero(ladder: str, db: str, ratings: Ratings) -> None:
+def test_books_of_lists_sum_to_zero(ladder: str, db: str, ratings: Ratings) -> None:
+    """The books of every list sum to zero and match the points in its standings."""
     found = read(ratings, db, "books", ladder)
     amounts = {row["account"]: Fraction(row["amount"]) for row in found["accounts"]}
 
@@ -243,10 +248,12 @@ def changes(result: Any, ladder: str) -> dict[str, tuple[str | None, str | None]
     return {row["player"]: (row["before"], row["after"]) for row in found if row["ladder"] == ladder}
 
 
-def test_given_a_game_when_voided_then_the_effects_on_all_its_lists_are_told_and_come_true(
-    db: str, ratings: Ratings
-) -> None:
-    """With six games each nobody has a place in March any more, and so none in the year for that month."""
+def test_voiding_reports_effects_on_all_lists(db: str, ratings: Ratings) -> None:
+    """Voiding a game reports its effects on all lists, and those effects come true.
+
+    With six games each, nobody has a place in March any more, and so none in the year for that
+    month. Reinstating the game reverses the effects.
+    """
     told = ratings("void", "mar-7", "--reason", "unfair", "--format", "json", db=db)
 
     month = {"anna": ("27/7", "4"), "ben": ("27/7", "4"), "cleo": ("13/7", "2")}
@@ -264,9 +271,8 @@ def test_given_a_game_when_voided_then_the_effects_on_all_its_lists_are_told_and
     }  # fmt: skip
 
 
-def test_given_a_game_when_its_date_is_corrected_then_it_leaves_one_month_and_comes_into_another(
-    db: str, ratings: Ratings
-) -> None:
+def test_corrected_date_moves_game_between_months(db: str, ratings: Ratings) -> None:
+    """Correcting a game's date moves its points from one month to another, as the dry run predicted."""
     options = ("--at", "2010-04-07T20:00Z", "--reason", "wrong month", "--format", "json")
     tried = ratings("correct", "mar-7", *options, "--dry-run", db=db)
     done = ratings("correct", "mar-7", *options, db=db)
@@ -282,9 +288,8 @@ def test_given_a_game_when_its_date_is_corrected_then_it_leaves_one_month_and_co
 STORED = {"gold": "gold + 1", "places": "'1,1,1,1'", "divisor": "divisor * 2", "rank": "2"}
 
 
-def test_given_lists_when_rebuilt_then_gold_places_and_means_are_stored_and_verified(
-    copied: Callable[..., str], ratings: Ratings
-) -> None:
+def test_rebuild_stores_list_values_for_verify(copied: Callable[..., str], ratings: Ratings) -> None:
+    """A rebuild stores gold, places and means, and `verify` finds any change to them."""
     store = copied(list_games)
     assert ratings("rebuild", db=store).exit_code == 0
     assert ratings("verify", db=store) == (0, "", "")

@@ -40,7 +40,8 @@ def told(ratings: Ratings, db: str, *command: str, given: str | bytes | None = N
     return dict(exact(json.loads(done.stdout)))
 
 
-def test_given_ids_when_voided_then_all_are_and_what_changes_is_shown_once(db: str, ratings: Ratings) -> None:
+def test_file_of_ids_voids_every_game(db: str, ratings: Ratings) -> None:
+    """Every game in a file of ids is voided, and what changes is shown once for all."""
     before, standing = head(ratings, db), all_points(ratings, db)
     dry = told(ratings, db, "void", "--file", "-", "--dry-run", *WHY, given="g-2\n\ng-5\r\n g-7 \ng-5")
     assert (head(ratings, db), dry["appended"], dry["unchanged"]) == (before, 0, [])
@@ -52,7 +53,8 @@ def test_given_ids_when_voided_then_all_are_and_what_changes_is_shown_once(db: s
     assert voided == ["g-2", "g-5", "g-7"]
 
 
-def test_given_one_wrong_id_when_voided_then_none_is(db: str, ratings: Ratings) -> None:
+def test_one_wrong_id_voids_nothing(db: str, ratings: Ratings) -> None:
+    """One wrong id in the file means that no game is voided."""
     before = head(ratings, db)
     done = told(ratings, db, "void", "--file", "-", *WHY, given="g-2\nnobody\ng-7\nneither\n", code=1)
     assert [(one["line"], one["code"]) for one in done["rejected"]] == [(2, "game-unknown"), (4, "game-unknown")]
@@ -62,9 +64,8 @@ def test_given_one_wrong_id_when_voided_then_none_is(db: str, ratings: Ratings) 
     assert head(ratings, db) == before
 
 
-def test_given_games_that_are_voided_when_voided_again_then_that_is_told_and_the_rest_is_done(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_already_voided_games_are_reported(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Games that are already voided are reported, and the rest of the file is voided."""
     ids = tmp_path / "ids.txt"
     ids.write_text("g-2\ng-3\n")
     ratings("void", "g-2", *WHY, db=db)
@@ -79,7 +80,8 @@ def test_given_games_that_are_voided_when_voided_again_then_that_is_told_and_the
 
 
 @pytest.mark.parametrize("given", [b"", b"\n  \n", b"g-2\n\xff\xfe\n"], ids=["nothing", "blank lines", "no UTF-8"])
-def test_given_a_file_without_ids_when_voided_then_it_is_refused(given: bytes, one_db: str, ratings: Ratings) -> None:
+def test_file_without_ids_is_refused(given: bytes, one_db: str, ratings: Ratings) -> None:
+    """A file without readable ids is refused and voids nothing."""
     before = head(ratings, one_db)
     done = told(ratings, one_db, "void", "--file", "-", *WHY, given=given, code=1)
     assert [one["code"] for one in done["rejected"]] == ["bad-utf8" if b"\xff" in given else "empty-file"]
@@ -95,10 +97,12 @@ def row(number: int, *cells: str, day: int | None = None) -> str:
     return ",".join([f"g-{number}", f"2010-03-0{day or number}T12:00:00Z", "galactic-magnate", *cells]) + "\n"
 
 
-def test_given_a_table_when_corrected_then_its_games_are_as_it_says_and_equal_ones_are_left_alone(
-    db: str, ratings: Ratings
-) -> None:
-    """Another result, another date, one that is equal but for the order of the tied, and one that is equal."""
+def test_table_corrects_only_what_differs(db: str, ratings: Ratings) -> None:
+    """A table corrects the games that differ from it and leaves equal ones alone.
+
+    It holds a different result, a different date, a game that is equal except for the order of the
+    tied, and one that is equal.
+    """
     before = read(ratings, db, "games")["rows"]
     table = HEADER + row(1, "ben=anna", "", "cleo") + row(2, "cleo", "ben") + row(3, "cleo", "anna", "dora", day=4)
     table += row(4, "dora", "anna")
@@ -114,8 +118,8 @@ def test_given_a_table_when_corrected_then_its_games_are_as_it_says_and_equal_on
     assert again.stderr == "note: 4 games already recorded like this: g-1, g-2, g-3, g-4\n"
 
 
-def test_given_members_without_a_column_when_corrected_then_the_game_keeps_them(db: str, ratings: Ratings) -> None:
-    """A column that is there with an empty cell takes its member away."""
+def test_missing_columns_keep_members(db: str, ratings: Ratings) -> None:
+    """A game keeps members for which a table has no column; an empty cell removes its member."""
     told(ratings, db, "correct", "--file", "-", *WHY, given=HEADER + row(8, "ben", "anna"))
     (now,) = read(ratings, db, "games", "g-8")["rows"]
     assert (now["group"], now["city"], now["extra"]) == ("club", "Ulm", {"table": "4"})
@@ -128,7 +132,8 @@ def test_given_members_without_a_column_when_corrected_then_the_game_keeps_them(
     assert [p["score"] for p in now["participants"]] == [8, 7]
 
 
-def test_given_renamed_players_when_a_table_names_them_either_way_then_it_is_equal(db: str, ratings: Ratings) -> None:
+def test_renamed_player_matches_by_either_id(db: str, ratings: Ratings) -> None:
+    """A table that names renamed players by either id is equal to the record."""
     ratings("player", "rename", "anna", "annika", db=db)
     for name in ("anna", "annika"):
         done = told(ratings, db, "correct", "--file", "-", *WHY, given=HEADER + row(4, "dora", name))
@@ -151,19 +156,18 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("table", "codes"), REFUSED.values(), ids=REFUSED)
-def test_given_a_table_with_a_mistake_when_corrected_then_nothing_is_and_lines_are_named(
+def test_table_with_mistake_corrects_nothing(
     table: str, codes: list[tuple[int | None, str]], one_db: str, ratings: Ratings
 ) -> None:
+    """A table with a mistake corrects nothing, and its bad lines are named."""
     before = head(ratings, one_db)
     done = told(ratings, one_db, "correct", "--file", "-", *WHY, given=table, code=1)
     assert [(one.get("line"), one["code"]) for one in done["rejected"]] == codes
     assert head(ratings, one_db) == before
 
 
-def test_given_a_game_that_somebody_changes_meanwhile_when_corrected_then_the_call_is_refused(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given two games read from the log, when one of them is changed before they are entered, then neither is."""
+def test_concurrent_change_refuses_the_call(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If one of two games is changed before their corrections are entered, neither is corrected."""
     from cli.commands import correct
 
     enter = correct.enter
@@ -188,8 +192,7 @@ USAGE = [
 
 
 @pytest.mark.parametrize("command", USAGE, ids=map(" ".join, USAGE))
-def test_given_a_file_and_what_does_not_go_with_it_when_run_then_it_is_a_usage_error(
-    command: list[str], one_db: str, ratings: Ratings
-) -> None:
+def test_file_excludes_other_options(command: list[str], one_db: str, ratings: Ratings) -> None:
+    """Arguments and options that do not go with `--file` are a usage error."""
     done = ratings(*command, *WHY, db=one_db, input="g-1\n")
     assert (done.exit_code, done.stdout) == (2, "")

@@ -34,9 +34,8 @@ def recorded(ratings: Ratings, db: str, *arguments: str) -> dict[str, Any]:
     return dict(json.loads(ratings(*RECORD, *arguments, "--format", "json", *ALL_KNOWN, db=db).stdout))
 
 
-def test_given_a_slip_in_a_group_when_recorded_then_the_new_ladder_is_told_with_the_one_that_was_meant(
-    db: str, ratings: Ratings
-) -> None:
+def test_mistyped_label_hints_at_known_ladder(db: str, ratings: Ratings) -> None:
+    """Recording a mistyped group or city notes the new ladder once, with the one probably meant."""
     shown = ratings(*RECORD, "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
     assert (shown.exit_code, shown.stderr) == (0, "note: 1 new ladder: catan-elo/basci (like catan-elo/basic?)\n")
     again = ratings(*RECORD, "--game-id", "c-4", "--group", "basci", *ALL_KNOWN, db=db)
@@ -48,20 +47,21 @@ def test_given_a_slip_in_a_group_when_recorded_then_the_new_ladder_is_told_with_
     ]
 
 
-def test_given_known_labels_when_a_month_begins_then_no_ladder_is_new(db: str, ratings: Ratings) -> None:
+def test_new_month_is_no_new_ladder(db: str, ratings: Ratings) -> None:
+    """A new month with known labels does not count as a new ladder."""
     told = recorded(ratings, db, "--game-id", "c-3", "--group", "basic", "--city", "Berlin")
     assert (told["new_ladders"], told["close_ladders"], told["new_players"]) == ([], [], [])
 
 
-def test_given_a_ladder_whose_only_game_was_voided_when_recorded_again_then_it_is_new_again(
-    db: str, ratings: Ratings
-) -> None:
+def test_ladder_is_new_again_after_void(db: str, ratings: Ratings) -> None:
+    """A ladder whose only game was voided counts as new when it is used again."""
     assert recorded(ratings, db, "--game-id", "c-3", "--group", "basci")["new_ladders"] == ["catan-elo/basci"]
     ratings("void", "c-3", "--reason", "the wrong group", db=db)
     assert recorded(ratings, db, "--game-id", "c-4", "--group", "basci")["new_ladders"] == ["catan-elo/basci"]
 
 
-def test_given_a_file_when_imported_then_each_new_ladder_is_told_once(db: str, ratings: Ratings) -> None:
+def test_import_names_each_new_ladder_once(db: str, ratings: Ratings) -> None:
+    """An import names each new ladder once, in a dry run as well."""
     rows = [f"f-{n},{AT},catan,{group},,anna,ben,cleo\n" for n, group in enumerate(["basci", "basic", "basci", "new"])]
     dry = ratings("import", "-", "--dry-run", db=db, input=HEADER + "".join(rows))
     done = ratings("import", "-", db=db, input=HEADER + "".join(rows))
@@ -69,8 +69,11 @@ def test_given_a_file_when_imported_then_each_new_ladder_is_told_once(db: str, r
     assert (dry.stderr, done.stderr) == (note, note)
 
 
-def test_given_a_game_that_no_ladder_counts_when_recorded_then_no_ladder_is_new(db: str, ratings: Ratings) -> None:
-    """Nobody rates what was ended by agreement, and before 2009 no version was in force."""
+def test_uncounted_game_starts_no_ladder(db: str, ratings: Ratings) -> None:
+    """A game that no ladder counts starts no new ladder.
+
+    Games ended by agreement are not rated, and before 2009 no version was in force.
+    """
     aborted = json.loads(catan("c-3", *ALL_KNOWN, at=AT, group="basci", aborted=True))
     early = json.loads(catan("c-4", *ALL_KNOWN, at="2001-03-01T12:00:00Z", group="basci"))
     for given in (aborted, early):
@@ -78,14 +81,16 @@ def test_given_a_game_that_no_ladder_counts_when_recorded_then_no_ladder_is_new(
         assert (told["appended"], told["new_ladders"]) == (1, [])
 
 
-def test_given_a_correction_when_its_label_is_a_slip_then_the_new_ladder_is_told(db: str, ratings: Ratings) -> None:
+def test_correction_notes_mistyped_label(db: str, ratings: Ratings) -> None:
+    """A correction to a mistyped label notes the new ladders, with the one probably meant."""
     done = ratings("correct", "c-1", "--group", "basci", "--reason", "it was another group", "--dry-run", db=db)
     assert done.exit_code == 0
     assert "catan-elo/basci (like catan-elo/rivals-duel?)" not in done.stderr
     assert "note: 2 new ladders: catan-elo/basci (like catan-elo/basic?)" in done.stderr
 
 
-def test_given_strict_when_a_ladder_or_a_player_is_new_then_the_game_is_refused(db: str, ratings: Ratings) -> None:
+def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
+    """`record --strict` refuses a game with a new ladder or player and suggests the known name."""
     before = head(ratings, db)
     slip = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
     assert (slip.exit_code, slip.stderr.partition(":")[0]) == (1, "new-ladder")
@@ -98,7 +103,8 @@ def test_given_strict_when_a_ladder_or_a_player_is_new_then_the_game_is_refused(
     assert (known.exit_code, known.stderr) == (0, "")
 
 
-def test_given_strict_when_new_names_are_accepted_then_it_is_a_usage_error(db: str, ratings: Ratings) -> None:
+def test_strict_and_accept_are_exclusive(db: str, ratings: Ratings) -> None:
+    """`--strict` together with `--new-names accept` is a usage error."""
     both = ratings(*RECORD, "--strict", "--new-names", "accept", "--game-id", "c-3", *ALL_KNOWN, db=db)
     assert (both.exit_code, both.stdout) == (2, "")
 
@@ -113,10 +119,11 @@ READING = [
 
 
 @pytest.mark.parametrize("command", READING, ids=map(" ".join, READING))
-def test_given_a_slip_in_a_ladder_when_it_is_asked_for_then_the_one_that_was_meant_is_named(
-    command: tuple[str, ...], db: str, ratings: Ratings
-) -> None:
-    """No rows and exit 0, as of any ladder without games; the hint stands on standard error, in every format."""
+def test_reading_mistyped_ladder_gives_hint(command: tuple[str, ...], db: str, ratings: Ratings) -> None:
+    """Asking for a mistyped ladder exits with 0 and hints at the one meant on standard error.
+
+    There are no rows, as for any ladder without games; the hint appears in every format.
+    """
     done = ratings(*command, db=db)
     assert (done.exit_code, done.stderr.splitlines()[0]) == (0, HINT)
     if command[0] in ("standings", "history", "books"):
@@ -128,7 +135,8 @@ def test_given_a_slip_in_a_ladder_when_it_is_asked_for_then_the_one_that_was_mea
 HINT = "note: catan-elo/basci never had a game; group basci; did you mean basic?"
 
 
-def test_given_a_ladder_of_a_month_when_its_labels_are_there_then_no_other_is_named(db: str, ratings: Ratings) -> None:
+def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
+    """An empty month with known labels gets no hint; a close label gets one, a distant one does not."""
     empty = ratings("standings", "catan-monthly/Berlin/basic/2023-01", db=db)
     assert (empty.exit_code, empty.stderr) == (0, "Nobody is on this ladder.\n")
     slip = ratings("standings", "catan-monthly/Berlni/basic/2023-01", db=db)
@@ -137,10 +145,11 @@ def test_given_a_ladder_of_a_month_when_its_labels_are_there_then_no_other_is_na
     assert (far.exit_code, far.stderr) == (0, "Nobody is on this ladder.\n")
 
 
-def test_given_strict_when_a_file_or_a_correction_brings_new_names_then_it_is_refused(
-    db: str, ratings: Ratings
-) -> None:
-    """As `record --strict`: events of JSON, too, of which close names are otherwise told and taken."""
+def test_strict_covers_files_and_corrections(db: str, ratings: Ratings) -> None:
+    """`import` and `correct` refuse new names with `--strict`, as `record --strict` does.
+
+    This includes JSON events, whose close names are otherwise noted and accepted.
+    """
     before = head(ratings, db)
     celo = catan("c-3", "anna", "ben", "celo", at=AT, group="basic")
     basci = catan("c-3", *ALL_KNOWN, at=AT, group="basci")

@@ -57,7 +57,8 @@ def line(number: int, *players: str) -> str:
     return json.dumps({"type": "game.recorded", "occurred_at": AT.format(number), "data": data}) + "\n"
 
 
-def test_an_import_says_who_is_new(db: str, ratings: Ratings) -> None:
+def test_import_lists_new_players(db: str, ratings: Ratings) -> None:
+    """An import says which players are new."""
     told = imported(ratings, db, HEADER + row(3, "dora", "ben=emil") + row(4, "emil", "Johanna"))
     assert (told["appended"], told["new_players"], told["close_names"]) == (2, ["dora", "emil"], [])
     shown = ratings("import", "-", db=db, input=HEADER + row(5, "fritz", "gus"))
@@ -65,7 +66,8 @@ def test_an_import_says_who_is_new(db: str, ratings: Ratings) -> None:
     assert imported(ratings, db, HEADER + row(6, "fritz", "gus"))["new_players"] == []
 
 
-def test_a_dry_run_says_who_would_be_new(one_db: str, ratings: Ratings) -> None:
+def test_dry_run_lists_new_players(one_db: str, ratings: Ratings) -> None:
+    """A dry run says which players would be new, each time it is run."""
     for _ in range(2):
         assert imported(ratings, one_db, HEADER + row(3, "dora", "ben"), "--dry-run")["new_players"] == ["dora"]
 
@@ -81,10 +83,8 @@ CLOSE = {
 
 @pytest.mark.parametrize(("name", "known"), CLOSE.values(), ids=CLOSE)
 @pytest.mark.parametrize("how", ["wide", "long", "record", "record as JSON", "correct"])
-def test_a_close_name_is_refused_unless_it_is_accepted(
-    how: str, name: str, known: str, one_db: str, ratings: Ratings
-) -> None:
-    """Given a known player, when a new name is close to his, then it is refused, listed, and taken if one insists."""
+def test_close_name_must_be_accepted(how: str, name: str, known: str, one_db: str, ratings: Ratings) -> None:
+    """A new name close to a known player's is refused, and taken with `--new-names accept`."""
     before = head(ratings, one_db)
     commands: dict[str, tuple[list[str], str | None]] = {
         "wide": (["import", "-"], HEADER + row(3, name, "dora")),
@@ -106,8 +106,11 @@ def test_a_close_name_is_refused_unless_it_is_accepted(
     assert (taken["appended"], sorted(taken["new_players"])) == (1, sorted([name, "dora"]))
 
 
-def test_all_close_names_of_a_file_are_listed(db: str, ratings: Ratings) -> None:
-    """Given two new names close to known ones and two close to each other, when imported, then every line is named."""
+def test_every_close_name_is_listed(db: str, ratings: Ratings) -> None:
+    """Every line with a name close to a known one or to another in the file is named.
+
+    Two new names are close to known ones, and two are close to each other.
+    """
     before = head(ratings, db)
     table = HEADER + row(3, "Ben", "Johana") + row(4, "Ben", "Friedrich") + row(5, "friedrich", "Ben")
     told = imported(ratings, db, table)
@@ -118,12 +121,14 @@ def test_all_close_names_of_a_file_are_listed(db: str, ratings: Ratings) -> None
     assert [line.split(":")[2].strip() for line in shown.splitlines()] == ["close-name"] * 3
 
 
-def test_names_with_other_digits_are_other_people(one_db: str, ratings: Ratings) -> None:
+def test_names_with_other_digits_differ(one_db: str, ratings: Ratings) -> None:
+    """Names that differ in their digits belong to different people."""
     table = HEADER + "".join(row(n, f"player{n}", f"player{n + 1}") for n in range(3, 9))
     assert imported(ratings, one_db, table)["appended"] == 6
 
 
-def test_lines_of_json_are_taken_and_told(db: str, ratings: Ratings) -> None:
+def test_json_lines_may_hold_close_names(db: str, ratings: Ratings) -> None:
+    """JSON lines with close names are imported, and the names are reported."""
     told = imported(ratings, db, line(3, "Ben", "Johana", "dora"))
     assert (told["appended"], told["new_players"]) == (1, ["Ben", "Johana", "dora"])
     assert told["close_names"] == [
@@ -133,7 +138,8 @@ def test_lines_of_json_are_taken_and_told(db: str, ratings: Ratings) -> None:
     assert "note: 'BEN' is close to 'Ben', 'ben'\n" in shown.stderr
 
 
-def test_a_restore_is_taken_and_told(db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_restore_accepts_close_names(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A restore accepts close names and reports them."""
     ratings("import", "-", db=db, input=line(3, "Ben", "dora"))
     ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     copy = str(tmp_path / "copy.db")
@@ -156,7 +162,8 @@ def test_a_restore_is_taken_and_told(db: str, ratings: Ratings, tmp_path: Path) 
     ],
     ids=["record", "correct", "adjust", "adjust a close name", "account", "rename"],
 )
-def test_a_command_says_who_is_new(command: list[str], players: list[str], one_db: str, ratings: Ratings) -> None:
+def test_command_lists_new_players(command: list[str], players: list[str], one_db: str, ratings: Ratings) -> None:
+    """Every command that names players says which of them are new."""
     dry = json.loads(ratings(*command, "--dry-run", "--format", "json", db=one_db).stdout)
     shown = ratings(*command, db=one_db)
     assert (shown.exit_code, dry["new_players"]) == (0, players)
@@ -164,8 +171,8 @@ def test_a_command_says_who_is_new(command: list[str], players: list[str], one_d
     assert ("is close to 'Johanna'" in shown.stderr) == (players == ["Johana"])
 
 
-def test_what_only_a_mistake_named_is_not_known(db: str, ratings: Ratings) -> None:
-    """Given a slip that was corrected, and one that was voided, when they are typed again, then they are refused."""
+def test_names_from_mistakes_stay_unknown(db: str, ratings: Ratings) -> None:
+    """A slip known only from a corrected or voided game is refused when it is typed again."""
     ratings("import", "-", db=db, input=line(3, "Johana", "ben") + line(4, "Johannas", "ben"))
     assert ratings("correct", "g-3", "Johanna", "ben", *WHY, db=db).exit_code == 0
     assert ratings("void", "g-4", *WHY, db=db).exit_code == 0
@@ -175,7 +182,8 @@ def test_what_only_a_mistake_named_is_not_known(db: str, ratings: Ratings) -> No
     assert imported(ratings, db, HEADER + row(6, "Johannas", "ben"))["appended"] == 1
 
 
-def test_an_old_id_is_known(one_db: str, ratings: Ratings) -> None:
+def test_old_id_stays_known(one_db: str, ratings: Ratings) -> None:
+    """The old id of a renamed player is not a new name."""
     ratings("player", "rename", "ben", "benjamin", db=one_db)
     assert imported(ratings, one_db, HEADER + row(3, "ben", "Johanna"))["new_players"] == []
 
@@ -195,7 +203,8 @@ TIES = {
 
 
 @pytest.mark.parametrize(("cell", "right"), TIES.values(), ids=TIES)
-def test_two_players_in_a_cell_are_refused(cell: str, right: str, db: str, ratings: Ratings) -> None:
+def test_two_players_in_cell_are_refused(cell: str, right: str, db: str, ratings: Ratings) -> None:
+    """A cell with two players is refused with advice on how to write a tie."""
     before = head(ratings, db)
     told = imported(ratings, db, HEADER + row(3, "Johanna", cell))
     assert codes(told) == [(2, "tied-players")]
@@ -204,7 +213,8 @@ def test_two_players_in_a_cell_are_refused(cell: str, right: str, db: str, ratin
     assert imported(ratings, db, HEADER + row(3, "Johanna", right))["appended"] == 1
 
 
-def test_in_the_long_form_each_gets_a_row(one_db: str, ratings: Ratings) -> None:
+def test_long_form_wants_a_row_each(one_db: str, ratings: Ratings) -> None:
+    """In the long form, a cell with two players is refused with advice to give each a row."""
     table = f"game_id,occurred_at,game,player,place\ng-3,{AT.format(3)},chess,{{}},1\ng-3,{AT.format(3)},chess,ben,2\n"
     for cell in ("Anna & Ole", "Anna/Ole"):
         told = imported(ratings, one_db, table.format(cell))
@@ -212,7 +222,8 @@ def test_in_the_long_form_each_gets_a_row(one_db: str, ratings: Ratings) -> None
         assert "a row for each of them, with the same place" in told["rejected"][0]["message"]
 
 
-def test_a_team_that_is_known_or_accepted_is_one_player(db: str, ratings: Ratings) -> None:
+def test_known_or_accepted_team_is_one(db: str, ratings: Ratings) -> None:
+    """A team that is known or accepted counts as one player."""
     assert imported(ratings, db, HEADER + row(3, "Tom & Jerry", "ben"))["new_players"] == []
     assert codes(imported(ratings, db, HEADER + row(4, "Kit + Kat", "ben"))) == [(2, "tied-players")]
     taken = imported(ratings, db, HEADER + row(4, "Kit + Kat", "ben"), "--new-names", "accept")
@@ -221,8 +232,8 @@ def test_a_team_that_is_known_or_accepted_is_one_player(db: str, ratings: Rating
     assert codes(refused) == [(2, "tied-players")]
 
 
-def test_a_comma_separates_players_that_are_known_or_stand_elsewhere(db: str, ratings: Ratings) -> None:
-    """Given commas in cells, when imported, then only those between known names or names of the file are ties."""
+def test_comma_separates_only_known_names(db: str, ratings: Ratings) -> None:
+    """A comma in a cell is a tie only between known names or names that occur in the file."""
     table = HEADER + row(3, '"Johanna, ben"', "Ida") + row(4, '"Ida, ben"', "Ole") + row(5, '"Uwe, Ole"', "ben")
     told = imported(ratings, db, table)
     assert codes(told) == [(2, "tied-players"), (3, "tied-players")]
@@ -234,17 +245,19 @@ def test_a_comma_separates_players_that_are_known_or_stand_elsewhere(db: str, ra
 
 
 @pytest.mark.parametrize("name", ["C++", "A+", "&", "Anna &"])
-def test_a_sign_alone_makes_no_tie(name: str, one_db: str, ratings: Ratings) -> None:
+def test_lone_sign_makes_no_tie(name: str, one_db: str, ratings: Ratings) -> None:
+    """A sign that does not stand between two names makes no tie."""
     assert imported(ratings, one_db, HEADER + row(3, name, "ben"))["new_players"] == [name]
 
 
-def test_lines_of_json_may_name_players_so(one_db: str, ratings: Ratings) -> None:
+def test_json_names_may_contain_signs(one_db: str, ratings: Ratings) -> None:
+    """A JSON line may name one player with a sign that would mark a tie in a table."""
     assert imported(ratings, one_db, line(3, "Anna & Ole", "ben"))["new_players"] == ["Anna & Ole"]
 
 
 @pytest.mark.parametrize("form", ["wide", "long"])
-def test_to_keep_going_takes_the_games_without_such_names(form: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Given good games and games with slips, when one keeps going, then the good are recorded, the rest written out."""
+def test_keep_going_skips_doubtful_names(form: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """`--keep-going` records the good games and writes those with doubtful names to a file."""
     games = [("dora", "ben"), ("Ben", "emil"), ("dora", "Ben"), ("Kit & Kat", "ben"), ("dora", "emil")]
     path = tmp_path / "games.csv"
     if form == "wide":
@@ -268,13 +281,15 @@ def test_to_keep_going_takes_the_games_without_such_names(form: str, db: str, ra
 
 
 def test_many_new_players_are_counted(one_db: str, ratings: Ratings) -> None:
+    """When many players are new, the first ones are named and the rest are counted."""
     table = HEADER + "".join(row(n, f"a{n}", f"b{n}") for n in range(3, 28))
     shown = ratings("import", "-", db=one_db, input=table).stderr
     assert shown.startswith("note: 50 new players: a3, b3, a4, ")
     assert shown.endswith("a12, b12 and 30 more\n")
 
 
-def test_a_new_name_that_a_slip_may_have_made_is_told_with_the_other(one_db: str, ratings: Ratings) -> None:
+def test_possible_slip_is_shown_with_original(one_db: str, ratings: Ratings) -> None:
+    """A new name that may be a slip is reported with the known name it resembles."""
     done = ratings("import", "-", db=one_db, input=HEADER + row(5, "Jhoanna", "benn", "zoe"))
 
     assert done.exit_code == 0
@@ -282,13 +297,13 @@ def test_a_new_name_that_a_slip_may_have_made_is_told_with_the_other(one_db: str
 
 
 @pytest.mark.parametrize("cell", ["ben and Johanna", "ben und Johanna", "ben u. Johanna", "ben et zoe"])
-def test_two_players_joined_by_a_word_are_refused_where_both_are_somebody(
-    cell: str, one_db: str, ratings: Ratings
-) -> None:
+def test_names_joined_by_and_are_refused(cell: str, one_db: str, ratings: Ratings) -> None:
+    """Two names joined by a word such as `and` are refused where both name somebody."""
     told = imported(ratings, one_db, HEADER + row(5, cell, "carl") + row(6, "zoe", "carl"))
 
     assert codes(told) == [(2, "tied-players")]
 
 
-def test_a_name_with_and_is_one_player_where_its_halves_are_nobody(one_db: str, ratings: Ratings) -> None:
+def test_name_containing_and_is_one_player(one_db: str, ratings: Ratings) -> None:
+    """A name with `and` in it is one player where its halves name nobody."""
     assert imported(ratings, one_db, HEADER + row(5, "Sons and Daughters", "ben"))["appended"] == 1

@@ -57,9 +57,8 @@ def uninstalled(db: str) -> None:
     append(open_ledger(db), [draft], by="test", clock=clock.now)
 
 
-def test_given_a_night_when_all_is_well_then_one_line_with_the_head_tells_and_each_part_left_a_run(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_night_prints_one_line(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """When all is well, a nightly run prints one line with the head, and each part leaves a run."""
     result = ratings("nightly", "--backup", tmp_path / "backups", "--keep", "2d", db=db)
     assert (result.exit_code, result.stderr) == (0, "")
     parts = told(result)
@@ -75,18 +74,16 @@ def test_given_a_night_when_all_is_well_then_one_line_with_the_head_tells_and_ea
         assert re.search(rf'ratings_run_result{{.*kind="{kind}".*result="done".*}} 1', metrics), metrics
 
 
-def test_given_no_folder_when_the_night_is_over_then_no_backup_was_made_and_none_is_told_of(
-    db: str, ratings: Ratings
-) -> None:
+def test_no_folder_means_no_backup(db: str, ratings: Ratings) -> None:
+    """Without a backup folder, a nightly run makes and reports no backup, and --keep is a usage error."""
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (0, ["rebuild done", "verify done"])
     assert "backup" not in runs(ratings, db)
     assert ratings("nightly", "--keep", "2d", db=db).exit_code == 2
 
 
-def test_given_a_rule_that_is_not_installed_when_the_night_is_over_then_the_rest_was_done(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_missing_rule_spares_the_backup(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """With a rule that is not installed, rebuild and verify fail but the backup is still made."""
     uninstalled(db)
     result = ratings("nightly", "--backup", tmp_path / "backups", db=db)
     assert (result.exit_code, list(told(result))) == (1, ["rebuild FAILED", "verify FAILED", "backup done"])
@@ -96,9 +93,8 @@ def test_given_a_rule_that_is_not_installed_when_the_night_is_over_then_the_rest
     assert (problem.exit_code, "rebuild" in problem.stderr) == (1, True)
 
 
-def test_given_a_row_that_no_event_can_be_when_the_night_is_over_then_it_is_named_and_the_rest_was_done(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_impossible_row_is_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A stored row that cannot be an event is named by verify, and the other parts are done."""
     position = forged("nobody", db)
     result = ratings("nightly", "--backup", tmp_path / "backups", "--format", "json", db=db)
     found = {part["part"]: part for part in json.loads(result.stdout)["parts"]}
@@ -107,9 +103,8 @@ def test_given_a_row_that_no_event_can_be_when_the_night_is_over_then_it_is_name
     assert f"ratings: verify: meaning: position {position}: " in result.stderr
 
 
-def test_given_a_folder_that_cannot_be_made_when_the_night_begins_then_that_is_named_first_and_the_rest_is_done(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_unusable_folder_is_named_first(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A backup folder that cannot be made is named first, and the other parts are done."""
     folder = tmp_path / "nowhere" / "backups"
     result = ratings("nightly", "--backup", folder, db=db)
     assert result.stderr == f"ratings: backup: {folder}: No such file or directory\n"
@@ -122,16 +117,16 @@ def test_given_a_folder_that_cannot_be_made_when_the_night_begins_then_that_is_n
     assert (result.exit_code, list(told(result))) == (1, ["rebuild FAILED", "verify FAILED", "backup FAILED"])
 
 
-def test_given_a_rebuild_that_goes_on_when_the_night_comes_then_the_rest_is_done(db: str, ratings: Ratings) -> None:
+def test_running_rebuild_spares_verify(db: str, ratings: Ratings) -> None:
+    """While another rebuild is running, the nightly rebuild fails and verify is still done."""
     with only_one(open_ledger(db)):
         result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (4, ["rebuild FAILED", "verify done"])
     assert "another rebuild" in result.stderr
 
 
-def test_given_a_night_that_goes_on_when_another_one_begins_then_it_does_nothing_and_says_so(
-    db: str, ratings: Ratings
-) -> None:
+def test_second_night_does_nothing(db: str, ratings: Ratings) -> None:
+    """A nightly run that finds another one still running does nothing and says so."""
     with running(open_ledger(db), "nightly", by="cron"):
         result = ratings("nightly", "--format", "json", db=db)
         assert (result.exit_code, result.stdout) == (4, "")
@@ -141,9 +136,8 @@ def test_given_a_night_that_goes_on_when_another_one_begins_then_it_does_nothing
     assert ratings("nightly", db=db).exit_code == 0
 
 
-def test_given_a_night_that_was_killed_when_the_next_one_comes_then_it_runs_and_the_first_is_lost(
-    db: str, ratings: Ratings
-) -> None:
+def test_night_follows_a_killed_one(db: str, ratings: Ratings) -> None:
+    """After a nightly run was killed, the next one runs, and the first counts as lost."""
     code = f"""
 import os, signal
 from ledger.store.runs import running
@@ -169,9 +163,10 @@ def roles(postgres_url: str, ratings: Ratings) -> Iterator[Roles]:
         yield made
 
 
-def test_given_the_documented_roles_when_each_runs_the_night_then_what_it_lacks_is_named_before_it_starts(
+def test_missing_rights_are_named_first(
     roles: Roles, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """For each documented role, a nightly run names any missing right before the rebuild starts."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     result = ratings("nightly", "--backup", tmp_path / "backups", db=roles.rebuilder)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -185,9 +180,8 @@ def test_given_the_documented_roles_when_each_runs_the_night_then_what_it_lacks_
         assert result.stderr.count("\n") == 1
 
 
-def test_given_a_file_that_cannot_be_written_when_the_night_begins_then_the_file_is_named(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database file that may not be written is named, and verify is still done."""
     if not db.startswith("sqlite"):
         pytest.skip("a file")
     path = str(make_url(db).database)

@@ -46,9 +46,8 @@ def db(copied_file: Callable[..., str]) -> str:
     return copied_file(make_ledger)
 
 
-def test_given_games_that_begin_many_ladders_when_tried_then_forty_of_them_are_shown(
-    ratings: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: Path) -> None:
+    """A dry run that starts many ladders shows forty of them and counts the rest."""
     path = tmp_path / "many.db"
     assert ratings("init", "--no-rules", db=path).exit_code == 0
     assert ratings("rules", "publish", "--shipped", "catan-elo", db=path).exit_code == 0
@@ -60,25 +59,22 @@ def test_given_games_that_begin_many_ladders_when_tried_then_forty_of_them_are_s
     assert (shown.count("catan-elo/group-"), more) == (40, "10 more ladders\n\nWho is concerned: --format json\n")
 
 
-def test_given_names_of_all_kinds_when_standings_are_read_as_json_then_they_are_exact(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_json_standings_keep_names_exact(db: str, ratings: Callable[..., Any]) -> None:
+    """Names of every kind come out of the JSON standings exactly as they went in."""
     rows = json.loads(ratings("standings", ALL, "--format", "json", db=db).stdout)["rows"]
 
     assert sorted(row["player"] for row in rows) == sorted(NAMES)
 
 
-def test_given_names_of_all_kinds_when_standings_are_read_as_csv_then_they_are_exact(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_csv_standings_keep_names_exact(db: str, ratings: Callable[..., Any]) -> None:
+    """Names of every kind come out of the CSV standings exactly as they went in."""
     rows = list(csv.DictReader(io.StringIO(ratings("standings", ALL, "--format", "csv", db=db).stdout)))
 
     assert sorted(row["player"] for row in rows) == sorted(NAMES)
 
 
-def test_given_names_of_all_kinds_when_standings_are_read_as_a_table_then_every_name_stands_there(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_table_standings_show_every_name(db: str, ratings: Callable[..., Any]) -> None:
+    """The standings table shows names of every kind, with `?` for unprintable characters."""
     table = ratings("standings", ALL, db=db).stdout
     cells = {re.split(r"\s{2,}", line.strip())[1] for line in table.splitlines()[3:]}
 
@@ -91,9 +87,8 @@ def test_given_names_of_all_kinds_when_standings_are_read_as_a_table_then_every_
     [["games"], ["log"], ["ladders"], ["standings", ALL], ["history", "[red]x", ALL], ["explain", "=1+1", ALL]],
 )
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_given_markup_in_names_when_any_command_prints_then_it_is_text(
-    command: list[str], form: str, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_markup_in_names_stays_text(command: list[str], form: str, db: str, ratings: Callable[..., Any]) -> None:
+    """Markup in names is printed as plain text by every command in every format."""
     result = ratings(*command, "--format", form, db=db)
 
     assert (result.exit_code, result.stderr) == (0, "")
@@ -103,9 +98,8 @@ def test_given_markup_in_names_when_any_command_prints_then_it_is_text(
 
 
 @pytest.mark.parametrize("column", ["game_id", "group"])
-def test_given_texts_that_look_like_formulas_when_games_are_read_as_csv_then_they_are_exact(
-    column: str, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_csv_keeps_formula_lookalikes_exact(column: str, db: str, ratings: Callable[..., Any]) -> None:
+    """Texts that look like formulas come out of the CSV and JSON games exactly as they went in."""
     rows = list(csv.DictReader(io.StringIO(ratings("games", "--format", "csv", db=db).stdout)))
 
     assert [row[column] for row in rows] == {"game_id": ["=1+1", "[red]g"], "group": ["[bold]=2+2"] * 2}[column]
@@ -124,15 +118,15 @@ def shown_on_terminal(*arguments: str, columns: int) -> str:
 @pytest.mark.parametrize(
     "command", [["standings", ALL], ["games", "--limit", "1"], ["history", "anna", ALL], ["log", "--limit", "1"]]
 )
-def test_given_a_terminal_of_80_columns_when_a_table_is_printed_then_no_line_is_wider(
-    command: list[str], db: str
-) -> None:
+def test_tables_fit_80_columns(command: list[str], db: str) -> None:
+    """On a terminal of 80 columns, no line of a table is wider than that."""
     lines = shown_on_terminal("--db", db, *command, columns=80).splitlines()
 
     assert [line for line in lines if cell_len(line) > 80] == []
 
 
-def test_given_a_narrow_terminal_when_standings_are_printed_then_long_names_are_folded_and_not_cut(db: str) -> None:
+def test_narrow_terminal_folds_long_names(db: str) -> None:
+    """On a narrow terminal, long names in the standings are folded and not cut off."""
     text = shown_on_terminal("--db", db, "standings", ALL, columns=50)
 
     assert text.count("x" * 20) >= 2
@@ -152,9 +146,8 @@ HELPS = [
 
 
 @pytest.mark.parametrize("command", HELPS, ids=" ".join)
-def test_given_a_command_when_help_is_asked_for_then_it_fits_80_columns(
-    command: list[str], ratings: Callable[..., Any]
-) -> None:
+def test_help_fits_80_columns(command: list[str], ratings: Callable[..., Any]) -> None:
+    """The help of every command fits into 80 columns."""
     result = ratings(*command)
 
     assert (result.exit_code, result.stderr) == (0, "")
@@ -162,9 +155,8 @@ def test_given_a_command_when_help_is_asked_for_then_it_fits_80_columns(
 
 
 @pytest.mark.parametrize("command", ["export events", f"standings {ALL}", "games --format json", "log --format csv"])
-def test_given_a_reader_that_went_away_when_output_is_written_then_the_command_ends_quietly(
-    command: str, db: str
-) -> None:
+def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
+    """If the reader of its output goes away, a command ends quietly with exit code 0."""
     reader, writer = os.pipe()
     os.close(reader)
     code = "from cli.main import run; run()"
@@ -180,7 +172,8 @@ def test_given_a_reader_that_went_away_when_output_is_written_then_the_command_e
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_given_a_terminal_without_unicode_when_names_are_printed_then_nothing_fails(db: str) -> None:
+def test_terminal_without_unicode_prints_names(db: str) -> None:
+    """Names are printed as UTF-8 without failure even if the terminal's encoding is ASCII."""
     code = "from cli.main import run; run()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--db", db, "standings", ALL],

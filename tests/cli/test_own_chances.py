@@ -79,18 +79,19 @@ def predicted(ratings: Ratings, db: str, file: Path) -> dict[str, Any]:
     return dict(json.loads(told.stdout)["variants"][0]["ladders"][0]["quality"])
 
 
-def test_given_a_rule_that_asks_for_no_place_when_it_foretells_then_it_sees_what_scoring_sees(
-    ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
-    """Given 3/4 for the first seat, who wins once and loses once, then the Brier score is (1/16 + 9/16) / 2."""
+def test_prediction_sees_what_scoring_sees(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """A rule that asks for no place sees the same columns when it predicts as when it scores.
+
+    With 3/4 for the first seat, whose player wins once and loses once, the Brier score is
+    (1/16 + 9/16) / 2.
+    """
     assert predicted(ratings, *use(OWN))["after"] == {
         "pairs": 2, "decided": 2, "log_loss": "0.836988", "brier": "0.312500", "accuracy": "0.250000",
     }  # fmt: skip
 
 
-def test_given_a_chance_of_four_arguments_when_it_foretells_then_it_gets_both_players_points(
-    ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_four_argument_chance_gets_both_points(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """A chance function of four arguments gets the points of both players."""
     seen = []
 
     def chance(points: int, others: int, constants: Any, table: Any) -> int:
@@ -101,17 +102,15 @@ def test_given_a_chance_of_four_arguments_when_it_foretells_then_it_gets_both_pl
     assert seen == [(0, 0), (2, 0)]
 
 
-def test_given_chances_that_do_not_sum_to_one_when_checked_then_it_is_refused(
-    ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_chances_must_sum_to_one(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """`rules check` refuses a rule whose chances do not sum to one."""
     db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
     told = ratings("rules", "check", file, db=db)
     assert (told.exit_code, "they sum to 2^32 = 4294967296" in told.stdout) == (1, True)
 
 
-def test_given_games_without_places_when_a_rule_that_foretells_is_checked_then_it_says_that_nothing_measures_it(
-    ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_check_notes_unmeasurable_predictions(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """`rules check` notes that predictions cannot be measured for games without places."""
     db, file = use(OWN, "battle")
     told = ratings("rules", "check", file, db=db)
     assert told.exit_code == 0
@@ -119,9 +118,8 @@ def test_given_games_without_places_when_a_rule_that_foretells_is_checked_then_i
 
 
 @pytest.mark.parametrize("chance", [0, 1 << 32, -5, 0.5, None])
-def test_given_a_chance_that_is_none_when_it_foretells_then_the_ladder_says_so(
-    chance: Any, ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_invalid_chance_is_reported(chance: Any, ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """`whatif` reports that the rule failed if its chance function returns an invalid chance."""
     db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: chance))
     told = ratings("whatif", file, db=db)
     assert told.exit_code == 0
@@ -129,9 +127,8 @@ def test_given_a_chance_that_is_none_when_it_foretells_then_the_ladder_says_so(
     assert "math domain" not in told.stderr
 
 
-def test_given_games_without_places_when_foretold_then_no_number_is_made_up(
-    ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_games_without_places_have_no_measures(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """For games without places, `whatif` says so and gives no measures of prediction quality."""
     db, file = use(OWN, "battle")
     assert predicted(ratings, db, file)["after"] == {
         "pairs": 0, "decided": 0, "log_loss": None, "brier": None, "accuracy": None, "unplaced": 2,
@@ -141,9 +138,8 @@ def test_given_games_without_places_when_foretold_then_no_number_is_made_up(
     assert "log loss" not in told.stdout
 
 
-def test_given_books_that_do_not_balance_when_a_game_is_explained_then_it_is_not_shown_as_sound(
-    ratings: Ratings, use: Callable[..., tuple[str, Path]]
-) -> None:
+def test_unbalanced_books_are_not_explained(ratings: Ratings, use: Callable[..., tuple[str, Path]]) -> None:
+    """`explain` does not show a game as sound if its books do not balance."""
     db, file = use(OWN)
     assert ratings("rules", "publish", file, db=db).exit_code == 0
     assert ratings("explain", "d-1", "own", db=db).exit_code == 0
@@ -194,9 +190,10 @@ ODD = {
 
 @pytest.mark.parametrize("what", ODD)
 @pytest.mark.parametrize("command", at_length_but(SHORT, [*SHORT, ("export", "standings"), ("books", "own")]))
-def test_given_an_odd_error_of_a_rule_when_anything_is_asked_then_one_line_tells_it_and_no_ladder_is_lost(
+def test_odd_rule_error_takes_one_line(
     what: str, command: tuple[str, ...], ratings: Ratings, use: Callable[..., tuple[str, Path]]
 ) -> None:
+    """An odd error of a rule is reported in one line, whatever is asked, and not called a bug."""
     db, file = use(OWN)
     assert ratings("rules", "publish", file, db=db).exit_code == 0
     score, message = ODD[what]

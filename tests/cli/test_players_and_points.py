@@ -69,9 +69,10 @@ ADJUSTMENTS = {
 
 
 @pytest.mark.parametrize(("ladder", "player", "amount", "changes"), ADJUSTMENTS.values(), ids=ADJUSTMENTS)
-def test_given_points_when_adjusted_then_the_delta_is_on_the_points_of_that_moment(
+def test_adjustment_adds_to_points_of_then(
     ladder: str, player: str, amount: str, changes: tuple[str | None, str | None, str | None], db: str, ratings: Ratings
 ) -> None:
+    """An adjustment adds to the player's points at that time and is shown with its reason."""
     done = carry_out(ratings, db, "adjust", ladder, player, amount, *WHY)
 
     assert done["changes"] == {(ladder, player): changes}
@@ -83,9 +84,8 @@ def test_given_points_when_adjusted_then_the_delta_is_on_the_points_of_that_mome
     assert (books["sum"], books["accounts"][-1]["amount"] != "0") == ("0", True)
 
 
-def test_given_an_adjustment_before_games_when_made_then_everybody_who_played_since_is_told(
-    db: str, ratings: Ratings
-) -> None:
+def test_early_adjustment_reports_all_changes(db: str, ratings: Ratings) -> None:
+    """An adjustment dated before games reports every player whose points it changes."""
     done = carry_out(
         ratings, db, "adjust", GALACTIC, "ben", "100", *WHY, "--at", "2010-03-05 12:59", "--zone", "Europe/Berlin"
     )
@@ -93,9 +93,8 @@ def test_given_an_adjustment_before_games_when_made_then_everybody_who_played_si
     assert done["changes"] == {(GALACTIC, "anna"): ("1160", "16", "1176"), (GALACTIC, "ben"): ("840", "84", "924")}
 
 
-def test_given_an_adjustment_when_taken_back_and_brought_back_then_the_void_of_the_void_decides(
-    db: str, ratings: Ratings
-) -> None:
+def test_void_of_a_void_reinstates(db: str, ratings: Ratings) -> None:
+    """An adjustment can be voided and reinstated repeatedly; the last void decides."""
     told(ratings, db, "adjust", GALACTIC, "anna", "25", *WHY)
     with_it = digests(ratings, db)
     by_position = void(ratings, db, 5)
@@ -110,9 +109,8 @@ def test_given_an_adjustment_when_taken_back_and_brought_back_then_the_void_of_t
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_an_event_whose_id_looks_like_a_position_when_voided_then_the_id_comes_first(
-    db: str, ratings: Ratings
-) -> None:
+def test_event_id_precedes_position(db: str, ratings: Ratings) -> None:
+    """An event id that looks like a position is taken as an id first when voiding."""
     adjustment = {"ladder": GALACTIC, "points": "5", "reason": "gift"}
     take_in(
         ratings, db, event("points.adjusted", event_id="6", player="anna", **adjustment),
@@ -126,7 +124,8 @@ def test_given_an_event_whose_id_looks_like_a_position_when_voided_then_the_id_c
 # renames
 
 
-def test_given_a_player_when_renamed_then_all_his_games_are_his_under_both_ids(db: str, ratings: Ratings) -> None:
+def test_renamed_player_found_under_both_ids(db: str, ratings: Ratings) -> None:
+    """A renamed player keeps all their games, which are found under both ids."""
     rows = history(ratings, db, "anna")
     done = carry_out(ratings, db, "player", "rename", "anna", "Änne", "--reason", "married")
 
@@ -144,9 +143,8 @@ def test_given_a_player_when_renamed_then_all_his_games_are_his_under_both_ids(d
     assert read(ratings, db, "history", "anna", GALACTIC, "--known-at", "4")["player"] == "anna"
 
 
-def test_given_games_under_two_ids_when_merged_then_they_are_one_persons_in_the_order_of_time(
-    db: str, ratings: Ratings
-) -> None:
+def test_merged_player_has_games_in_order(db: str, ratings: Ratings) -> None:
+    """Merging two ids gives one player the games of both, in the order of time."""
     take_in(ratings, db, game("g-2", "cleo", "dora"), game("g-0", "dora", "cleo", at="2010-03-04T12:00:00Z"))
     done = carry_out(ratings, db, "player", "rename", "anna", "cleo")
 
@@ -158,9 +156,8 @@ def test_given_games_under_two_ids_when_merged_then_they_are_one_persons_in_the_
     assert [row["before"] for row in rows[1:]] == [row["after"] for row in rows[:-1]]
 
 
-def test_given_a_chain_of_renames_when_followed_then_every_id_leads_to_the_last_and_splits_where_one_is_taken_back(
-    db: str, ratings: Ratings
-) -> None:
+def test_rename_chain_leads_to_last_id(db: str, ratings: Ratings) -> None:
+    """In a chain of renames every id leads to the last; withdrawing one splits it there."""
     take_in(ratings, db, game("g-2", "cleo", "dora"), game("g-3", "emil", "dora", at=LATER))
     told(ratings, db, "player", "rename", "anna", "cleo")
     told(ratings, db, "player", "rename", "cleo", "emil")
@@ -176,9 +173,8 @@ def test_given_a_chain_of_renames_when_followed_then_every_id_leads_to_the_last_
     assert history(ratings, db, "anna") == history(ratings, db, "emil") == rows
 
 
-def test_given_a_rename_when_taken_back_and_brought_back_then_the_ids_are_two_and_then_one_again(
-    db: str, ratings: Ratings
-) -> None:
+def test_withdrawn_rename_splits_ids(db: str, ratings: Ratings) -> None:
+    """Withdrawing a rename gives two players again, and reinstating it makes them one."""
     take_in(ratings, db, game("g-2", "cleo", "dora", at=LATER))
     told(ratings, db, "player", "rename", "anna", "cleo")
     merged = digests(ratings, db)
@@ -188,9 +184,8 @@ def test_given_a_rename_when_taken_back_and_brought_back_then_the_ids_are_two_an
     assert digests(ratings, db) == merged
 
 
-def test_given_an_adjustment_of_an_old_id_when_made_after_the_rename_then_it_is_the_persons(
-    db: str, ratings: Ratings
-) -> None:
+def test_adjusting_old_id_reaches_player(db: str, ratings: Ratings) -> None:
+    """After a rename, an adjustment of the old id is made to the player's points."""
     told(ratings, db, "player", "rename", "anna", "anne")
     done = carry_out(ratings, db, "adjust", GALACTIC, "anna", "5", *WHY)
 
@@ -208,9 +203,10 @@ def test_given_an_adjustment_of_an_old_id_when_made_after_the_rename_then_it_is_
         ([("anne", "free", LATER)], True),
     ],
 )
-def test_given_two_ids_with_accounts_when_merged_then_the_latest_of_both_not_after_the_game_counts(
+def test_latest_account_of_merged_ids_counts(
     accounts: list[tuple[str, str, str]], counted: bool, db: str, ratings: Ratings
 ) -> None:
+    """Of two merged ids, the latest account that is not after the game counts."""
     take_in(ratings, db, catan("c-2", "anne", "cleo", at="2010-02-01T12:00:00Z"))
     for player, account, at in accounts:
         told(ratings, db, "player", "account", player, account, "--at", at)
@@ -223,9 +219,8 @@ def test_given_two_ids_with_accounts_when_merged_then_the_latest_of_both_not_aft
 # accounts
 
 
-def test_given_an_account_when_changed_then_games_from_then_on_are_scored_without_him_until_it_is_taken_back(
-    db: str, ratings: Ratings
-) -> None:
+def test_free_account_is_not_scored(db: str, ratings: Ratings) -> None:
+    """A player with a free account is not scored from then on, until the change is withdrawn."""
     take_in(ratings, db, catan("c-2", "anna", "ben", "cleo", at=LATER))
     before = points(ratings, db, BASIC)
     done = carry_out(
@@ -240,9 +235,8 @@ def test_given_an_account_when_changed_then_games_from_then_on_are_scored_withou
     assert points(ratings, db, BASIC) == before
 
 
-def test_given_a_player_registered_with_a_free_account_when_the_registration_is_taken_back_then_he_is_premium(
-    db: str, ratings: Ratings
-) -> None:
+def test_withdrawn_registration_is_premium(db: str, ratings: Ratings) -> None:
+    """Withdrawing a registration with a free account makes the player premium again."""
     take_in(ratings, db, event("player.registered", "2010-01-01T00:00:00Z", player="ben", account="free"))
     assert points(ratings, db, BASIC) == {}
     void(ratings, db, 5)
@@ -252,9 +246,8 @@ def test_given_a_player_registered_with_a_free_account_when_the_registration_is_
 # rulesets
 
 
-def test_given_a_ruleset_when_its_only_version_is_taken_back_then_its_ladders_are_gone_and_come_back_with_it(
-    db: str, ratings: Ratings
-) -> None:
+def test_withdrawn_ruleset_takes_its_ladders(db: str, ratings: Ratings) -> None:
+    """Withdrawing a ruleset's only version removes its ladders; reinstating restores them."""
     before = all_points(ratings, db)
     done = void(ratings, db, 1)
 
@@ -268,9 +261,8 @@ def test_given_a_ruleset_when_its_only_version_is_taken_back_then_its_ladders_ar
     assert all_points(ratings, db) == before
 
 
-def test_given_two_versions_when_one_is_taken_back_then_the_other_scores_what_it_scored(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_other_version_scores_again(tmp_path: Path, ratings: Ratings) -> None:
+    """When one of two versions is withdrawn, the other scores as it did alone."""
     db = new_ledger(ratings, tmp_path / "club.db", "club-catan-elo-1")
     second = SHIPPED.parents[1] / "examples" / "club-catan-elo-2.toml"
     take_in(ratings, db, game("g-1", "anna", "ben", "cleo", game="club-catan"))
@@ -287,9 +279,8 @@ def test_given_two_versions_when_one_is_taken_back_then_the_other_scores_what_it
     assert [row["version"] for row in read(ratings, db, "rules", "list")] == ["club-catan-elo@2"]
 
 
-def test_given_live_adjustments_when_their_only_ruleset_is_taken_back_then_it_is_still_needed_until_they_are_gone(
-    db: str, ratings: Ratings
-) -> None:
+def test_ruleset_with_adjustments_is_needed(db: str, ratings: Ratings) -> None:
+    """A ruleset's only version cannot be withdrawn while it has live adjustments."""
     told(ratings, db, "adjust", GALACTIC, "anna", "5", *WHY)
     assert refusal(ratings, db, "void", "--event", "1", *WHY) == "still-needed"
     gone = void(ratings, db, 5)
@@ -301,9 +292,8 @@ def test_given_live_adjustments_when_their_only_ruleset_is_taken_back_then_it_is
     assert points(ratings, db, GALACTIC)["anna"] == "1165"
 
 
-def test_given_a_version_that_was_taken_back_when_published_again_then_it_counts_under_a_new_id(
-    db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_withdrawn_version_is_published_again(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A withdrawn version can be published again under a new id, even with other content."""
     withdrawn = void(ratings, db, 1)
     published = ratings("rules", "publish", SHIPPED / "galactic-points-1.toml", db=db)
     assert (published.exit_code, position(ratings, db)) == (0, 6)

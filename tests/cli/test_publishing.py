@@ -40,9 +40,8 @@ def records(ratings: Ratings, db: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("ladder", LISTS)
-def test_given_a_ladder_when_published_then_its_rows_are_recorded_and_shown_as_published(
-    ladder: str, ratings: Ratings, ledger_url: str
-) -> None:
+def test_published_list_is_recorded_and_shown(ladder: str, ratings: Ratings, ledger_url: str) -> None:
+    """Publishing a ladder records its rows, and `--as-published` shows exactly those."""
     list_ledger(ratings, ledger_url)
     before = position(ratings, ledger_url)
     now = read(ratings, ledger_url, "standings", ladder)
@@ -73,9 +72,8 @@ def test_given_a_ladder_when_published_then_its_rows_are_recorded_and_shown_as_p
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
 
-def test_given_the_lists_of_the_month_and_year_when_published_then_gold_places_and_absent_ranks_are_there(
-    db: str, ratings: Ratings
-) -> None:
+def test_published_lists_keep_gold_and_places(db: str, ratings: Ratings) -> None:
+    """Monthly and annual lists are published with their gold, places and absent ranks."""
     for ladder in LISTS:
         publish(ratings, db, ladder)
     of_month, of_year = (published(ratings, db, ladder)["rows"] for ladder in (MARCH, YEAR))
@@ -87,9 +85,8 @@ def test_given_the_lists_of_the_month_and_year_when_published_then_gold_places_a
     ]  # fmt: skip
 
 
-def test_given_later_games_and_corrections_when_shown_as_published_then_every_form_is_as_it_was(
-    db: str, ratings: Ratings
-) -> None:
+def test_published_list_never_changes(db: str, ratings: Ratings) -> None:
+    """Later games, corrections, voids and renames change no published list, in any format."""
     forms = [(ladder, form) for ladder in LISTS for form in ("table", "json", "csv")]
     for ladder in LISTS:
         publish(ratings, db, ladder)
@@ -104,9 +101,8 @@ def test_given_later_games_and_corrections_when_shown_as_published_then_every_fo
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_a_published_list_when_shown_then_the_table_says_by_whom_and_the_csv_has_its_coordinates(
-    db: str, ratings: Ratings
-) -> None:
+def test_published_list_shows_its_source(db: str, ratings: Ratings) -> None:
+    """A published list names its publisher in the table and its `as_of` and `known_at` in the CSV."""
     known_at = position(ratings, db)
     publish(ratings, db, MARCH)
     publish(ratings, db, BASIC, "--as-of", "2010-03-07")
@@ -128,9 +124,8 @@ def test_given_a_published_list_when_shown_then_the_table_says_by_whom_and_the_c
     assert [row["player"] for row in played] == ["anna", "ben"]
 
 
-def test_given_lists_of_several_days_when_one_is_asked_for_then_by_played_time_and_by_what_was_known(
-    db: str, ratings: Ratings
-) -> None:
+def test_published_list_is_chosen_by_time(db: str, ratings: Ratings) -> None:
+    """`--as-of` and `--known-at` choose a published list by time played and by what was known."""
     places = {day: publish(ratings, db, BASIC, "--as-of", day)["position"] for day in ("2010-03-02", "2010-03-05")}
     places["whole"] = publish(ratings, db, BASIC)["position"]
     asked = {
@@ -147,9 +142,8 @@ def test_given_lists_of_several_days_when_one_is_asked_for_then_by_played_time_a
         assert (result.exit_code, "is published; see: ratings publish --help" in result.stderr) == (1, True)
 
 
-def test_given_as_published_when_asked_with_rules_or_for_no_ladder_then_it_is_a_usage_error(
-    db: str, ratings: Ratings
-) -> None:
+def test_as_published_rejects_bad_arguments(db: str, ratings: Ratings) -> None:
+    """`--as-published` with `--rules`, or with something that is no ladder, is a usage error."""
     for arguments in ((BASIC, "--rules", "catan-elo@2009-01"), ("nothing/x",), ("catan-elo",)):
         result = ratings("standings", *arguments, "--as-published", db=db)
         assert (result.exit_code, "Traceback" in result.stderr) == (2, False), result
@@ -169,9 +163,10 @@ def test_given_as_published_when_asked_with_rules_or_for_no_ladder_then_it_is_a_
         (NEW_YEAR, [BASIC, "--as-of", "2011-01-01T12:00:00Z"]),
     ],
 )
-def test_given_what_is_not_over_when_published_then_it_is_refused(
+def test_running_period_cannot_be_published(
     now: str, arguments: list[str], db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A list whose period is not over yet cannot be published."""
     monkeypatch.setattr(clock, "now", lambda: parse_instant(now))
 
     assert refused(ratings, db, *arguments, "--ignore-clock") == "list-running"
@@ -186,17 +181,17 @@ def test_given_what_is_not_over_when_published_then_it_is_refused(
         (NEW_YEAR, [BASIC, "--as-of", "2011-01-01T11:59:59Z"]),
     ],
 )
-def test_given_what_has_just_ended_when_published_then_it_is(
+def test_ended_period_can_be_published(
     now: str, arguments: list[str], db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A list can be published from the instant at which its period has ended."""
     monkeypatch.setattr(clock, "now", lambda: parse_instant(now))
 
     assert publish(ratings, db, *arguments, "--ignore-clock")["position"] == position(ratings, db)
 
 
-def test_given_nobody_when_published_then_it_is_refused_and_an_unknown_ladder_is_a_usage_error(
-    db: str, ratings: Ratings
-) -> None:
+def test_empty_list_cannot_be_published(db: str, ratings: Ratings) -> None:
+    """Publishing an empty list is refused, and an unknown ladder is a usage error."""
     assert refused(ratings, db, "catan-elo/domaine") == "list-empty"
     assert refused(ratings, db, BASIC, "--as-of", "2010-02-28") == "list-empty"
     for arguments in (("nothing",), ("catan-elo",), (BASIC, "--as-of", "soon")):
@@ -204,9 +199,8 @@ def test_given_nobody_when_published_then_it_is_refused_and_an_unknown_ladder_is
         assert (result.exit_code, result.stdout, "Traceback" in result.stderr) == (2, "", False)
 
 
-def test_given_a_list_when_published_again_then_only_what_differs_from_the_last_one_is_taken(
-    db: str, ratings: Ratings
-) -> None:
+def test_unchanged_list_is_not_republished(db: str, ratings: Ratings) -> None:
+    """A list can only be published again if it differs from the one published last."""
     first = publish(ratings, db, BASIC)
     assert refused(ratings, db, BASIC) == "list-exists"
     assert ratings("void", "m-8", *WHY, db=db).exit_code == 0
@@ -223,9 +217,8 @@ def test_given_a_list_when_published_again_then_only_what_differs_from_the_last_
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_a_dry_run_when_published_then_the_same_is_told_and_nothing_is_written(
-    tmp_path: Path, db: str, ratings: Ratings
-) -> None:
+def test_publish_dry_run_writes_nothing(tmp_path: Path, db: str, ratings: Ratings) -> None:
+    """A dry run of publishing reports what the real run would and writes nothing."""
     before = hashlib.sha256(Path(db).read_bytes()).hexdigest()
     tried = publish(ratings, db, MARCH, "--dry-run")
     shown = ratings("publish", MARCH, "--dry-run", db=db)
@@ -242,7 +235,8 @@ def test_given_a_dry_run_when_published_then_the_same_is_told_and_nothing_is_wri
 # -- withdrawing
 
 
-def test_given_a_list_when_taken_back_and_put_back_then_it_is_gone_and_there_again(db: str, ratings: Ratings) -> None:
+def test_published_list_is_voided_and_restored(db: str, ratings: Ratings) -> None:
+    """Voiding a list brings the previous one back, and voiding that void restores the list."""
     first = publish(ratings, db, BASIC)
     take_in(ratings, db, catan("next", "ben", "anna", at="2010-04-02T12:00:00Z"))
     second = publish(ratings, db, BASIC)
@@ -265,9 +259,8 @@ def test_given_a_list_when_taken_back_and_put_back_then_it_is_gone_and_there_aga
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_rows_whose_list_stands_when_taken_back_then_they_are_still_needed_and_later_are_not(
-    db: str, ratings: Ratings
-) -> None:
+def test_rows_of_live_list_are_needed(db: str, ratings: Ratings) -> None:
+    """Rows cannot be voided while their list stands, but can be once the list is voided."""
     listed = publish(ratings, db, BASIC)["position"]
     rows, before = listed - 1, head(ratings, db)
     result = ratings("void", "--event", rows, *WHY, "--format", "json", db=db)
@@ -283,9 +276,11 @@ def test_given_rows_whose_list_stands_when_taken_back_then_they_are_still_needed
 # -- size, other ledgers
 
 
-def test_given_a_list_of_thousands_when_published_then_it_is_in_parts_that_fit_and_shown_whole(
-    tmp_path: Path, db: str, ratings: Ratings
-) -> None:
+def test_long_list_is_split_into_parts(tmp_path: Path, db: str, ratings: Ratings) -> None:
+    """A list of thousands of rows is recorded in parts that fit and is shown whole.
+
+    A single part cannot be voided.
+    """
     file = tmp_path / "many.csv"
     lines = [
         f"big-{number},2010-03-09T12:00:00Z,catan,basic,player {number:04d} {'é' * 20},player {number + 1:04d} ώ\n"
@@ -308,9 +303,8 @@ def test_given_a_list_of_thousands_when_published_then_it_is_in_parts_that_fit_a
     assert ratings("void", "--event", before + 3, *WHY, db=db).exit_code == 1
 
 
-def test_given_published_lists_when_exported_and_restored_or_imported_then_they_stay_byte_for_byte(
-    tmp_path: Path, db: str, ratings: Ratings
-) -> None:
+def test_published_lists_survive_restore(tmp_path: Path, db: str, ratings: Ratings) -> None:
+    """Published lists survive a restore byte for byte, and an import with the same rows."""
     for ladder in LISTS:
         publish(ratings, db, ladder)
     assert ratings("void", "m-8", *WHY, db=db).exit_code == 0

@@ -28,9 +28,8 @@ def names(told: dict[str, Any]) -> list[str]:
     return [row["ladder"] for row in told["rows"]]
 
 
-def test_given_months_that_are_over_when_due_lists_are_published_then_each_is_once_as_by_its_name(
-    ratings: Ratings, ledger_url: str
-) -> None:
+def test_due_lists_are_published_once(ratings: Ratings, ledger_url: str) -> None:
+    """Each list whose period is over is published once, with the same rows as its standings."""
     list_ledger(ratings, ledger_url)
     take_in(ratings, ledger_url, catan("a-1", "ben", "anna", at="2010-04-02T12:00:00Z", city="7"))
     before = head(ratings, ledger_url)
@@ -56,19 +55,21 @@ def test_given_months_that_are_over_when_due_lists_are_published_then_each_is_on
     assert head(ratings, ledger_url) == after
 
 
-def test_given_a_month_that_runs_when_due_lists_are_published_then_it_waits_for_its_end(
+def test_running_month_is_not_due(
     copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A month ends in the zone of its ruleset, Berlin; the year runs on."""
+    """A list is not due until its period is over.
+
+    A month ends in the time zone of its ruleset, Berlin; the year continues.
+    """
     db = copied_file(list_ledger)
     for instant, found in (("2010-03-31T21:59:59Z", []), ("2010-03-31T22:00:01Z", [MARCH])):
         monkeypatch.setattr(clock, "now", lambda instant=instant: parse_instant(instant))
         assert names(due(ratings, db, "--ignore-clock", "--dry-run")) == found
 
 
-def test_given_a_published_list_when_it_would_come_out_otherwise_then_it_is_not_due_but_one_taken_back_is(
-    copied_file: Callable[..., str], ratings: Ratings
-) -> None:
+def test_voided_publication_is_due_again(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """A published list that would now differ is not due, but one whose publication was voided is."""
     db = copied_file(list_ledger)
     publish(ratings, db, MARCH)
     take_in(ratings, db, catan("late", "cleo", "anna", at="2010-03-02T20:00:00Z", city="7"))
@@ -80,9 +81,8 @@ def test_given_a_published_list_when_it_would_come_out_otherwise_then_it_is_not_
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_due_lists_when_told_to_people_then_each_has_a_line(
-    copied_file: Callable[..., str], ratings: Ratings
-) -> None:
+def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """For people, each due list has a line of its own, in a dry run and when published."""
     db = copied_file(list_ledger)
     at = position(ratings, db)
     assert ratings(*DUE, "--dry-run", db=db).stdout == (
@@ -95,9 +95,10 @@ def test_given_due_lists_when_told_to_people_then_each_has_a_line(
     )
 
 
-def test_given_a_rule_that_fails_when_due_lists_are_published_then_it_is_told_and_nothing_of_it_is_published(
+def test_failing_rule_publishes_nothing(
     copied_file: Callable[..., str], ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """When a rule fails, the failure is reported and nothing is published."""
     db = copied_file(list_ledger)
     before = head(ratings, db)
 
@@ -115,15 +116,15 @@ def test_given_a_rule_that_fails_when_due_lists_are_published_then_it_is_told_an
 
 
 @pytest.mark.parametrize("arguments", [(), ("--due", MARCH), ("--due", "--as-of", "2010-03-31"), ("--as-of", "2010")])
-def test_given_neither_a_ladder_nor_due_or_both_when_published_then_it_is_a_usage_error(
+def test_ladder_or_due_is_required(
     arguments: tuple[str, ...], copied_file: Callable[..., str], ratings: Ratings
 ) -> None:
+    """Publishing needs either a ladder or --due; neither or both is a usage error."""
     told = ratings("publish", *arguments, db=copied_file(list_ledger))
     assert (told.exit_code, told.stdout, "--due" in told.stderr) == (2, "", True)
 
 
-def test_given_no_list_of_a_time_when_due_lists_are_published_then_running_points_are_not_among_them(
-    copied_file: Callable[..., str], ratings: Ratings
-) -> None:
+def test_running_points_are_never_due(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """A ladder that is not a list of a period is never among the due lists."""
     assert BASIC in LISTS
     assert BASIC not in names(due(ratings, copied_file(list_ledger)))

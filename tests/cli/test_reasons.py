@@ -55,9 +55,8 @@ def adjusted(ladder: str, player: str, points: str, day: int) -> dict[str, Any]:
     return {"type": "points.adjusted", "occurred_at": f"2010-05-{day:02d}T12:00:00Z", "data": data}
 
 
-def test_given_running_points_when_explained_then_start_games_and_adjustments_sum_to_them(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
+def test_explained_points_add_up(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """The start, games and adjustments that `explain` lists add up to the running points."""
     db = filled([*events(), adjusted("catan-elo/basic", "anna", "-30", 2)])
     found = read(ratings, db, "explain", "anna", "catan-elo/basic")
 
@@ -70,9 +69,8 @@ def test_given_running_points_when_explained_then_start_games_and_adjustments_su
     assert "-30  2010-05-02 14:00, three evenings late" in table
 
 
-def test_given_a_best_of_when_explained_then_the_games_that_give_nothing_are_marked(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
+def test_explain_marks_games_not_among_best(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """`explain` marks the games that give nothing because they are not among the best."""
     db = filled([gonzaga("g1", 1, "anna ben"), gonzaga("g2", 2, "ben anna"), gonzaga("g3", 3, "anna ben cleo"),
                  adjusted("youplay-league/L", "anna", "-1", 4)], league(best_of="2"))  # fmt: skip
     found = read(ratings, db, "explain", "anna", "youplay-league/L")
@@ -89,10 +87,13 @@ def test_given_a_best_of_when_explained_then_the_games_that_give_nothing_are_mar
     ("rule", "mine", "others"),
     [('"more wins"', "1", "more wins; ben 0"), ('"head-to-head"', "-1", "head-to-head; ben 1")],
 )
-def test_given_a_tie_break_when_explained_then_it_is_told_what_it_counted(
+def test_explain_shows_tie_break_counts(
     rule: str, mine: str, others: str, ratings: Ratings, filled: Callable[..., str]
 ) -> None:
-    """Given anna with one win, and ben who was before her whenever they met, when equal, then each is told both."""
+    """`explain` shows what a tie-break counted, for the player and for those tied with them.
+
+    Anna has one win; ben, with equal points, finished before anna whenever they met.
+    """
     told = [gonzaga("g1", 1, "cleo ben anna"), gonzaga("g2", 2, "anna cleo")]
     db = filled(told, league(tie_break=rule))
     found = read(ratings, db, "explain", "anna", "youplay-league/L")
@@ -103,19 +104,19 @@ def test_given_a_tie_break_when_explained_then_it_is_told_what_it_counted(
 
 
 @pytest.mark.parametrize("player", ["anna", "ben"])
-def test_given_a_least_number_of_games_when_explained_then_it_is_told_how_many_are_missing(
-    player: str, ratings: Ratings, filled: Callable[..., str]
-) -> None:
+def test_explain_counts_missing_games(player: str, ratings: Ratings, filled: Callable[..., str]) -> None:
+    """`explain` says how many games are missing where a list requires a minimum."""
     db = filled([gonzaga("g1", 1, "anna ben")], league(min_games="3"))
     found = read(ratings, db, "explain", player, "youplay-league/L")
 
     assert (found["rank"], found["terms"][-1]["detail"]) == (None, "1 of 3 games; 2 are missing")
 
 
-def test_given_games_that_do_not_count_for_somebody_when_explained_then_each_is_there_with_its_reason(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
-    """In feb-1 dora took cleo's seat over, and neither of them gets points on a monthly list."""
+def test_explain_justifies_uncounted_games(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """`explain` lists each game that does not count for a player, with the reason.
+
+    In feb-1 dora took over cleo's seat, and neither of them gets points on a monthly list.
+    """
     db = filled(events())
     february = "catan-monthly/7/basic/2010-02"
 
@@ -128,9 +129,8 @@ def test_given_games_that_do_not_count_for_somebody_when_explained_then_each_is_
     assert "not counted: catan-monthly@2008-03 counts neither" in ratings("explain", "dora", february, db=db).stdout
 
 
-def test_given_an_earlier_moment_when_a_year_is_explained_then_the_account_of_that_moment_is_named(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
+def test_explain_uses_account_at_that_time(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """`explain` of an annual list names the account that the player had at the time asked for."""
     free = {"player": "cleo", "account": "free"}
     change = {"type": "player.account_changed", "occurred_at": "2010-03-20T12:00:00Z", "data": free}
     ck = [game(f"c{day}", f"2010-03-{day:02d}T20:00:00Z", "cleo ben", group="cities-knights") for day in range(1, 8)]
@@ -143,9 +143,8 @@ def test_given_an_earlier_moment_when_a_year_is_explained_then_the_account_of_th
     assert why("--as-of", "2010-03-31") == "a free account at that time, not a premium one"
 
 
-def test_given_a_game_with_the_id_of_a_player_when_explained_then_an_option_decides(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
+def test_option_tells_player_from_game(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """Given an id of a game and a player, `explain` shows the game, or the player with `--player`."""
     db = filled([gonzaga("anna", 1, "anna ben")])
 
     assert read(ratings, db, "explain", "anna", "youplay-league/L")["game_id"] == "anna"
@@ -154,9 +153,8 @@ def test_given_a_game_with_the_id_of_a_player_when_explained_then_an_option_deci
     assert (told.exit_code, told.stdout) == (1, "")
 
 
-def test_given_an_annual_list_when_its_history_is_asked_for_then_it_refers_to_the_months(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
+def test_annual_history_refers_to_months(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """The history of an annual list has no rows and refers to `explain`."""
     db = filled(events())
 
     assert read(ratings, db, "history", "cleo", YEAR)["rows"] == []
@@ -166,10 +164,11 @@ def test_given_an_annual_list_when_its_history_is_asked_for_then_it_refers_to_th
     assert f"ratings explain cleo {MARCH}" in ratings("history", "cleo", MARCH, db=db).stdout
 
 
-def test_given_an_account_when_changed_then_the_ranks_that_it_moves_are_told_though_no_points_change(
-    ratings: Ratings, filled: Callable[..., str]
-) -> None:
-    """In Cities & Knights ben is before anna, but his account is free at the end of the year."""
+def test_account_change_shows_moved_ranks(ratings: Ratings, filled: Callable[..., str]) -> None:
+    """Changing an account shows the ranks that move, although no points change.
+
+    In Cities & Knights ben is ahead of anna, but has a free account at the end of the year.
+    """
     db = filled(events())
     options = ("--at", "2010-12-30T12:00:00Z", "--dry-run")
     told = read(ratings, db, "player", "account", "ben", "premium", *options)["changes"]

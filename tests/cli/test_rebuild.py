@@ -57,7 +57,8 @@ def log_of(stderr: str) -> list[dict[str, Any]]:
     return lines
 
 
-def test_given_a_rebuild_when_it_is_printed_then_it_says_what_is_new_and_what_is_not(db: str, ratings: Ratings) -> None:
+def test_rebuild_says_what_is_new(db: str, ratings: Ratings) -> None:
+    """`rebuild` prints what was built, what was checked and what stayed unchanged."""
     first, second = ratings("rebuild", db=db), ratings("rebuild", ALL, "--check", db=db)
 
     assert re.fullmatch(
@@ -70,9 +71,8 @@ def test_given_a_rebuild_when_it_is_printed_then_it_says_what_is_new_and_what_is
     assert (first.stderr, second.stderr) == ("", "")
 
 
-def test_given_generations_when_the_status_is_read_then_all_that_are_kept_are_told_and_the_live_one_is_marked(
-    db: str, ratings: Ratings
-) -> None:
+def test_status_lists_generations(db: str, ratings: Ratings) -> None:
+    """`status` lists the generations that are kept and marks the live one."""
     assert as_json(ratings, db, "status")["generations"] == []
     for number, names in enumerate([(), (ALL,), ()]):
         assert ratings("rebuild", *names, "--keep", 3, db=db).exit_code == 0
@@ -92,9 +92,8 @@ def test_given_generations_when_the_status_is_read_then_all_that_are_kept_are_to
     assert re.search(r"^generation 2 +position [\d,]+, 2 ladders, 1 of them built, 2", lines[-5])
 
 
-def test_given_generations_when_rolled_back_then_the_one_before_is_live_until_there_is_none(
-    db: str, ratings: Ratings
-) -> None:
+def test_rollback_makes_previous_live(db: str, ratings: Ratings) -> None:
+    """Each rollback makes the previous generation live, until none is left."""
     assert ratings("rebuild", "--rollback", db=db).exit_code == 1
     positions = []
     for number in range(3):
@@ -114,14 +113,14 @@ def test_given_generations_when_rolled_back_then_the_one_before_is_live_until_th
 
 
 @pytest.mark.parametrize("arguments", [[ALL], ["--check"], ["--keep", "2"]])
-def test_given_what_only_a_rebuild_takes_when_rolled_back_then_it_is_a_usage_error(
-    arguments: list[str], db: str, ratings: Ratings
-) -> None:
+def test_rollback_with_rebuild_options_is_refused(arguments: list[str], db: str, ratings: Ratings) -> None:
+    """`--rollback` with arguments that only a rebuild takes is a usage error."""
     assert ratings("rebuild", "--rollback", *arguments, db=db).exit_code == 2
     assert ratings("rebuild", "--keep", "1", db=db).exit_code == 2
 
 
-def test_given_a_json_log_when_rebuilt_then_every_line_of_stderr_is_an_object(db: str, ratings: Ratings) -> None:
+def test_json_log_is_all_objects(db: str, ratings: Ratings) -> None:
+    """With `--log json`, each line on stderr is a JSON object for one step."""
     done = ratings("rebuild", "--log", "json", "--check", "--format", "json", db=db)
     lines = log_of(done.stderr)
 
@@ -141,7 +140,8 @@ def test_given_a_json_log_when_rebuilt_then_every_line_of_stderr_is_an_object(db
     }  # fmt: skip
 
 
-def test_given_a_json_log_when_ladders_fail_then_each_is_an_object_too(db: str, ratings: Ratings) -> None:
+def test_json_log_has_failed_ladders(db: str, ratings: Ratings) -> None:
+    """In the JSON log of a rebuild, each failed ladder is an object with its message."""
     fail(ratings, db)
     done = ratings("rebuild", "--log", "json", db=db)
     (failed,) = [line for line in log_of(done.stderr) if line["event"] == "failed"]
@@ -151,9 +151,9 @@ def test_given_a_json_log_when_ladders_fail_then_each_is_an_object_too(db: str, 
     assert failed["position"] == as_json(ratings, db, "status")["position"]
 
 
-def test_given_a_json_log_when_the_rebuild_stops_then_that_is_an_object_too(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_json_log_ends_with_the_stop(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a rebuild is refused or interrupted, the JSON log says so in an object."""
+
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
@@ -168,9 +168,8 @@ def test_given_a_json_log_when_the_rebuild_stops_then_that_is_an_object_too(
     assert (plain.exit_code, plain.stderr.strip()) == (130, "ratings: interrupted")
 
 
-def test_given_a_plain_log_when_rebuilt_then_there_are_few_lines_however_many_ladders(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain log has few lines, however many ladders are rebuilt."""
     rows = [f"l-{number},2020-01-01T12:00Z,gonzaga,league-{number},anna,ben" for number in range(200)]
     table = "\n".join(["game_id,occurred_at,game,league,1st,2nd", *rows, ""])
     assert ratings("import", "-", db=db, input=table).exit_code == 0
@@ -184,9 +183,8 @@ def test_given_a_plain_log_when_rebuilt_then_there_are_few_lines_however_many_la
     assert "building, ladders done 202, ladders 202, standings 406, failures 0" in told.stderr
 
 
-def test_given_many_ladders_that_fail_when_rebuilt_then_the_first_are_told_and_the_others_counted(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When many ladders fail, the first are printed and the others counted."""
     monkeypatch.setattr(rebuild, "SHOWN_LADDERS", 1)
     fail(ratings, db)
     fail(ratings, db, "club-catan-elo/3-4")
@@ -197,7 +195,8 @@ def test_given_many_ladders_that_fail_when_rebuilt_then_the_first_are_told_and_t
     assert len(as_json(ratings, db, "rebuild")["failures"]) == 2
 
 
-def test_given_a_terminal_when_rebuilt_then_a_bar_is_painted_there_and_taken_away(db: str) -> None:
+def test_terminal_shows_a_bar(db: str) -> None:
+    """On a terminal, `rebuild` shows a progress bar on stderr and clears it afterwards."""
     stdout, stderr = on_terminal("--db", db, "rebuild", "--check", piped=True)
 
     assert stdout.startswith("generation 1: 2 ladders")
@@ -206,7 +205,8 @@ def test_given_a_terminal_when_rebuilt_then_a_bar_is_painted_there_and_taken_awa
     assert interrupts.SHOW_CURSOR.decode() in stderr
 
 
-def test_given_steps_when_they_are_told_then_the_ends_of_each_are_and_the_rest_now_and_then() -> None:
+def test_progress_reports_are_spaced_out() -> None:
+    """Progress is reported at the start and end of each step, and at intervals in between."""
     now, told = 0.0, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.monotonic", lambda: now)

@@ -18,8 +18,8 @@ def db(copied: Callable[..., str]) -> str:
     return copied(small_ledger)
 
 
-def test_a_late_game_tells_everybody_whose_points_follow(db: str, ratings: Ratings) -> None:
-    """Given games, when a late one is recorded, then `changes` is how the standings differ before and after."""
+def test_late_game_reports_all_changes(db: str, ratings: Ratings) -> None:
+    """Recording a late game reports how the standings before and after it differ."""
     before = all_points(ratings, db)
     told = exact(json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout))
     changes = {(c["ladder"], c["player"]): (c["before"], c["change"], c["after"]) for c in told["changes"]}
@@ -30,7 +30,8 @@ def test_a_late_game_tells_everybody_whose_points_follow(db: str, ratings: Ratin
     )  # fmt: skip
 
 
-def test_the_table_is_that_of_a_correction(db: str, ratings: Ratings) -> None:
+def test_table_matches_that_of_a_correction(db: str, ratings: Ratings) -> None:
+    """`record` and its dry run show the same table of changes as a correction does."""
     dry = ratings(*COMMAND, "--dry-run", db=db)
     done = ratings(*COMMAND, db=db)
     assert done.stdout.splitlines()[0] == "1 appended; the head is 6."
@@ -39,14 +40,16 @@ def test_the_table_is_that_of_a_correction(db: str, ratings: Ratings) -> None:
     assert "cleo " in done.stdout
 
 
-def test_what_is_there_already_changes_nothing(db: str, ratings: Ratings) -> None:
+def test_repeated_record_changes_nothing(db: str, ratings: Ratings) -> None:
+    """Recording a game that is already there changes nothing."""
     ratings(*COMMAND, db=db)
     again = ratings(*COMMAND, db=db)
     assert again.stdout == "0 appended, 1 already there; the head is 6.\n"
     assert json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)["changes"] == []
 
 
-def test_quiet_says_nothing_but_what_is_wrong(db: str, ratings: Ratings) -> None:
+def test_quiet_prints_only_what_is_wrong(db: str, ratings: Ratings) -> None:
+    """`--quiet` prints nothing except what is wrong."""
     assert ratings(*COMMAND, "--quiet", db=db) == (0, "", "")
     new = ("record", "--game", "galactic-magnate", "--game-id", "g-10", "dora", "emil")
     assert ratings(*new, "-q", db=db) == (0, "", "")
@@ -55,7 +58,8 @@ def test_quiet_says_nothing_but_what_is_wrong(db: str, ratings: Ratings) -> None
     assert refused.stdout.startswith("0 appended, 1 refused")
 
 
-def test_a_long_ledger_is_not_replayed_for_it(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_ledger_is_not_replayed(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long ledger is not replayed to report changes, and the game is still recorded."""
     monkeypatch.setattr(import_, "CHANGES_GAMES", 3)
     before = head(ratings, db)
     told = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
@@ -65,7 +69,8 @@ def test_a_long_ledger_is_not_replayed_for_it(db: str, ratings: Ratings, monkeyp
     assert shown == "1 appended; the head is 7.\n"
 
 
-def test_json_on_standard_input_tells_the_same(db: str, ratings: Ratings) -> None:
+def test_json_input_reports_the_same(db: str, ratings: Ratings) -> None:
+    """A game given as JSON reports the same changes in a dry run and when recorded."""
     line = game("g-9", "cleo", "anna", at="2010-03-05T10:00:00Z")
     dry = json.loads(ratings("record", "--dry-run", "--format", "json", db=db, input=line).stdout)
     done = json.loads(ratings("record", "--format", "json", db=db, input=line).stdout)

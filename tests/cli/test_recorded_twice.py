@@ -15,9 +15,8 @@ def db(copied: Callable[..., str]) -> str:
     return copied(small_ledger)
 
 
-def test_given_a_game_recorded_without_a_time_when_recorded_again_then_it_is_there_already(
-    db: str, ratings: Ratings
-) -> None:
+def test_same_game_is_already_there(db: str, ratings: Ratings) -> None:
+    """A game recorded again without a time is already there, and nothing is appended."""
     assert ratings(*WITHOUT_TIME, db=db).exit_code == 0
     before = head(ratings, db)
     again = ratings(*WITHOUT_TIME, db=db)
@@ -28,8 +27,11 @@ def test_given_a_game_recorded_without_a_time_when_recorded_again_then_it_is_the
     assert head(ratings, db) == before
 
 
-def test_given_json_without_a_time_when_recorded_twice_then_it_is_there_already(db: str, ratings: Ratings) -> None:
-    """The data of a game, and a whole event under an id of its own."""
+def test_same_json_is_already_there(db: str, ratings: Ratings) -> None:
+    """JSON without a time that is recorded twice is already there the second time.
+
+    It is given as the data of a game, and as a whole event with its own id.
+    """
     own = json.loads(event("game.recorded", event_id="mine", **placing("g-11", "anna", "ben")))
     del own["occurred_at"]
     for given in (json.dumps(placing("g-10", "anna", "ben")), json.dumps(own)):
@@ -37,7 +39,8 @@ def test_given_json_without_a_time_when_recorded_twice_then_it_is_there_already(
         assert ratings("record", db=db, input=given).stdout.startswith("0 appended, 1 already there")
 
 
-def test_given_another_result_when_recorded_again_without_a_time_then_it_is_refused(db: str, ratings: Ratings) -> None:
+def test_other_result_is_refused(db: str, ratings: Ratings) -> None:
+    """Recording a game again without a time but with another result is refused as a conflict."""
     ratings(*WITHOUT_TIME, db=db)
     before = head(ratings, db)
     other = ratings(*WITHOUT_TIME[:-2], "anna", "cleo", db=db)
@@ -46,17 +49,15 @@ def test_given_another_result_when_recorded_again_without_a_time_then_it_is_refu
     assert head(ratings, db) == before
 
 
-def test_given_a_time_when_it_differs_then_it_is_refused(db: str, ratings: Ratings) -> None:
-    """A time that was given is part of what was said."""
+def test_other_time_is_refused(db: str, ratings: Ratings) -> None:
+    """Recording a game again with another time is refused, since a given time is part of the record."""
     ratings(*WITHOUT_TIME, db=db)
     other = ratings(*WITHOUT_TIME, "--at", "2010-03-05T10:00Z", db=db)
     assert (other.exit_code, other.stderr.split(":")[0]) == (1, "id-conflict")
 
 
-def test_given_a_game_that_somebody_records_meanwhile_when_appended_then_it_is_there_already(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given two who record the same game at once, when the second comes to append, then he finds it there."""
+def test_concurrent_record_is_already_there(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When two people record the same game at once, the second to append finds it already there."""
 
     def beaten(*arguments: object, **options: object) -> object:
         monkeypatch.undo()
@@ -67,9 +68,8 @@ def test_given_a_game_that_somebody_records_meanwhile_when_appended_then_it_is_t
     assert ratings(*WITHOUT_TIME, db=db).stdout == "0 appended, 1 already there; the head is 6.\n"
 
 
-def test_given_a_voided_game_when_recorded_again_then_a_note_says_that_it_does_not_count(
-    db: str, ratings: Ratings
-) -> None:
+def test_voided_game_gets_a_note(db: str, ratings: Ratings) -> None:
+    """Recording a voided game again prints a note that it does not count."""
     ratings(*WITHOUT_TIME, db=db)
     ratings("void", "g-9", "--reason", "a friendly", db=db)
     again = ratings(*WITHOUT_TIME, db=db)

@@ -33,7 +33,8 @@ def rejected(ratings: Ratings, db: str, content: str | bytes, *options: str) -> 
     return list(json.loads(done.stdout)["rejected"])
 
 
-def test_all_that_is_wrong_with_a_header_is_told_at_once(db: str, ratings: Ratings) -> None:
+def test_header_faults_are_reported_together(db: str, ratings: Ratings) -> None:
+    """Everything wrong with a header is reported at once."""
     told = rejected(ratings, db, "Spiel,Datum,1st,1st,player\nx,y,a,b,c\n", "--map", "Ort=city")
     assert [(one["line"], one["code"]) for one in told] == [
         (1, "missing-column"), (1, "unknown-column"), (1, "bad-csv"), (1, "unknown-column"), (1, "missing-column"),
@@ -52,10 +53,10 @@ def test_all_that_is_wrong_with_a_header_is_told_at_once(db: str, ratings: Ratin
     ],
     ids=["encoding", "no zone", "dates", "the same value"],
 )
-def test_one_cause_is_told_once_on_a_terminal_and_wholly_in_json(
+def test_repeated_fault_takes_one_line(
     spoilt: Callable[[str], str | bytes], code: str, db: str, ratings: Ratings, tmp_path: Path
 ) -> None:
-    """Given a file that is spoilt on 600 lines in one way, when imported, then a person reads one line of it."""
+    """A fault repeated on 600 lines takes one line on a terminal, and is listed in full in JSON."""
     path, content = tmp_path / "games.csv", spoilt(HEADER + "".join(ROW.format(n) for n in range(600)))
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     shown = ratings("import", path, db=db)
@@ -68,7 +69,8 @@ def test_one_cause_is_told_once_on_a_terminal_and_wholly_in_json(
     assert len(Path(f"{path}.rejects.jsonl").read_text(encoding="utf-8").splitlines()) == 600
 
 
-def test_a_terminal_shows_twenty_causes_and_how_many_more(db: str, ratings: Ratings) -> None:
+def test_terminal_shows_twenty_faults(db: str, ratings: Ratings) -> None:
+    """A terminal shows twenty different faults and how many more there are."""
     content = HEADER + "".join(ROW.format(n).replace("anna", f"x{n}" + "y" * 65) for n in range(30))
     lines = ratings("import", "-", db=db, input=content).stderr.splitlines()
     assert len(lines) == 21
@@ -77,7 +79,8 @@ def test_a_terminal_shows_twenty_causes_and_how_many_more(db: str, ratings: Rati
 
 
 @pytest.mark.parametrize("name", ["games.xlsx", "games.csv", "games.xls", "games.ods"])
-def test_a_spreadsheet_is_named_as_such(name: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_spreadsheet_is_recognized(name: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A spreadsheet file is refused as one, with advice to save it as CSV."""
     (tmp_path / name).write_bytes((b"\xd0\xcf\x11\xe0" if name.endswith("xls") else b"PK\x03\x04") + bytes(range(256)))
     refused = ratings("import", tmp_path / name, "--set", "game=chess", db=db)
     assert refused.exit_code == 1
@@ -119,9 +122,10 @@ COMMANDS: dict[str, Callable[[str], tuple[list[str], str | None]]] = {
 
 @pytest.mark.parametrize("at", UNLIKELY, ids=("25", "1899", "in a day", "9999"))
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_game_that_nobody_played_is_refused_unless_one_insists(
+def test_unlikely_date_is_refused(
     command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
 ) -> None:
+    """A game with an unlikely date is refused, unless --any-date is given."""
     ratings("import", "-", db=db, input=game(LIKELY[1], "g-0"))
     before, (arguments, given) = head(ratings, db), command(at)
     refused = ratings(*arguments, "--format", "json", db=db, input=given)
@@ -134,16 +138,20 @@ def test_a_game_that_nobody_played_is_refused_unless_one_insists(
 
 @pytest.mark.parametrize("at", LIKELY, ids=("1900", "2024", "within a day"))
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_day_ahead_and_1900_are_taken(
+def test_likely_dates_are_accepted(
     command: Callable[[str], tuple[list[str], str | None]], at: str, db: str, ratings: Ratings
 ) -> None:
+    """Games dated from 1900 up to a day ahead are accepted."""
     ratings("import", "-", db=db, input=game("2025-01-01T00:00:00Z", "g-0"))
     arguments, given = command(at)
     assert ratings(*arguments, db=db, input=given).exit_code == 0
 
 
-def test_other_events_and_a_kept_date_may_be_at_any_time(db: str, ratings: Ratings) -> None:
-    """Given a game of 1850 that was taken, when it is corrected otherwise, then its date is no matter."""
+def test_kept_and_other_dates_are_free(db: str, ratings: Ratings) -> None:
+    """A correction that keeps an unlikely date is accepted, and other events may have any date.
+
+    The game of 1850 was accepted with --any-date and is then corrected in other respects.
+    """
     assert ratings("import", "-", "--any-date", db=db, input=game("1850-03-05T12:00:00Z")).exit_code == 0
     assert ratings("correct", "g-1", "ben", "anna", "--reason", "swapped", db=db).exit_code == 0
     (shown,) = read(ratings, db, "games", "g-1")["rows"]
@@ -153,7 +161,8 @@ def test_other_events_and_a_kept_date_may_be_at_any_time(db: str, ratings: Ratin
         assert ratings("adjust", "elo-chess/all", "anna", "5", "--reason", "x", "--at", at, db=db).exit_code == 0
 
 
-def test_a_restore_takes_every_date(db: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_restore_accepts_every_date(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A restore accepts every date."""
     ratings("import", "-", "--any-date", db=db, input=game("0025-03-05T12:00:00Z"))
     ratings("export", "events", "-o", tmp_path / "log.jsonl", db=db)
     copy = str(tmp_path / "copy.db")

@@ -90,9 +90,8 @@ def reported(ratings: Ratings, db: str, path: Path, *options: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def test_given_a_day_of_decisions_when_reported_then_each_is_told_with_who_why_and_what_it_did(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The report lists each decision with who made it, why, and which ladders it affected."""
     page = Tables(reported(ratings, db, tmp_path / "day.html"))
     decisions, effects, *_ = page.tables
     assert page.headings == ["What was decided", "What each decision did", "catan-elo/basic", "catan-elo/rivals-duel",
@@ -110,10 +109,11 @@ def test_given_a_day_of_decisions_when_reported_then_each_is_told_with_who_why_a
     assert reached == wanted
 
 
-def test_given_a_report_when_its_points_are_compared_then_they_are_those_of_diff_and_the_causes_sum(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
-    """Galactic Magnate counts in whole points, so nothing is rounded there."""
+def test_report_points_match_diff_and_causes(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The points in the report match `diff`, and the causes of each change sum to it.
+
+    Galactic Magnate counts in whole points, so nothing is rounded there.
+    """
     page = Tables(reported(ratings, db, tmp_path / "day.html"))
     rows = page.tables[-1][1:]
     (ladder,) = read(ratings, db, "diff", "9", "now", "galactic-points")["ladders"]
@@ -130,9 +130,8 @@ def test_given_a_report_when_its_points_are_compared_then_they_are_those_of_diff
     assert "The points of 3 more players changed by games alone." in text
 
 
-def test_given_any_names_and_reasons_when_written_as_html_then_they_are_text_and_nothing_is_fetched(
-    one_db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_html_report_is_plain_and_offline(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """In the HTML report, names and reasons are plain text and nothing external is loaded."""
     text = reported(ratings, one_db, tmp_path / "day.html")
     page = Tables(text)
     assert page.elements == {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "thead",
@@ -146,9 +145,8 @@ def test_given_any_names_and_reasons_when_written_as_html_then_they_are_text_and
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
 
 
-def test_given_names_and_reasons_of_any_kind_when_written_as_markdown_then_they_are_text(
-    one_db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_markdown_report_escapes_text(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """In the Markdown report, names and reasons of any kind are escaped and leave the tables intact."""
     text = reported(ratings, one_db, tmp_path / "day.md")
     assert text.startswith("# Changes from position 9 to ")
     rows = [line for line in text.splitlines() if line.startswith("| D3 |")]
@@ -162,17 +160,15 @@ def test_given_names_and_reasons_of_any_kind_when_written_as_markdown_then_they_
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
-def test_given_two_positions_when_nothing_was_decided_between_then_the_page_says_so(
-    one_db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_report_without_decisions_says_so(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A report between two positions without decisions says that nothing was decided."""
     done = ratings("report", "changes", "--from", "2", "--to", "9", "-o", tmp_path / "none.md", db=one_db)
     assert (done.exit_code, done.stderr) == (0, f"0 decisions, 0 players in {tmp_path / 'none.md'}\n")
     assert "Nothing was decided." in (tmp_path / "none.md").read_text()
 
 
-def test_given_more_causes_than_a_line_holds_when_reported_then_the_rest_stands_together(
-    one_db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_surplus_causes_are_summed_up(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """If a change has more causes than fit on a line, the report sums up the rest."""
     before = position(ratings, one_db)
     for points in range(1, 8):
         ratings("adjust", "galactic-points", "ben", points, "--reason", f"prize {points}", db=one_db)
@@ -182,10 +178,13 @@ def test_given_more_causes_than_a_line_holds_when_reported_then_the_rest_stands_
     assert (row[2], row[5]) == ("+28", "D7 +7, D6 +6, D5 +5, D4 +4, 3 others +6")
 
 
-def test_given_a_file_that_is_there_when_reported_then_it_is_left_alone(
+def test_report_keeps_an_existing_file(
     one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the other commands that write files have it; also if it comes while the page is computed."""
+    """A report never overwrites an existing file.
+
+    This holds for all commands that write files, even if the file appears while the page is computed.
+    """
     path = tmp_path / "day.html"
     path.write_text("mine")
     done = ratings("report", "changes", "--from", "9", "-o", path, db=one_db)
@@ -205,9 +204,11 @@ def test_given_a_file_that_is_there_when_reported_then_it_is_left_alone(
     assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]
 
 
-def test_given_a_write_that_fails_when_reported_then_no_part_of_the_file_is_left(
+def test_failed_write_leaves_no_partial_report(
     one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If writing the report fails, no part of the file is left behind."""
+
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -231,9 +232,10 @@ WRONG: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "why"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
-def test_given_what_cannot_be_meant_when_reported_then_it_is_a_usage_error(
+def test_impossible_report_is_a_usage_error(
     arguments: list[str], why: str, one_db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Report options that make no sense are usage errors, and no file is written."""
     monkeypatch.chdir(tmp_path)
     done = ratings("report", "changes", *arguments, db=one_db)
     assert (done.exit_code, why in done.stderr) == (2, True), done.stderr

@@ -39,9 +39,8 @@ def refused(ratings: Ratings, db: str, content: str) -> list[str]:
     return [one["message"] for one in told["rejected"]]
 
 
-def test_given_a_corrected_game_when_the_sheet_says_the_same_then_it_is_there_already(
-    db: str, ratings: Ratings
-) -> None:
+def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None:
+    """A sheet that agrees with a corrected game finds it already there, and so does the original sheet."""
     mended = SHEET.replace("calra", "clara")
     conflicts = refused(ratings, db, mended)
     ratings("correct", "g-1", "anna", "ben", "clara", "--reason", "a slip", db=db)
@@ -58,9 +57,8 @@ def test_given_a_corrected_game_when_the_sheet_says_the_same_then_it_is_there_al
     assert imported(ratings, db, SHEET)["existing"] == 2
 
 
-def test_given_a_rename_when_the_sheet_has_the_new_name_then_its_games_are_there_already(
-    db: str, ratings: Ratings
-) -> None:
+def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
+    """After a rename, a sheet finds its games already there under the new name and the old."""
     ratings("player", "rename", "ben", "benjamin", db=db)
 
     assert imported(ratings, db, SHEET.replace("ben", "benjamin"))["existing"] == 2
@@ -76,14 +74,14 @@ def test_given_a_rename_when_the_sheet_has_the_new_name_then_its_games_are_there
         ("calra,Ulm", "calra,Bonn", "the city differs"),
     ],
 )  # fmt: skip
-def test_a_sheet_that_says_something_else_is_refused_with_the_difference(
-    old: str, new: str, why: str, db: str, ratings: Ratings
-) -> None:
+def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
+    """A sheet that says something else is refused with the difference."""
     (told,) = refused(ratings, db, SHEET.replace(old, new))
     assert f"with another content: {why}; ratings correct" in told
 
 
-def test_a_voided_game_is_no_game_of_the_sheet(db: str, ratings: Ratings) -> None:
+def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
+    """A changed sheet row for a voided game is refused, while the original row is already there."""
     ratings("void", "g-1", "--reason", "never played", db=db)
 
     assert refused(ratings, db, SHEET.replace("calra", "clara")) == [
@@ -92,7 +90,8 @@ def test_a_voided_game_is_no_game_of_the_sheet(db: str, ratings: Ratings) -> Non
     assert imported(ratings, db, SHEET)["existing"] == 2
 
 
-def test_given_json_lines_when_resent_then_only_the_first_record_counts(db: str, ratings: Ratings) -> None:
+def test_resent_json_must_match_first_record(db: str, ratings: Ratings) -> None:
+    """JSON Lines sent again are compared with a game's first record only, not with its correction."""
     ratings("correct", "g-1", "anna", "ben", "clara", "--reason", "a slip", db=db)
     game = json.loads(ratings("games", "g-1", "--format", "json", db=db).stdout)["rows"][0]
     del game["position"]

@@ -38,7 +38,8 @@ def wrong(ratings: Ratings, url: str, what: str = "rights") -> list[tuple[str, s
     ]
 
 
-def test_given_a_new_table_or_view_when_it_is_declared_then_somebody_decided_who_may_write_and_see_it() -> None:
+def test_every_table_has_decided_rights() -> None:
+    """Every table and view is listed exactly once, with who may write it and who may see it."""
     written = {table for tables in WRITES.values() for table in tables}
     named = [*written, *KEPT, *DASHBOARD]
     assert len(named) == len(set(named))
@@ -51,9 +52,8 @@ def test_given_a_new_table_or_view_when_it_is_declared_then_somebody_decided_who
     }
 
 
-def test_given_the_documented_roles_when_the_doctor_is_asked_by_each_then_all_is_well(
-    roles: Roles, ratings: Ratings
-) -> None:
+def test_doctor_accepts_documented_roles(roles: Roles, ratings: Ratings) -> None:
+    """`doctor` finds nothing wrong with the documented roles, whichever of them runs it."""
     for url in (roles.owner, roles.writer, roles.rebuilder, roles.reader):
         assert ratings("doctor", db=url).exit_code == 0
         assert wrong(ratings, url) == []
@@ -82,9 +82,8 @@ def test_given_the_documented_roles_when_the_doctor_is_asked_by_each_then_all_is
         ("REVOKE CONNECT ON DATABASE DATABASE_ FROM ROLE_dashboard", "dashboard", "lacks CONNECT on the database"),
     ],
 )  # fmt: skip
-def test_given_a_right_too_much_or_missing_when_the_doctor_is_asked_then_he_names_it_and_the_remedy_mends_it(
-    statement: str, who: str, what: str, roles: Roles, ratings: Ratings
-) -> None:
+def test_doctor_remedy_fixes_each_right(statement: str, who: str, what: str, roles: Roles, ratings: Ratings) -> None:
+    """`doctor` names each excess or missing right, and its remedy puts the rights in order."""
     roles.execute(statement)
     named = who if who == "PUBLIC" else f"{roles.prefix}{who}"
     found = {(value, note): remedy for value, note, remedy in wrong(ratings, roles.writer)}
@@ -96,10 +95,11 @@ def test_given_a_right_too_much_or_missing_when_the_doctor_is_asked_then_he_name
     assert wrong(ratings, roles.writer) == []
 
 
-def test_given_a_database_that_was_restored_when_the_doctor_is_asked_then_what_everybody_may_again_is_told(
-    roles: Roles, ratings: Ratings
-) -> None:
-    """A dump of a database does not hold what was taken from PUBLIC on it."""
+def test_doctor_finds_restored_public_rights(roles: Roles, ratings: Ratings) -> None:
+    """`doctor` finds the rights that PUBLIC has again after a database was restored.
+
+    A dump of a database does not include what was revoked from PUBLIC on it.
+    """
     roles.execute("GRANT CONNECT, TEMPORARY ON DATABASE DATABASE_ TO PUBLIC")
     told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
     assert told == [
@@ -108,9 +108,8 @@ def test_given_a_database_that_was_restored_when_the_doctor_is_asked_then_what_e
     ]
 
 
-def test_given_one_role_for_all_when_the_doctor_is_asked_then_it_owns_what_it_writes(
-    roles: Roles, ratings: Ratings
-) -> None:
+def test_doctor_finds_single_role_for_all(roles: Roles, ratings: Ratings) -> None:
+    """`doctor` reports a single role that both owns the ledger and writes to it."""
     roles.execute("REASSIGN OWNED BY ROLE_owner TO ROLE_writer", "DROP OWNED BY ROLE_rebuilder")
     told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
     who = f"{roles.prefix}writer"
@@ -118,12 +117,14 @@ def test_given_one_role_for_all_when_the_doctor_is_asked_then_it_owns_what_it_wr
     assert (who, "owns the ledger and can switch its guards off, and nobody else may store standings") in told
 
 
-def test_given_a_superuser_when_the_doctor_is_asked_then_he_says_so(roles: Roles, ratings: Ratings) -> None:
+def test_doctor_reports_a_superuser(roles: Roles, ratings: Ratings) -> None:
+    """`doctor` reports it when the role that runs it is a superuser."""
     ((who, what, _),) = wrong(ratings, roles.administrator)
     assert (who, what.split(",")[0]) == ("postgres", "is a superuser")
 
 
-def test_given_a_view_that_is_gone_when_the_doctor_is_asked_then_it_is_named(ledger_url: str, ratings: Ratings) -> None:
+def test_doctor_names_a_missing_view(ledger_url: str, ratings: Ratings) -> None:
+    """`doctor` names a view that is missing."""
     with connect(ledger_url).reading() as connection:
         connection.execute(text("DROP VIEW live_ladders"))
     assert wrong(ratings, ledger_url, "objects") == [
@@ -131,9 +132,8 @@ def test_given_a_view_that_is_gone_when_the_doctor_is_asked_then_it_is_named(led
     ]
 
 
-def test_given_a_file_that_everybody_may_write_when_the_doctor_is_asked_then_he_says_so(
-    copied_file: Callable[..., str], ratings: Ratings
-) -> None:
+def test_doctor_reports_world_writable_file(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """`doctor` reports a ledger file or folder that everybody may write to, with the remedy."""
     db = Path(copied_file(without_events))
     assert wrong(ratings, str(db)) == []
     for place, mode in ((db, 0o666), (db.parent, 0o777)):
@@ -144,9 +144,10 @@ def test_given_a_file_that_everybody_may_write_when_the_doctor_is_asked_then_he_
         os.chmod(place, before)
 
 
-def test_given_grants_when_printed_then_they_are_those_of_the_page_and_an_odd_name_is_quoted_or_refused(
+def test_grants_match_the_documentation(
     ratings: Ratings,
 ) -> None:
+    """`grants` prints the documented statements, and quotes an odd name or refuses it."""
     made = grant_statements("ratings")
     whole, first, second = (
         ratings("grants", "--sql", *who, db="postgresql://db.example/ratings").stdout
@@ -172,9 +173,11 @@ def test_given_grants_when_printed_then_they_are_those_of_the_page_and_an_odd_na
     assert json.loads(ratings("grants", "--format", "json").stdout)[0]["role"] == "ratings_owner"
 
 
-def test_given_several_clubs_in_one_database_when_each_has_its_schema_then_none_sees_another(
-    postgres_url: str, ratings: Ratings
-) -> None:
+def test_schemas_keep_clubs_apart(postgres_url: str, ratings: Ratings) -> None:
+    """Clubs with schemas of their own in one database cannot see each other's ledgers.
+
+    They share only the locks, which belong to the database.
+    """
     with (
         documented_roles(ratings, postgres_url, "club_a") as one,
         documented_roles(ratings, postgres_url, "club_b") as other,

@@ -58,9 +58,10 @@ POOL = {
 
 
 @pytest.mark.parametrize(("places", "changes", "burned"), POOL.values(), ids=POOL)
-def test_given_newcomers_in_a_contribution_pool_when_placed_then_the_better_take_from_the_worse(
+def test_contribution_pool_pays_better_places(
     places: list[str], changes: list[str], burned: str, tmp_path: Path, ratings: Ratings
 ) -> None:
+    """Among newcomers in a contribution pool, better places take points from worse ones."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
     take_in(ratings, db, game("g-1", *places))
     found, accounts = explained(ratings, db, "g-1", GALACTIC)
@@ -71,9 +72,8 @@ def test_given_newcomers_in_a_contribution_pool_when_placed_then_the_better_take
 
 
 @pytest.mark.parametrize(("seconds", "bonus"), [(600, 0), (601, 100)])
-def test_given_more_than_600_seconds_when_played_then_a_bonus_is_minted(
-    seconds: int, bonus: int, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_bonus_is_minted_after_600_seconds(seconds: int, bonus: int, tmp_path: Path, ratings: Ratings) -> None:
+    """A player who plays for more than 600 seconds gets a minted bonus of 100 points."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
     participants = [{"player": "a", "place": 1}, {"player": "b", "place": 2, "seconds_played": seconds}]
     take_in(ratings, db, game("g-1", participants=participants))
@@ -83,9 +83,8 @@ def test_given_more_than_600_seconds_when_played_then_a_bonus_is_minted(
     )  # fmt: skip
 
 
-def test_given_dust_for_the_winner_when_it_is_a_new_version_then_nothing_is_burned_but_with_two_winners(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_dust_burns_only_with_two_winners(tmp_path: Path, ratings: Ratings) -> None:
+    """If a new version gives dust to the winner, dust is burned only when there are two winners."""
     db = new_ledger(ratings, tmp_path / "ratings.db")
     text = (SHIPPED / "galactic-points-1.toml").read_text(encoding="utf-8")
     text = text.replace('version = "1"', 'version = "2"').replace('dust = "burn"', 'dust = "winner"')
@@ -120,9 +119,8 @@ def league(copied_file: Callable[..., str]) -> str:
     return copied_file(new_ledger, "b5-league-1", name="league.db")
 
 
-def test_given_95_points_when_he_wins_in_time_keeping_one_of_three_victory_points_then_he_ends_on_102(
-    league: str, ratings: Ratings
-) -> None:
+def test_win_in_time_ends_on_102(league: str, ratings: Ratings) -> None:
+    """From 95 points, winning in time and keeping one of three victory points ends on 102 points."""
     take_in(
         ratings, league, *starting(SEASON, 100, richie=95),
         b5("g-1", "richie 20 1 +", "human 15 2", "narn 12 0", "minbari 9 0", within_time=True),
@@ -137,7 +135,8 @@ def test_given_95_points_when_he_wins_in_time_keeping_one_of_three_victory_point
     assert sorted(int(term["amount"]) for term in winner["terms"]) == [-9, 1, 15]
 
 
-def test_given_a_pot_of_38_when_second_and_third_tie_then_each_gets_9_back(league: str, ratings: Ratings) -> None:
+def test_tied_second_and_third_get_nine(league: str, ratings: Ratings) -> None:
+    """When second and third tie for a pot of 38, each gets 9 back."""
     take_in(
         ratings, league, *starting(SEASON, 100, c=95, d=95), b5("g-1", "a 20 0 +", "b 15 1", "c 15 1", "d 9 0"),
     )  # fmt: skip
@@ -152,9 +151,8 @@ LOSING = [
 ]  # fmt: skip
 
 
-def test_given_a_player_who_always_loses_with_nothing_back_then_he_falls_to_9_and_no_further(
-    league: str, ratings: Ratings
-) -> None:
+def test_constant_loser_falls_to_9_points(league: str, ratings: Ratings) -> None:
+    """A player who always loses and gets nothing back falls to 9 points and no further."""
     take_in(
         ratings, league,
         *(b5(f"g-{n}", f"a{n} 20 0 +", f"b{n} 15 3", f"c{n} 12 0", f"d{n} 10 0", "loser 1 0",
@@ -170,9 +168,8 @@ SHARES = {3: [50, 30, 20], 4: [40, 30, 20, 10], 5: [40, 30, 20, 10, 0], 7: [40, 
 
 
 @pytest.mark.parametrize("size", SHARES)
-def test_given_a_pot_of_10_each_when_shared_by_place_then_the_shares_are_those_of_the_number_of_players(
-    size: int, league: str, ratings: Ratings
-) -> None:
+def test_pot_shares_depend_on_player_count(size: int, league: str, ratings: Ratings) -> None:
+    """A pot of 10 from each player is shared by place, with the shares for that number of players."""
     seats = [f"p{i} {20 - i} {size - 2 if i == 1 else 0}{' +' * (i == 0)}" for i in range(size)]
     take_in(ratings, league, b5("g-1", *seats))
     changes, accounts = explained(ratings, league, "g-1", SEASON)
@@ -183,18 +180,16 @@ def test_given_a_pot_of_10_each_when_shared_by_place_then_the_shares_are_those_o
     assert (accounts["minted"], accounts["burned"]) == (str(2 - size), str(10 * size - sum(back)))
 
 
-def test_given_a_major_and_a_standard_victory_when_placed_then_the_major_one_is_above_whatever_the_power(
-    league: str, ratings: Ratings
-) -> None:
+def test_major_victory_ranks_above_standard(league: str, ratings: Ratings) -> None:
+    """A major victory is placed above a standard one, whatever the power."""
     take_in(ratings, league, b5("g-1", "standard 30 1 +", "major 10 0 ++", "strong 40 1", "weak 1 1"))
 
     found = read(ratings, league, "explain", "g-1", SEASON)["players"]
     assert [player["player"] for player in found] == ["major", "standard", "strong", "weak"]
 
 
-def test_given_fewer_than_five_games_when_ranked_then_he_has_no_rank_and_a_new_season_begins_with_100(
-    league: str, ratings: Ratings
-) -> None:
+def test_rank_needs_five_season_games(league: str, ratings: Ratings) -> None:
+    """A player needs five games for a rank, and a new season starts everybody at 100."""
     seats = ["a 20 0 +", "b 15 1", "c 9 0"]
     take_in(ratings, league, *(b5(f"g-{n}", *seats) for n in range(4)))
     rows = read(ratings, league, "standings", SEASON)["rows"]
@@ -215,9 +210,8 @@ def lists(copied_file: Callable[..., str]) -> str:
     return copied_file(new_ledger, "catan-elo-2009-01", name="lists.db")
 
 
-def test_given_the_pages_example_when_scored_then_every_pair_and_every_sum_is_as_it_says(
-    lists: str, ratings: Ratings
-) -> None:
+def test_documented_example_scores_as_written(lists: str, ratings: Ratings) -> None:
+    """The documented Catan example scores every pair and every sum as written."""
     take_in(ratings, lists, *starting(BASIC, 1000, a=1200, b=1000, c=1400), catan("g-1", "a", "b", "c"))
     found = read(ratings, lists, "explain", "g-1", BASIC)["players"]
 
@@ -236,9 +230,10 @@ MOST = {
 
 
 @pytest.mark.parametrize(("places", "had", "change"), MOST.values(), ids=MOST)
-def test_given_ratings_far_apart_when_scored_then_at_most_8_points_a_pair_change_hands(
+def test_pair_exchanges_at_most_8_points(
     places: list[str], had: dict[str, int], change: str, lists: str, ratings: Ratings
 ) -> None:
+    """However far apart the ratings are, at most 8 points change hands per pair."""
     take_in(ratings, lists, *starting(BASIC, 1000, **had), catan("g-1", *places))
     changes, accounts = explained(ratings, lists, "g-1", BASIC)
 
@@ -259,9 +254,10 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize(("participants", "changes"), LEFT_OUT.values(), ids=LEFT_OUT)
-def test_given_players_who_do_not_count_when_scored_then_they_are_in_no_pair_and_it_is_said_why(
+def test_uncounted_players_are_in_no_pair(
     participants: list[dict[str, Any]], changes: dict[str, str] | None, lists: str, ratings: Ratings
 ) -> None:
+    """Players who do not count are in no pair, and the reason is given."""
     account = event("player.account_changed", NOON, player="free", account="free")
     take_in(ratings, lists, account, catan("g-1", participants=participants))
     found = read(ratings, lists, "explain", "g-1", BASIC)
@@ -273,7 +269,8 @@ def test_given_players_who_do_not_count_when_scored_then_they_are_in_no_pair_and
     assert points(ratings, lists, BASIC).keys() == {player for player, change in expected.items() if change != "0"}
 
 
-def test_given_a_game_ended_by_agreement_when_scored_then_it_counts_for_nothing(lists: str, ratings: Ratings) -> None:
+def test_aborted_or_unrated_game_scores_nothing(lists: str, ratings: Ratings) -> None:
+    """Aborted and unrated games give nobody points, and `explain` says if a game was aborted."""
     take_in(ratings, lists, catan("g-1", "a", "b", aborted=True), catan("g-2", "a", "b", rated=False))
 
     assert points(ratings, lists, BASIC) == {}

@@ -61,9 +61,8 @@ def stretches(found: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(line[name] for name in ("version", "from", "until", "position", "by")) for line in found["timeline"]]
 
 
-def test_given_versions_when_shown_then_the_timeline_tells_from_when_until_when_each_scores(
-    db: str, ratings: Ratings
-) -> None:
+def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
+    """The timeline gives the days between which each version scores, and why some never do."""
     found = shown(ratings, db)
 
     assert (found["version"], found["versions"], found["known_at"]) == ("2", ["1", "2", "3", "4", "5"], 5)
@@ -79,9 +78,8 @@ def test_given_versions_when_shown_then_the_timeline_tells_from_when_until_when_
     ]
 
 
-def test_given_versions_when_shown_to_people_then_the_timeline_is_a_table_and_says_why_one_never_scores(
-    db: str, ratings: Ratings
-) -> None:
+def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
+    """People get the timeline as a table, which also says why a version never scores."""
     assert ratings("rules", "show", "house-elo", db=db).stdout.split("\n\n")[-1].splitlines() == [
         "Timeline of games by the day of their end (Europe/Berlin)",
         "from        until before  version  position  recorded (UTC)    by",
@@ -103,17 +101,15 @@ def test_given_versions_when_shown_to_people_then_the_timeline_is_a_table_and_sa
         ("youplay-league", "its last counted game"), ("catan-annual", "the version in force at its end"),
     ],
 )  # fmt: skip
-def test_given_a_kind_of_list_when_shown_then_it_is_told_what_becomes_of_points_and_ranks(
-    ruleset_id: str, told: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_rules_show_says_what_carries_over(ruleset_id: str, told: str, tmp_path: Path, ratings: Ratings) -> None:
+    """`rules show` says for each kind of list what becomes of points and ranks between versions."""
     name = str(tmp_path / "shipped.db")
     assert ratings("init", db=name).exit_code == 0
     assert told in ratings("rules", "show", ruleset_id, db=name).stdout.splitlines()[-1]
 
 
-def test_given_a_position_when_shown_as_known_there_then_later_versions_are_not_there(
-    db: str, ratings: Ratings
-) -> None:
+def test_known_at_hides_later_versions(db: str, ratings: Ratings) -> None:
+    """With `--known-at`, versions recorded after that position are not shown."""
     then = shown(ratings, db, "--known-at", 3)
     listed = json.loads(ratings("rules", "list", "--known-at", 1, "--format", "json", db=db).stdout)
 
@@ -125,9 +121,8 @@ def test_given_a_position_when_shown_as_known_there_then_later_versions_are_not_
     assert ratings("rules", "show", "house-elo@2", "--known-at", 1, db=db).exit_code == 2
 
 
-def test_given_a_version_that_was_taken_back_when_shown_then_the_one_that_it_replaced_scores_again(
-    db: str, ratings: Ratings
-) -> None:
+def test_voided_version_yields_to_replaced_one(db: str, ratings: Ratings) -> None:
+    """When a version is voided, the version that it replaced scores again."""
     assert ratings("void", "--event", "ruleset:house-elo@5", "--reason", "wrong", db=db).exit_code == 0
 
     found = shown(ratings, db)
@@ -136,9 +131,8 @@ def test_given_a_version_that_was_taken_back_when_shown_then_the_one_that_it_rep
     assert [line[0] for line in stretches(shown(ratings, db, "--known-at", 5))] == ["1", "5", "2"]
 
 
-def test_given_a_ruleset_that_a_league_keeps_when_shown_then_its_days_are_those_on_which_leagues_begin(
-    db: str, ratings: Ratings
-) -> None:
+def test_timeline_of_leagues_goes_by_start(db: str, ratings: Ratings) -> None:
+    """For a ruleset that leagues keep, the timeline gives the days on which leagues begin."""
     assert ratings("init", db=db).exit_code == 0
 
     told = ratings("rules", "show", "youplay-wsim", db=db).stdout

@@ -77,9 +77,8 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 # what was stored, and how old it is
 
 
-def test_given_a_ledger_without_standings_when_its_status_is_read_then_nothing_has_an_age(
-    db: str, ratings: Ratings
-) -> None:
+def test_no_standings_means_no_age(db: str, ratings: Ratings) -> None:
+    """Without stored standings nothing has an age, and limits on age or lag report nothing stored."""
     found = status(ratings, db)
 
     assert [found[name] for name in ("age_seconds", "behind", "stale", "runs", "rules_missing")] == [
@@ -91,9 +90,8 @@ def test_given_a_ledger_without_standings_when_its_status_is_read_then_nothing_h
     assert problems(ratings, db, "--max-behind", 5, "--no-failures") == ["nothing-stored"]
 
 
-def test_given_a_rebuild_when_time_goes_by_then_age_and_times_are_whole_seconds(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_age_counts_from_last_rebuild(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Age and times after a rebuild are in whole seconds, and the limits on age and lag apply."""
     assert ratings("rebuild", db=db).exit_code == 0
     play(ratings, db, "g-2")
     later(monkeypatch, 26 * HOUR + 60)
@@ -115,15 +113,17 @@ def test_given_a_rebuild_when_time_goes_by_then_age_and_times_are_whole_seconds(
 
 
 @pytest.mark.parametrize("age", ["26", "h", "-1h", "1w", "1.5h", "٣h", "9999999h"])
-def test_given_an_age_that_is_none_when_asked_then_it_is_a_usage_error(age: str, db: str, ratings: Ratings) -> None:
+def test_bad_age_is_usage_error(age: str, db: str, ratings: Ratings) -> None:
+    """A malformed --max-age is a usage error that shows an example."""
     told = ratings("status", "--max-age", age, db=db)
     assert (told.exit_code, "such as 26h" in told.stderr) == (2, True)
 
 
-def test_given_a_rebuild_of_some_ladders_when_the_status_is_read_then_the_others_are_stale(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given one ladder that is rebuilt each hour, then the standings are as old as the ladder that is not."""
+def test_ladders_not_rebuilt_are_stale(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a rebuild of some ladders, the others are stale.
+
+    When one ladder is rebuilt every hour, the standings are as old as the ladder that is not.
+    """
     assert ratings("rebuild", db=db).exit_code == 0
     later(monkeypatch, 5 * HOUR)
     play(ratings, db, "g-2")
@@ -144,10 +144,13 @@ def test_given_a_rebuild_of_some_ladders_when_the_status_is_read_then_the_others
     assert problems(ratings, db, "--max-age", "2h", "--max-behind", 0, "--no-failures") == []
 
 
-def test_given_a_rule_that_fails_when_the_status_is_read_then_its_ladders_are_stale_with_the_reason(
+def test_failed_ladders_are_stale(
     db: str, ratings: Ratings, broken: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given nightly rebuilds of which all but the first fail, then age and lag are those of the first."""
+    """Ladders whose rule fails are stale with the reason, in `status` and in `doctor`.
+
+    After nightly rebuilds of which all but the first fail, age and lag are those of the first.
+    """
     assert ratings("rebuild", db=db).exit_code == 0
     play(ratings, db, "g-2")
     broken(True)
@@ -180,9 +183,8 @@ def test_given_a_rule_that_fails_when_the_status_is_read_then_its_ladders_are_st
     assert "last failed rebuild  failed, " in ratings("status", db=db).stdout
 
 
-def test_given_a_rule_that_fails_in_the_first_rebuild_when_the_status_is_read_then_its_ladders_were_never_built(
-    db: str, ratings: Ratings, broken: Callable[[bool], None]
-) -> None:
+def test_failed_first_rebuild_is_never_built(db: str, ratings: Ratings, broken: Callable[[bool], None]) -> None:
+    """When a rule fails in the first rebuild, its ladders are shown as never built."""
     broken(True)
     assert ratings("rebuild", db=db).exit_code == 1
     assert [(one["ladder"], one["position"], one["why"]) for one in status(ratings, db)["stale"]] == [
@@ -192,9 +194,8 @@ def test_given_a_rule_that_fails_in_the_first_rebuild_when_the_status_is_read_th
     assert problems(ratings, db, "--max-behind", 1) == ["too-far-behind"]
 
 
-def test_given_a_rule_that_fails_without_new_events_when_the_status_is_read_then_it_is_told_all_the_same(
-    db: str, ratings: Ratings, broken: Callable[[bool], None]
-) -> None:
+def test_failure_without_new_events_is_shown(db: str, ratings: Ratings, broken: Callable[[bool], None]) -> None:
+    """A rule that fails in a rebuild without new events still makes its ladder stale."""
     assert ratings("rebuild", db=db).exit_code == 0
     broken(True)
     assert ratings("rebuild", ALL, db=db).exit_code == 1
@@ -217,9 +218,8 @@ def uninstalled(db: str) -> str:
     return db
 
 
-def test_given_a_rule_that_is_not_installed_when_asked_then_status_doctor_and_record_name_it(
-    uninstalled: str, ratings: Ratings
-) -> None:
+def test_missing_rule_is_named(uninstalled: str, ratings: Ratings) -> None:
+    """`status`, `doctor` and `record` name a rule that is not installed."""
     found = status(ratings, uninstalled)
     assert found["rules_missing"] == [{"ruleset": "darts@1", "rule": "gone/1", "games": ["darts", "chess"]}]
     assert "darts@1 needs the rule gone/1, which is not installed" in ratings("status", db=uninstalled).stdout
@@ -242,7 +242,8 @@ def test_given_a_rule_that_is_not_installed_when_asked_then_status_doctor_and_re
 # runs of the jobs
 
 
-def test_given_the_jobs_when_they_ended_well_then_each_is_told(db: str, ratings: Ratings) -> None:
+def test_successful_jobs_are_reported(db: str, ratings: Ratings) -> None:
+    """The status shows each job that ended well, and no failure."""
     assert ratings("rebuild", db=db).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
     found = status(ratings, db)["runs"]
@@ -254,7 +255,8 @@ def test_given_the_jobs_when_they_ended_well_then_each_is_told(db: str, ratings:
     assert problems(ratings, db, "--no-failures") == []
 
 
-def test_given_a_verify_that_finds_something_when_the_status_is_read_then_it_failed(db: str, ratings: Ratings) -> None:
+def test_verify_with_findings_failed(db: str, ratings: Ratings) -> None:
+    """A verify with a finding shows in the status as a failed run."""
     assert ratings("verify", "--head", f"1:{'0' * 64}", db=db).exit_code == 1
     last = status(ratings, db)["runs"]["verify"]["last"]
 
@@ -263,7 +265,8 @@ def test_given_a_verify_that_finds_something_when_the_status_is_read_then_it_fai
     assert ratings("doctor", db=db).exit_code == 1
 
 
-def test_given_a_name_that_no_ladder_has_when_rebuilt_then_that_was_no_run(db: str, ratings: Ratings) -> None:
+def test_unknown_ladder_is_no_run(db: str, ratings: Ratings) -> None:
+    """Rebuilding an unknown ladder is a usage error and leaves no run."""
     assert ratings("rebuild", "nope", db=db).exit_code == 2
     assert status(ratings, db)["runs"] == {}
 
@@ -299,10 +302,11 @@ def wait_for_result(ratings: Ratings, db: str, result: str) -> dict[str, Any]:
     pytest.fail("it did not happen in time")
 
 
-def test_given_a_rebuild_that_is_killed_when_the_status_is_read_then_it_ended_without_a_word(
-    killed: Callable[[], None], db: str, ratings: Ratings
-) -> None:
-    """Given kill -9, then the health check fails until a rebuild ends well; a run that goes on is no failure."""
+def test_killed_rebuild_is_lost(killed: Callable[[], None], db: str, ratings: Ratings) -> None:
+    """A rebuild that was killed shows as lost, and a running one is not a failure.
+
+    After kill -9, the health check fails until a rebuild ends well.
+    """
     wait_for_result(ratings, db, "running")
     assert problems(ratings, db, "--no-failures") == []
     assert ratings("rebuild", db=db).exit_code == 4
@@ -354,9 +358,8 @@ def parsed(text: str) -> dict[tuple[str, str], int]:
     return samples
 
 
-def test_given_a_ledger_when_metrics_are_asked_for_then_they_are_those_of_the_status(
-    db: str, ratings: Ratings, broken: Callable[[bool], None]
-) -> None:
+def test_metrics_match_the_status(db: str, ratings: Ratings, broken: Callable[[bool], None]) -> None:
+    """The metrics in Prometheus format agree with the status."""
     assert ratings("rebuild", db=db).exit_code == 0
     assert ratings("verify", db=db).exit_code == 0
     play(ratings, db, "g-2")
@@ -387,9 +390,8 @@ def test_given_a_ledger_when_metrics_are_asked_for_then_they_are_those_of_the_st
     assert ("ratings_run_last_failure_age_seconds", 'kind="verify"') not in samples
 
 
-def test_given_a_location_with_odd_characters_when_metrics_are_asked_for_then_they_are_escaped(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_metrics_escape_odd_characters(tmp_path: Path, ratings: Ratings) -> None:
+    """In the metrics, a location with odd characters is escaped."""
     path = tmp_path / 'a"b\\c\nd {x}, ü.db'
     assert ratings("init", "--for", "chess", db=path).exit_code == 0
     told = ratings("status", "--format", "prometheus", db=path).stdout
@@ -398,7 +400,8 @@ def test_given_a_location_with_odd_characters_when_metrics_are_asked_for_then_th
     assert f'ledger="{tmp_path}/a\\"b\\\\c\\nd {{x}}, ü.db"' in told
 
 
-def test_given_an_age_when_told_then_it_is_in_the_unit_that_fits() -> None:
+def test_age_uses_a_fitting_unit() -> None:
+    """An age is shown in the unit that fits it."""
     assert [told_age(seconds) for seconds in (0, 59, 60, 7_199, 7_200, 259_199, 259_200)] == [
         "less than a minute", "less than a minute", "1 minute", "119 minutes", "2 hours", "71 hours", "3 days",
     ]  # fmt: skip

@@ -28,10 +28,11 @@ def stopped(ratings: Ratings, *command: object, db: str) -> tuple[int, str]:
     return told.exit_code, found["reason"]
 
 
-def test_given_no_ledger_when_asked_then_the_code_is_the_same_on_every_store(
-    store: str, ratings: Ratings, tmp_path: Path
-) -> None:
-    """Given a file that is missing, an empty database, or one with other tables, then the exit code is 3."""
+def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Without a ledger, every store gives exit code 3 and the reason `no-ledger`.
+
+    The same holds for a missing file and an empty database.
+    """
     if store.startswith("sqlite"):
         assert stopped(ratings, "status", db=store) == (3, "no-ledger")
         Path(str(make_url(store).database)).touch()
@@ -42,9 +43,8 @@ def test_given_no_ledger_when_asked_then_the_code_is_the_same_on_every_store(
             open_ledger(store)
 
 
-def test_given_a_rebuild_that_runs_when_another_one_begins_then_the_code_is_its_own(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
+    """A rebuild during another one exits with 4 and `already-running`, and leaves no run."""
     with only_one(open_ledger(ledger_url)):
         assert stopped(ratings, "rebuild", db=ledger_url) == (4, "already-running")
         told = ratings("rebuild", "--log", "json", db=ledger_url)
@@ -54,9 +54,8 @@ def test_given_a_rebuild_that_runs_when_another_one_begins_then_the_code_is_its_
     assert json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["runs"] == {}
 
 
-def test_given_other_ways_to_stop_when_asked_then_each_has_its_reason(
-    ledger_url: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_each_stop_has_its_reason(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A command that stops gives the exit code and the reason of its cause, such as an old schema."""
     assert stopped(ratings, "standings", "nope", db=ledger_url) == (2, "usage")
     assert stopped(ratings, "rebuild", "--rollback", db=ledger_url) == (1, "no-earlier-generation")
     for version, reason in (("9999", "new-schema"), ("0001", "old-schema")):
@@ -69,16 +68,16 @@ def test_given_other_ways_to_stop_when_asked_then_each_has_its_reason(
     assert stopped(ratings, "status", db="mysql://x/y") == (2, "not-a-ledger")
 
 
-def test_given_every_kind_of_failure_when_listed_then_its_reason_is_one_of_the_table() -> None:
+def test_every_error_has_a_known_reason() -> None:
+    """Every kind of error has a reason in the table, with the same exit code."""
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LedgerError)]
     assert len(kinds) > 10
     for kind in kinds:
         assert REASONS[kind.reason][0] == kind.exit_code or kind is LedgerError
 
 
-def test_given_a_bug_a_full_disk_or_too_little_memory_when_told_then_each_has_its_reason(
-    ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug, a full disk, lack of memory and an interruption each stop with their own reason."""
     for error, reason in (
         (OSError(28, "No space left on device", "x"), (3, "no-space")),
         (OSError(13, "Permission denied", "x"), (3, "file")),

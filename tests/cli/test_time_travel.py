@@ -58,7 +58,8 @@ def marks(ratings: Ratings, db: str, player: str) -> list[list[int]]:
 # -- a ruleset that is withdrawn
 
 
-def test_given_a_ruleset_when_taken_back_then_lists_ladders_and_causes_say_so(db: str, ratings: Ratings) -> None:
+def test_withdrawn_ruleset_shows_everywhere(db: str, ratings: Ratings) -> None:
+    """A withdrawn ruleset shows in published lists, in comparisons and as a cause."""
     published = publish(ratings, db)
     points = read(ratings, db, "standings", CLUB)["rows"][0]["points"]
     void = told(ratings, db, "void", "--event", "1", *WHY)
@@ -77,9 +78,8 @@ def test_given_a_ruleset_when_taken_back_then_lists_ladders_and_causes_say_so(db
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_a_ruleset_that_is_not_published_yet_when_compared_then_its_ladders_are_added(
-    db: str, ratings: Ratings
-) -> None:
+def test_unpublished_ruleset_adds_its_ladders(db: str, ratings: Ratings) -> None:
+    """Compared with a position before a ruleset, its ladders count as added."""
     (_, whole) = read(ratings, db, "diff", 1, "now")["ladders"]
     (none,) = read(ratings, db, "diff", 1, 2, TABLE)["ladders"]
     assert (whole["ladder"], [row["kind"] for row in whole["rows"]]) == (CLUB, ["added"] * 3)
@@ -88,9 +88,8 @@ def test_given_a_ruleset_that_is_not_published_yet_when_compared_then_its_ladder
     assert [cause["game_id"] for cause in found["causes"]] == ["c-1"]
 
 
-def test_given_a_version_when_taken_back_and_published_otherwise_in_one_import_then_the_new_content_counts(
-    db: str, ratings: Ratings
-) -> None:
+def test_one_import_replaces_a_version(db: str, ratings: Ratings) -> None:
+    """One import can withdraw a version and publish it anew, and the new content counts."""
     published = json.loads(ratings("export", "events", db=db).stdout.splitlines()[0])
     other = {**published["data"], "params": {**published["data"]["params"], "start": 1500}}
     void = {"id": published["id"], "reason": "no"}
@@ -115,9 +114,8 @@ def test_given_a_version_when_taken_back_and_published_otherwise_in_one_import_t
 # -- dates
 
 
-def test_given_a_list_when_a_game_of_others_is_moved_behind_it_then_nobody_else_is_marked(
-    db: str, ratings: Ratings
-) -> None:
+def test_moved_game_marks_no_one_else(db: str, ratings: Ratings) -> None:
+    """Moving a game of others to after a list marks nobody else's history."""
     take_in(ratings, db, club("c-2", "dora", "emil", at="2010-01-02T12:00:00Z"))
     published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
     take_in(ratings, db, club("c-3", "ben", "anna", at="2010-02-01T12:00:00Z"))
@@ -127,9 +125,8 @@ def test_given_a_list_when_a_game_of_others_is_moved_behind_it_then_nobody_else_
     assert marks(ratings, db, "anna") == [[published]]
 
 
-def test_given_a_list_when_somebodys_only_game_is_moved_behind_its_time_then_his_first_row_is_marked(
-    db: str, ratings: Ratings
-) -> None:
+def test_moved_only_game_marks_first_row(db: str, ratings: Ratings) -> None:
+    """When a player's only game moves to after a list, their first row is marked."""
     published = publish(ratings, db, CLUB, "--as-of", "2010-01-31")
     told(ratings, db, "correct", "c-1", "--at", "2010-03-01T12:00:00Z", *WHY)
     assert marks(ratings, db, "anna") == [[published]]
@@ -137,9 +134,8 @@ def test_given_a_list_when_somebodys_only_game_is_moved_behind_its_time_then_his
     assert f"1031.26 ({published})" in shown
 
 
-def test_given_games_of_one_time_on_a_list_when_it_passes_then_each_answers_for_itself(
-    db: str, ratings: Ratings
-) -> None:
+def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> None:
+    """Games of the same time are each a cause of their own for a change."""
     days = {"k-1": ("anna", "ben", "cleo"), "k-2": ("anna", "cleo", "ben"), "k-3": ("ben", "anna", "cleo")}
     at = {"k-1": "2010-01-05", "k-2": "2010-01-05", "k-3": "2010-02-05"}
     take_in(ratings, db, *(game(name, *players, at=f"{at[name]}T12:00:00Z", game="gonzaga", league="L1")
@@ -171,15 +167,15 @@ def test_given_games_of_one_time_on_a_list_when_it_passes_then_each_answers_for_
         (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is no ladder"),
     ],
 )  # fmt: skip
-def test_given_wrong_arguments_when_asked_then_it_is_a_usage_error_that_says_what_would_be_right(
-    arguments: tuple[str, ...], told_: str, db: str, ratings: Ratings
-) -> None:
+def test_wrong_arguments_say_what_is_right(arguments: tuple[str, ...], told_: str, db: str, ratings: Ratings) -> None:
+    """Wrong arguments are a usage error that says what would be right."""
     file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
     result = ratings(*(str(file) if part == "FILE" else part for part in arguments), db=db)
     assert (result.exit_code, told_ in result.stderr) == (2, True), result
 
 
-def test_given_a_key_twice_when_tried_then_all_its_values_are(db: str, ratings: Ratings) -> None:
+def test_repeated_key_tries_all_values(db: str, ratings: Ratings) -> None:
+    """With the same key given twice to `whatif --set`, all its values are tried."""
     file = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
     found = read(ratings, db, "whatif", file, "--set", "params.k_total=8", "--set", "params.k_total=16")
     assert [variant["set"] for variant in found["variants"]] == [{"params.k_total": "8"}, {"params.k_total": "16"}]
@@ -187,9 +183,8 @@ def test_given_a_key_twice_when_tried_then_all_its_values_are(db: str, ratings: 
     assert named["ruleset"] == "club-catan-elo@3"
 
 
-def test_given_a_long_name_when_shown_in_a_narrow_terminal_then_it_is_folded_and_no_digit_is_lost(
-    db: str, ratings: Ratings
-) -> None:
+def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
+    """In a narrow terminal a long name is folded, and no digit is lost."""
     name = "n" * 60
     take_in(ratings, db, club("c-2", name, "anna", at="2010-01-02T12:00:00Z"))
     program = "import sys; sys.stdout.isatty = lambda: True; from cli.main import run; run()"

@@ -57,9 +57,8 @@ def head(url: str) -> str:
 
 
 @pytest.mark.parametrize("revision", ["0001", "0003", OLD])
-def test_given_an_older_schema_when_upgraded_then_the_history_is_as_it_was_and_nothing_is_published(
-    revision: str, store: str, ratings: Ratings
-) -> None:
+def test_upgrade_preserves_history(revision: str, store: str, ratings: Ratings) -> None:
+    """Upgrading an older schema leaves the history as it was and publishes nothing."""
     before = records(at(store, revision))
     told = json.loads(ratings("upgrade", "--dry-run", "--format", "json", db=store).stdout)
     steps = [step["revision"] for step in told["steps"]]
@@ -76,9 +75,8 @@ def test_given_an_older_schema_when_upgraded_then_the_history_is_as_it_was_and_n
     assert (again.exit_code, "there is nothing to do" in again.stdout) == (0, True)
 
 
-def test_given_an_older_schema_when_used_then_every_command_but_upgrade_and_init_refuses_and_says_what_to_do(
-    store: str, ratings: Ratings
-) -> None:
+def test_older_schema_refuses_other_commands(store: str, ratings: Ratings) -> None:
+    """On an older schema, every command but `upgrade` and `init` refuses and says what to do."""
     before = records(at(store, OLD))
     for arguments in (["status"], ["verify"], ["rebuild"], ["export", "events"], ["doctor"]):
         told = ratings(*arguments, db=store)
@@ -91,9 +89,8 @@ def test_given_an_older_schema_when_used_then_every_command_but_upgrade_and_init
     assert (revision_of(store), len(records(store))) == (SCHEMA_REVISION, 3)
 
 
-def test_given_a_schema_of_a_newer_program_when_used_or_upgraded_then_all_is_refused_and_left_alone(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_newer_schema_is_left_alone(ledger_url: str, ratings: Ratings) -> None:
+    """A schema of a newer program is refused by every command and left alone."""
     with connect(ledger_url).writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for arguments in (
@@ -108,16 +105,18 @@ def test_given_a_schema_of_a_newer_program_when_used_or_upgraded_then_all_is_ref
     assert (revision_of(ledger_url), records(ledger_url)) == ("9999", [])
 
 
-def test_given_no_ledger_when_upgraded_then_none_is_made(store: str, ratings: Ratings) -> None:
+def test_upgrade_creates_no_ledger(store: str, ratings: Ratings) -> None:
+    """`upgrade` creates no ledger where there is none."""
     told = ratings("upgrade", db=store)
     assert (told.exit_code in (2, 3), told.stdout, "init" in told.stderr) == (True, "", True)
     assert not store.startswith("sqlite") or not Path(str(make_url(store).database)).exists()
 
 
-def test_given_a_program_that_is_recording_when_the_ledger_is_upgraded_then_what_it_records_later_is_whole(
-    store: str, ratings: Ratings
-) -> None:
-    """It looked at the schema when it began. The guards check each of its rows as they are now."""
+def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
+    """A program recording during an upgrade goes on, and what it then records is whole.
+
+    It looked at the schema when it began. The guards check each of its rows as they are now.
+    """
     at(store, OLD)
     recording = connect(store, keep_open=True)
     register(recording, 3)
@@ -128,9 +127,8 @@ def test_given_a_program_that_is_recording_when_the_ledger_is_upgraded_then_what
     assert len(records(store)) == 4
 
 
-def test_given_a_rebuild_that_is_running_when_upgraded_then_it_is_refused_and_works_afterwards(
-    store: str, ratings: Ratings
-) -> None:
+def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
+    """An upgrade is refused while a rebuild is running and works afterwards."""
     at(store, OLD)
     with only_one(connect(store)):
         told = ratings("upgrade", db=store)
@@ -138,9 +136,8 @@ def test_given_a_rebuild_that_is_running_when_upgraded_then_it_is_refused_and_wo
     assert ratings("upgrade", db=store).exit_code == 0
 
 
-def test_given_somebody_who_holds_a_lock_when_upgraded_then_it_gives_up_whole_and_works_afterwards(
-    store: str, ratings: Ratings
-) -> None:
+def test_held_lock_makes_upgrade_give_up(store: str, ratings: Ratings) -> None:
+    """An upgrade fails as a whole while someone holds a lock, and works afterwards."""
     at(store, "0005")
     with connect(store).writing() as connection:
         # as a reader's long transaction does in PostgreSQL; in SQLite the transaction is the lock
@@ -152,9 +149,8 @@ def test_given_somebody_who_holds_a_lock_when_upgraded_then_it_gives_up_whole_an
     assert ratings("verify", db=store) == (0, "", "")
 
 
-def test_given_roles_when_one_who_is_not_the_owner_upgrades_then_he_is_told_who_must(
-    postgres_url: str, ratings: Ratings
-) -> None:
+def test_upgrade_names_the_owner(postgres_url: str, ratings: Ratings) -> None:
+    """A role that does not own the ledger may not upgrade it and is told who must."""
     with documented_roles(ratings, postgres_url) as roles:
         roles.execute("UPDATE alembic_version SET version_num = '0007'")
         for url in (roles.writer, roles.rebuilder, roles.reader):
@@ -171,18 +167,16 @@ def test_given_roles_when_one_who_is_not_the_owner_upgrades_then_he_is_told_who_
             assert ratings("doctor", db=url).exit_code == 0
 
 
-def test_given_a_file_that_this_account_may_not_write_when_upgraded_then_it_says_who_may(
-    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_file_is_not_upgraded(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upgrading a file that this account may not write is refused, and the schema stays."""
     url = at(f"sqlite:///{tmp_path / 'ratings.db'}", OLD)
     monkeypatch.setattr("os.access", lambda _, mode: mode != os.W_OK)  # tests may run as root, who may all
     told = ratings("upgrade", db=url)
     assert (told.exit_code, revision_of(url), "who may not" in told.stdout) == (3, OLD, True)
 
 
-def test_given_a_view_that_is_gone_when_upgraded_then_it_is_made_anew_as_it_was(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_missing_views_are_recreated(ledger_url: str, ratings: Ratings) -> None:
+    """An upgrade recreates missing views, and the ledger verifies again."""
     views = ("live_ladders", "events_readable")
     with connect(ledger_url).reading() as connection:
         for view in views:
@@ -192,9 +186,8 @@ def test_given_a_view_that_is_gone_when_upgraded_then_it_is_made_anew_as_it_was(
     assert ratings("verify", db=ledger_url) == (0, "", "")
 
 
-def test_given_the_page_when_compared_with_what_an_upgrade_prints_then_it_shows_that(
-    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_shows_what_upgrade_prints(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page on upgrading shows what `upgrade` prints."""
     monkeypatch.chdir(tmp_path)
     at("ratings.db", OLD)
     for arguments in (["upgrade", "--dry-run"], ["upgrade"]):

@@ -36,9 +36,8 @@ def status(ratings: Callable[..., Any], url: str) -> dict[str, Any]:
     return dict(json.loads(ratings("status", "--format", "json", db=url).stdout))
 
 
-def test_given_a_store_when_initialised_twice_then_the_second_time_changes_nothing(
-    store: str, ratings: Callable[..., Any]
-) -> None:
+def test_second_init_changes_nothing(store: str, ratings: Callable[..., Any]) -> None:
+    """A second `init` of the same store changes nothing."""
     first = ratings("init", db=store)
     before = status(ratings, store)
     second = ratings("init", db=store)
@@ -51,14 +50,14 @@ def test_given_a_store_when_initialised_twice_then_the_second_time_changes_nothi
     assert status(ratings, store) == before
 
 
-def test_given_no_rules_when_initialised_then_the_log_is_empty(store: str, ratings: Callable[..., Any]) -> None:
+def test_init_without_rules_leaves_empty_log(store: str, ratings: Callable[..., Any]) -> None:
+    """After `init --no-rules`, the log is empty and the head is position 0."""
     assert ratings("init", "--no-rules", db=store).exit_code == 0
     assert status(ratings, store)["head"] == f"0:{'00' * 32}"
 
 
-def test_given_a_ledger_when_its_status_is_read_then_the_head_is_position_and_chain_hash(
-    ledger_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_status_shows_position_and_chain_hash(ledger_url: str, ratings: Callable[..., Any]) -> None:
+    """`status` shows the head as position and chain hash, in every output format."""
     ratings("import", "-", db=ledger_url, input=GAME)
     found = status(ratings, ledger_url)
 
@@ -69,9 +68,8 @@ def test_given_a_ledger_when_its_status_is_read_then_the_head_is_position_and_ch
     assert found["head"] in ratings("status", "--format", "csv", db=ledger_url).stdout
 
 
-def test_given_a_good_ledger_when_verified_then_it_is_silent_also_after_a_rebuild(
-    store: str, ratings: Callable[..., Any]
-) -> None:
+def test_verify_is_silent_on_good_ledger(store: str, ratings: Callable[..., Any]) -> None:
+    """`verify` is silent on a good ledger, both before and after a rebuild."""
     ratings("init", db=store)
     ratings("import", "-", db=store, input=GAME)
 
@@ -85,9 +83,8 @@ def test_given_a_good_ledger_when_verified_then_it_is_silent_also_after_a_rebuil
     assert status(ratings, store)["generation"]["behind"] == 0
 
 
-def test_given_an_old_head_when_verified_then_the_ledger_still_contains_it_and_no_other(
-    ledger_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_verify_accepts_only_heads_it_contains(ledger_url: str, ratings: Callable[..., Any]) -> None:
+    """`verify --head` accepts every earlier head of the ledger and no other."""
     empty = status(ratings, ledger_url)["head"]
     ratings("import", "-", db=ledger_url, input=GAME)
     old = status(ratings, ledger_url)["head"]
@@ -105,22 +102,21 @@ def test_given_an_old_head_when_verified_then_the_ledger_still_contains_it_and_n
 @pytest.mark.parametrize(
     "head", ["1", "1:", ":ff", "1:xyz", f"-1:{'0' * 64}", f"1:{'0' * 63}", f"{'9' * 30}:{'0' * 64}"]
 )
-def test_given_a_head_that_is_malformed_when_verified_then_it_is_a_usage_error(
-    head: str, ledger_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_malformed_head_is_a_usage_error(head: str, ledger_url: str, ratings: Callable[..., Any]) -> None:
+    """A malformed head passed to `verify --head` is a usage error."""
     assert ratings("verify", "--head", head, db=ledger_url).exit_code == 2
 
 
-def test_given_two_programs_when_their_versions_are_asked_for_then_the_schema_tells_them_apart(
+def test_version_names_the_schema(
     ratings: Callable[..., Any],
 ) -> None:
+    """`--version` names the schema revision, so that two programs can be told apart."""
     told = ratings("--version").stdout
     assert told == f"ratings, version {version('ratings-ledger')}, schema {SCHEMA_REVISION}\n"
 
 
-def test_given_a_healthy_ledger_when_examined_then_the_doctor_reads_back_every_setting(
-    ledger_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_doctor_reads_back_every_setting(ledger_url: str, ratings: Callable[..., Any]) -> None:
+    """On a healthy ledger, `doctor` reads back the guards, the clock and the database settings."""
     rows = json.loads(ratings("doctor", "--format", "json", db=ledger_url).stdout)
     named = {row["what"]: (row["state"], row["value"]) for row in rows}
 
@@ -142,9 +138,8 @@ def db(copied_file: Callable[..., str]) -> str:
     return copied_file(with_shipped_rulesets, name="own.db")
 
 
-def test_given_rulesets_when_listed_and_shown_then_version_position_and_assumptions_are_told(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_rules_list_and_show_give_details(db: str, ratings: Callable[..., Any]) -> None:
+    """`rules list` and `rules show` give versions, positions and assumptions of the rulesets."""
     rows = json.loads(ratings("rules", "list", "--format", "json", db=db).stdout)
     (row,) = [row for row in rows if row["version"] == "club-catan-elo@1"]
     shown = json.loads(ratings("rules", "show", "club-catan-elo", "--format", "json", db=db).stdout)
@@ -164,9 +159,8 @@ def test_given_rulesets_when_listed_and_shown_then_version_position_and_assumpti
     assert ratings("rules", "show", "chess", db=db).exit_code == 2
 
 
-def test_given_a_new_version_when_published_twice_then_the_second_time_changes_nothing(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_publishing_twice_changes_nothing(db: str, ratings: Callable[..., Any]) -> None:
+    """Publishing a ruleset version a second time changes nothing."""
     first = ratings("rules", "publish", SECOND_VERSION, db=db)
     second = ratings("rules", "publish", SECOND_VERSION, db=db)
 
@@ -189,9 +183,10 @@ REFUSED_SEQUELS = {
 
 
 @pytest.mark.parametrize(("changes", "code"), REFUSED_SEQUELS.values(), ids=REFUSED_SEQUELS)
-def test_given_a_version_that_cannot_follow_when_published_then_it_is_refused_with_its_code(
+def test_unfit_successor_version_is_refused(
     changes: tuple[str, ...], code: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
+    """A ruleset version that cannot follow the previous one is refused with its code."""
     ratings("rules", "publish", SECOND_VERSION, db=db)
     text = SECOND_VERSION.read_text(encoding="utf-8")
     for old, new in zip(changes[::2], changes[1::2], strict=True):
@@ -225,9 +220,10 @@ CHECKED = {
 
 
 @pytest.mark.parametrize(("change", "told"), CHECKED.values(), ids=CHECKED)
-def test_given_a_bad_ruleset_file_when_checked_then_line_and_key_are_named_and_publishing_is_refused(
+def test_ruleset_check_names_line_and_key(
     change: tuple[str, str], told: str, db: str, tmp_path: Path, ratings: Callable[..., Any]
 ) -> None:
+    """For a bad ruleset file, `rules check` names line and key, and publishing it is refused."""
     path = tmp_path / "chess.toml"
     path.write_text(CHESS.replace(*change))
     checked = ratings("rules", "check", path, db=db)
@@ -239,9 +235,8 @@ def test_given_a_bad_ruleset_file_when_checked_then_line_and_key_are_named_and_p
     assert told in checked.stdout.removeprefix(f"{path}:")
 
 
-def test_given_a_good_ruleset_file_when_checked_then_it_can_be_published_and_nothing_is(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_good_ruleset_file_passes_the_check(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """For good ruleset files, `rules check` says they can be published and publishes nothing."""
     (tmp_path / "chess.toml").write_text(CHESS)
     result = ratings("rules", "check", tmp_path / "chess.toml", SECOND_VERSION, db=db)
 
@@ -250,9 +245,8 @@ def test_given_a_good_ruleset_file_when_checked_then_it_can_be_published_and_not
     assert "club-catan-elo@2 can be published; assumed: time_zone" in result.stdout
 
 
-def test_given_a_ruleset_as_json_when_published_then_it_is_the_same_as_from_toml(
-    db: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_json_ruleset_equals_toml_ruleset(db: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """A ruleset given as JSON is the same as the one given as TOML."""
     (tmp_path / "chess.toml").write_text(CHESS)
     (tmp_path / "chess.json").write_text(json.dumps({
         "id": "chess", "version": "1", "rule": "pairwise-elo/1", "scope": {"game": ["chess"]},

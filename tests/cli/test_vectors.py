@@ -37,9 +37,8 @@ def named(number: int, data: Any) -> Any:
 
 @pytest.mark.skipif(not VECTORS, reason="the shared examples are not at hand")
 @pytest.mark.parametrize("number", range(len(VECTORS)), ids=[vector["name"] for vector in VECTORS])
-def test_given_a_worked_example_when_imported_then_points_change_as_it_says(
-    number: int, db: str, ratings: Ratings
-) -> None:
+def test_worked_example_changes_points(number: int, db: str, ratings: Ratings) -> None:
+    """Importing a worked example changes points exactly as the example says."""
     vector = VECTORS[number]
     ladder = vector["ladder"]
     if (ruleset_id := ladder.partition("/")[0]) not in STARTS:
@@ -75,5 +74,6 @@ def test_given_a_worked_example_when_imported_then_points_change_as_it_says(
     assert mine == {player: str(had[player]) for player in steps}
 
 
-def test_given_all_worked_examples_when_verified_then_the_ledger_is_good(db: str, ratings: Ratings) -> None:
+def test_worked_examples_verify(db: str, ratings: Ratings) -> None:
+    """`verify` finds nothing wrong after all worked examples."""
     assert ratings("verify", db=db) == (0, "", "")

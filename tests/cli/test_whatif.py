@@ -76,9 +76,8 @@ def measures(pairs: list[tuple[float, float]], accuracy: float | None) -> dict[s
     }  # fmt: skip
 
 
-def test_given_another_version_when_asked_what_if_then_the_table_tells_it_and_nothing_is_written(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_whatif_table_and_nothing_written(db: str, rules: Rules, ratings: Ratings) -> None:
+    """`whatif` prints the changes under another version as a table and writes nothing."""
     file, before, hashed = rules(SIXTEEN), head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()
     found = ratings("whatif", file, db=db)
 
@@ -100,9 +99,8 @@ def test_given_another_version_when_asked_what_if_then_the_table_tells_it_and_no
     assert (head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, hashed)
 
 
-def test_given_another_version_when_asked_what_if_then_json_and_csv_tell_the_same(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_whatif_json_and_csv_agree(db: str, rules: Rules, ratings: Ratings) -> None:
+    """`whatif` gives the same changes and measures of quality as JSON and CSV."""
     file = rules(SIXTEEN)
     found = read(ratings, db, "whatif", file)
     (variant,) = found["variants"]
@@ -136,9 +134,8 @@ def test_given_another_version_when_asked_what_if_then_json_and_csv_tell_the_sam
     )
 
 
-def test_given_ties_when_measured_then_they_count_half_and_the_accuracy_leaves_them_out(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_ties_count_half(db: str, rules: Rules, ratings: Ratings) -> None:
+    """Tied pairs count half in the measures of quality and are left out of the accuracy."""
     take_in(ratings, db, catan("c-3", "anna=cleo", "ben", at="2010-03-08T12:00:00Z"))
     (variant,) = whatif(ratings, db, rules())
     (ladder,) = variant["ladders"]
@@ -150,9 +147,8 @@ def test_given_ties_when_measured_then_they_count_half_and_the_accuracy_leaves_t
     assert "\nNo points change.\n" in ratings("whatif", rules(), db=db).stdout
 
 
-def test_given_nothing_but_ties_when_measured_then_there_is_no_accuracy(
-    tmp_path: Path, rules: Rules, ratings: Ratings
-) -> None:
+def test_only_ties_give_no_accuracy(tmp_path: Path, rules: Rules, ratings: Ratings) -> None:
+    """When all pairs are tied, there is no accuracy."""
     name = new_ledger(ratings, tmp_path / "ties.db")
     take_in(ratings, name, catan("c-1", "anna=ben"))
     (variant,) = whatif(ratings, name, rules())
@@ -162,9 +158,8 @@ def test_given_nothing_but_ties_when_measured_then_there_is_no_accuracy(
     assert ratings("whatif", rules(), db=name).stdout.splitlines()[-2].split()[-3:] == ["0.69315", "0.00000", "-"]
 
 
-def test_given_a_rule_that_foretells_nothing_when_asked_what_if_then_there_is_no_quality(
-    tmp_path: Path, db: str, ratings: Ratings
-) -> None:
+def test_rule_without_predictions_has_no_quality(tmp_path: Path, db: str, ratings: Ratings) -> None:
+    """A rule that predicts nothing has no measures of quality."""
     file = tmp_path / "pool.toml"
     text = (SHIPPED / "galactic-points-1.toml").read_text(encoding="utf-8")
     file.write_text(text.replace('version = "1"', 'version = "2"').replace("2 = [0, 16]", "2 = [0, 20]"), "utf-8")
@@ -179,9 +174,8 @@ def test_given_a_rule_that_foretells_nothing_when_asked_what_if_then_there_is_no
 # -- several values
 
 
-def test_given_several_values_of_several_keys_when_asked_then_each_combination_is_tried(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_each_combination_is_tried(db: str, rules: Rules, ratings: Ratings) -> None:
+    """With several values for several keys, each combination is tried."""
     options = ("--set", "params.k_per_pair=8,16", "--set", "params.scale=400,200")
     found = whatif(ratings, db, rules(), *options)
     shown = ratings("whatif", rules(), *options, db=db).stdout.splitlines()
@@ -204,7 +198,8 @@ def test_given_several_values_of_several_keys_when_asked_then_each_combination_i
     ]
 
 
-def test_given_an_empty_value_when_asked_then_the_key_is_left_out(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> None:
+    """An empty value leaves the key out of the ruleset that is tried."""
     file = rules()
     (variant,) = whatif(ratings, db, file, "--set", "params.k_per_pair=", "--set", "params.k_total=32")
     one, other = whatif(ratings, db, file, "--set", "params.start=,900")
@@ -233,9 +228,10 @@ def test_given_an_empty_value_when_asked_then_the_key_is_left_out(db: str, rules
         ("params.scale=" + ",".join(map(str, range(1, 102))), 2, "101 combinations of values; at most 100"),
     ],
 )
-def test_given_a_wrong_key_or_value_when_asked_then_it_is_said_and_nothing_else(
+def test_wrong_key_or_value_is_refused(
     setting: str, code: int, told: str, db: str, rules: Rules, ratings: Ratings
 ) -> None:
+    """A wrong key or value ends with one clear message and no output."""
     result = ratings("whatif", rules(), "--set", setting, db=db)
 
     assert (result.exit_code, result.stdout) == (code, ""), result
@@ -246,9 +242,8 @@ def test_given_a_wrong_key_or_value_when_asked_then_it_is_said_and_nothing_else(
 # -- which ruleset, which ladders
 
 
-def test_given_a_ruleset_of_a_new_id_when_asked_then_all_are_new_on_its_ladders(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_new_ruleset_has_new_players(db: str, rules: Rules, ratings: Ratings) -> None:
+    """On the ladders of a ruleset with a new id, all players are new."""
     (variant,) = whatif(ratings, db, rules(), "--set", "id=other")
     (ladder,) = variant["ladders"]
 
@@ -259,7 +254,8 @@ def test_given_a_ruleset_of_a_new_id_when_asked_then_all_are_new_on_its_ladders(
     assert ladder["quality"]["after"]["pairs"] == 4
 
 
-def test_given_another_partition_when_asked_then_it_is_refused(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_other_partition_is_refused(db: str, rules: Rules, ratings: Ratings) -> None:
+    """A version with another partition than the ruleset's is refused."""
     result = ratings("whatif", rules({'by = ["group"]': 'by = ["city", "group"]'}), db=db)
 
     assert (result.exit_code, result.stdout) == (1, "")
@@ -274,15 +270,15 @@ def test_given_another_partition_when_asked_then_it_is_refused(db: str, rules: R
         ("nothing/x", 2, "no ruleset is called 'nothing'"),
     ],
 )
-def test_given_a_ladder_that_is_not_there_when_asked_for_it_then_it_is_said(
-    ladder: str, code: int, told: str, db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_unknown_ladder_is_refused(ladder: str, code: int, told: str, db: str, rules: Rules, ratings: Ratings) -> None:
+    """Asking `whatif` for a ladder that does not exist is refused with the reason."""
     result = ratings("whatif", rules(), "--ladder", ladder, db=db)
 
     assert (result.exit_code, result.stdout, told in result.stderr) == (code, "", True), result
 
 
-def test_given_two_ladders_when_one_is_asked_for_then_only_it_is_told(db: str, rules: Rules, ratings: Ratings) -> None:
+def test_only_named_ladder_is_shown(db: str, rules: Rules, ratings: Ratings) -> None:
+    """With `--ladder`, only that ladder is shown."""
     take_in(ratings, db, catan("d-1", "anna", "ben", group="domaine"))
     file = rules(SIXTEEN)
 
@@ -291,9 +287,8 @@ def test_given_two_ladders_when_one_is_asked_for_then_only_it_is_told(db: str, r
     assert moves(only) == [("anna", "1004", "4", "1008"), ("ben", "996", "-4", "992")]
 
 
-def test_given_played_and_recorded_time_when_asked_then_only_those_games_are_looked_at(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
+def test_axes_limit_the_games(db: str, rules: Rules, ratings: Ratings) -> None:
+    """With `--as-of` or `--known-at`, only the games played or recorded by then are tried."""
     file = rules(SIXTEEN)
     first = [("anna", "1008", "8", "1016"), ("cleo", "992", "-8", "984")]
 
@@ -307,10 +302,12 @@ def test_given_played_and_recorded_time_when_asked_then_only_those_games_are_loo
         assert ratings("whatif", file, *options, db=db).exit_code == 2
 
 
-def test_given_two_dozen_players_when_the_order_turns_then_it_is_told_who_enters_and_leaves_the_top_ten(
-    db: str, rules: Rules, ratings: Ratings
-) -> None:
-    """Ten win one game of four, ten win two of two: 12 and 8 points with K 8 for each pair, 3 and 8 with 8 in all."""
+def test_top_ten_changes_are_named(db: str, rules: Rules, ratings: Ratings) -> None:
+    """When the order turns, the players who enter and leave the top ten are named.
+
+    Ten players win one game of four, ten win two of two: 12 and 8 points with K 8 for each pair,
+    3 and 8 with 8 in all.
+    """
     lines = [
         catan(f"four-{n}", f"once-{n}", *(f"loser-{n}{seat}" for seat in "abc"), at="2010-04-01T12:00:00Z", group="top")
         for n in range(10)

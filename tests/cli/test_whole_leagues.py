@@ -39,9 +39,9 @@ def points_of(place: int, size: int) -> int:
 
 
 @pytest.mark.parametrize("size", at_length_but((2, 5, 8), range(2, 9)))
-def test_given_eight_players_when_they_play_all_games_of_a_league_then_its_table_and_winner_are_theirs(
-    size: int, db: str, ratings: Ratings
-) -> None:
+def test_whole_league_gives_table_and_winner(size: int, db: str, ratings: Ratings) -> None:
+    """When eight players play all games of a league, its table and winners are the expected ones."""
+
     def done(*arguments: object) -> str:
         result = ratings(*arguments, db=db)
         assert result.exit_code == 0, result.stderr

@@ -26,10 +26,8 @@ def db(copied_file: Callable[..., str]) -> str:
 
 
 @pytest.mark.parametrize(("ruleset_id", "version"), VERSIONS)
-def test_a_version_written_as_toml_says_what_is_published(
-    ruleset_id: str, version: str, db: str, ratings: Ratings, tmp_path: Path
-) -> None:
-    """Given a published version, when it is written out and published again, then it is there already."""
+def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A published version written out as TOML and published again is already there."""
     name = f"{ruleset_id}@{version}"
     file = tmp_path / "again.toml"
     written = ratings("rules", "show", name, "--format", "toml", db=db)
@@ -42,8 +40,8 @@ def test_a_version_written_as_toml_says_what_is_published(
 
 
 @pytest.mark.parametrize("rule", sorted(BUILT_IN))
-def test_a_template_can_be_published_as_it_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
-    """Given any rule, when its template is written and published, then nothing in it is wrong."""
+def test_template_can_be_published_as_is(rule: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Every rule's template can be published exactly as it is written."""
     file = tmp_path / "new.toml"
     done = ratings("rules", "new", file, "--rule", rule, "--game", "go")
     assert (done.exit_code, done.stdout) == (0, f"{file} is written; next: ratings rules check {file}\n")
@@ -56,8 +54,8 @@ def test_a_template_can_be_published_as_it_is(rule: str, ratings: Ratings, tmp_p
 
 
 @pytest.mark.parametrize("rule", sorted(BUILT_IN))
-def test_every_key_of_a_template_is_told(rule: str, ratings: Ratings) -> None:
-    """Given a template, when its commented keys are put in force, then it is still TOML; each line has its comment."""
+def test_template_comments_every_key(rule: str, ratings: Ratings) -> None:
+    """Every key of a template has a comment, and with its optional keys it is still valid TOML."""
     text = ratings("rules", "new", "--rule", rule).stdout
     keys = [line for line in text.splitlines() if re.match(r"#? ?\w+ = ", line)]
     assert [
@@ -69,7 +67,8 @@ def test_every_key_of_a_template_is_told(rule: str, ratings: Ratings) -> None:
     assert "ratings rules check FILE" in text
 
 
-def test_a_template_has_the_home_zone_and_overwrites_nothing(ratings: Ratings, tmp_path: Path) -> None:
+def test_template_uses_home_zone(ratings: Ratings, tmp_path: Path) -> None:
+    """A template has the ledger's home zone, and writing one never overwrites a file."""
     db, file = str(tmp_path / "ratings.db"), tmp_path / "new.toml"
     ratings("init", "--no-rules", "--zone", "Asia/Tokyo", db=db)
     assert 'time_zone = "Asia/Tokyo"' in ratings("rules", "new", db=db).stdout
@@ -80,13 +79,15 @@ def test_a_template_has_the_home_zone_and_overwrites_nothing(ratings: Ratings, t
     assert f"{file} exists" in refused.stderr
 
 
-def test_a_rule_or_game_that_there_is_not_is_refused(ratings: Ratings) -> None:
+def test_template_of_unknown_rule_is_refused(ratings: Ratings) -> None:
+    """A template for an unknown rule or an invalid game is refused, with a suggestion for the rule."""
     refused = ratings("rules", "new", "--rule", "pairwise-el/1")
     assert (refused.exit_code, "did you mean pairwise-elo/1?" in refused.stderr) == (2, True)
     assert ratings("rules", "new", "--game", "Chess").exit_code == 2
 
 
-def test_the_log_as_csv_says_what_happened(db: str, ratings: Ratings) -> None:
+def test_csv_log_says_what_happened(db: str, ratings: Ratings) -> None:
+    """The log as CSV says what each event did, with its reason."""
     ratings("record", "--game", "catan", "--group", "basic", "--game-id", "g-1", "anna", "ben=cleo", db=db)
     ratings("correct", "g-1", "ben", "anna", "cleo", "--reason", "swapped", db=db)
     lines = ratings("log", "--format", "csv", "--limit", "2", db=db).stdout.splitlines()
@@ -95,8 +96,11 @@ def test_the_log_as_csv_says_what_happened(db: str, ratings: Ratings) -> None:
     assert lines[2].endswith(',swapped,"g-1: 1 ben, 2 anna, 3 cleo: swapped"')
 
 
-def test_causes_name_who_recorded_them_when_and_why(db: str, ratings: Ratings) -> None:
-    """Given a game and a correction by two people, when a change is explained, then both are named, with the reason."""
+def test_causes_name_author_time_and_reason(db: str, ratings: Ratings) -> None:
+    """The causes of a change name who recorded each event, when and why.
+
+    Of a game and a correction by two people, both are named, the correction with its reason.
+    """
     ladder = "catan-elo/basic"
     at = ("--at", "2010-03-05T12:00Z")
     ratings(
@@ -119,8 +123,11 @@ def test_causes_name_who_recorded_them_when_and_why(db: str, ratings: Ratings) -
     assert first.endswith(",mira")
 
 
-def test_the_doctor_has_a_remedy_for_each_finding(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Given a clock that is behind, a guard that is gone and a wrong setting, when examined, then each has a remedy."""
+def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` has a remedy for each finding.
+
+    Here these are a clock that is behind, a missing guard and a wrong setting.
+    """
     with sqlite3.connect(db) as connection:
         connection.execute("DROP TRIGGER events_refuse_delete")
     monkeypatch.setattr(clock, "now", lambda: 0)

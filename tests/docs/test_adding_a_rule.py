@@ -40,11 +40,13 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return Played(refreshed(PAGE, folder, ROOT), folder)
 
 
-def test_the_page_is_right(played: Played) -> None:
+def test_page_is_up_to_date(played: Played) -> None:
+    """The page shows what its commands print now."""
     assert masked(played.text) == masked(PAGE.read_text(encoding="utf-8")), "make docs"
 
 
-def test_the_package_passes_its_own_test(played: Played) -> None:
+def test_package_passes_its_own_test(played: Played) -> None:
+    """The package built by the page passes its own test."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "flat-points"],
         cwd=played.folder,
@@ -55,7 +57,8 @@ def test_the_package_passes_its_own_test(played: Played) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, b"1 passed"), done
 
 
-def test_nothing_of_this_program_knows_of_the_rule() -> None:
+def test_program_does_not_know_the_rule() -> None:
+    """The rule of the page is neither registered nor mentioned in any module of this program."""
     assert rule("flat-points/1") is None
     assert "flat-points/1" not in rule_names()
     naming = [
@@ -70,16 +73,15 @@ def test_nothing_of_this_program_knows_of_the_rule() -> None:
 @pytest.mark.parametrize(
     "command", [["standings", LADDER], ["history", "Dvora", LADDER], ["explain", "p-1", LADDER], ["books", LADDER]]
 )
-def test_without_the_package_its_ladders_say_what_is_missing(
-    played: Played, ratings: Callable[..., Any], command: list[str]
-) -> None:
+def test_missing_package_is_named(played: Played, ratings: Callable[..., Any], command: list[str]) -> None:
+    """Without the package, reading its ladders exits with 2 and says which rule is missing."""
     done = ratings(*command, db=played.db)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "petanque-points@2025 cannot be used here: rule: 'flat-points/1' is not installed" in done.stderr
 
 
-def test_without_the_package_all_other_ladders_work(played: Played, ratings: Callable[..., Any]) -> None:
-    """Given a game on another ladder, when nobody has the package, then it can be recorded, read, corrected, stored."""
+def test_other_ladders_work_without_package(played: Played, ratings: Callable[..., Any]) -> None:
+    """Without the package, games on other ladders can be recorded, read, corrected and stored."""
     game = ["--game", "club-catan", "--game-id", "c-1", "--at", "2025-07-01T20:00Z"]
     assert ratings("record", *game, "Dvora", "Bruno", "陳美", db=played.db).exit_code == 0
     assert ratings("correct", "c-1", "Bruno", "Dvora", "陳美", "--reason", "r", db=played.db).exit_code == 0
@@ -103,9 +105,8 @@ def copied(played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch) -> She
     return Shell(folder / "installed")
 
 
-def test_with_the_package_again_its_ladders_are_as_before(
-    played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reinstalled_package_restores_ladders(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the package installed again, its ladders show the same standings as before."""
     shell = copied(played, tmp_path, monkeypatch)
     assert shell.run(f"$ ratings standings {LADDER}").splitlines()[2:7] == [
         "rank  player  points  games",
@@ -118,9 +119,8 @@ def test_with_the_package_again_its_ladders_are_as_before(
     assert shell.run("$ ratings verify") == ""
 
 
-def test_two_packages_that_register_one_name_are_refused(
-    played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_duplicate_rule_name_is_refused(played: Played, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule name that two packages register is refused."""
     shell = copied(played, tmp_path, monkeypatch)
     other = tmp_path / "installed" / "other-1.0.dist-info"
     other.mkdir()

@@ -11,9 +11,10 @@ from told import without_newcomers
 from cli.commands import demo
 
 
-def test_the_demo_runs_to_the_end_and_leaves_nothing(
+def test_demo_completes_and_leaves_nothing(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`demo` runs all of its commands to the end and leaves no files behind."""
     monkeypatch.setattr(demo.tempfile, "tempdir", str(tmp_path))
     done = ratings("demo")
     assert (done.exit_code, without_newcomers(done.stderr)) == (0, "")
@@ -23,12 +24,14 @@ def test_the_demo_runs_to_the_end_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_it_prints_fits_80_columns(ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_output_fits_80_columns(ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line that `demo` prints is wider than 80 columns."""
     monkeypatch.setattr(demo.tempfile, "tempdir", "/tmp")
     assert [line for line in ratings("demo").stdout.splitlines() if len(line) > 80] == []
 
 
-def test_every_example_is_played_or_told_of() -> None:
+def test_every_example_is_used_and_documented() -> None:
+    """Every example file is listed in the README, and every data file is used by the demo or a page."""
     told = (demo._CHECKOUT / "README.md").read_text(encoding="utf-8")
     examples = [path.name for path in demo._CHECKOUT.iterdir() if path.name != "README.md"]
     assert [name for name in examples if f"]({name})" not in told] == []
@@ -37,7 +40,8 @@ def test_every_example_is_played_or_told_of() -> None:
     assert [name for name in examples if name.endswith((".csv", ".jsonl", ".toml")) and name not in played] == []
 
 
-def test_the_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
+def test_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> None:
+    """The output of `demo` contains what its comments announce."""
     shown = ratings("demo").stdout
     for said in (
         "bonus: played 1490 s, more than 600",
@@ -50,9 +54,10 @@ def test_the_demo_shows_what_its_comments_say(ratings: Callable[..., Any]) -> No
         assert said in shown
 
 
-def test_a_ledger_is_kept_where_it_is_asked_for_and_never_written_over(
+def test_kept_demo_ledger_is_never_overwritten(
     ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`demo --keep` keeps its ledger where it was asked to and never overwrites an existing one."""
     monkeypatch.chdir(tmp_path)
     assert ratings("demo", "--keep", "kept").exit_code == 0
     assert ratings("verify", db="kept/ratings.db").exit_code == 0

@@ -40,16 +40,19 @@ def text_files() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_reference_page_follows_from_the_code(name: str) -> None:
+def test_reference_page_matches_the_code(name: str) -> None:
+    """Each reference page matches what the code generates."""
     assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](), "make docs"
 
 
-def test_the_columns_follow_from_the_code() -> None:
+def test_columns_match_the_code() -> None:
+    """The columns on the page about adding a rule match what the code generates."""
     text = ADDING_A_RULE.read_text(encoding="utf-8")
     assert with_columns(text) == text, "make docs"
 
 
-def test_every_command_code_rule_and_type_is_documented() -> None:
+def test_everything_public_is_documented() -> None:
+    """Every command, rejection code, rule and event type is documented."""
     commands = (FOLDER / "cli.md").read_text(encoding="utf-8")
     codes = (FOLDER / "rejections.md").read_text(encoding="utf-8")
     rules = (FOLDER / "rules.md").read_text(encoding="utf-8")
@@ -63,14 +66,16 @@ def test_every_command_code_rule_and_type_is_documented() -> None:
     assert missing == []
 
 
-def test_every_module_has_its_line_in_the_architecture() -> None:
+def test_architecture_lists_every_module() -> None:
+    """Every module has its line on the architecture page."""
     page = (FOLDER / "architecture.md").read_text(encoding="utf-8")
     modules = [path for package in ("ledger", "projections") for path in (ROOT / package).glob("*.py")]
     names = [str(path.relative_to(ROOT)) for path in modules if path.name != "__init__.py"]
     assert [name for name in sorted(names) if f"`{name}`" not in page] == []
 
 
-def test_every_dependency_earns_its_place() -> None:
+def test_dependencies_are_explained_and_locked() -> None:
+    """The dependencies page lists exactly the declared dependencies, and each of them is locked."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     groups = [*project["project"]["optional-dependencies"].values(), *project["dependency-groups"].values()]
     named = [
@@ -84,8 +89,11 @@ def test_every_dependency_earns_its_place() -> None:
     assert {name for name in names if not re.search(rf"^{re.escape(name)}==", locked, re.MULTILINE)} == set()
 
 
-def test_the_lock_for_postgresql_is_that_of_running_and_the_driver() -> None:
-    """Every line that pip reads, so all hashes, too."""
+def test_postgresql_lock_adds_only_the_driver() -> None:
+    """The lock for PostgreSQL is that for running plus the driver.
+
+    Every line that pip reads is compared, so all hashes too.
+    """
 
     def pinned(name: str) -> dict[str, str]:
         text = (ROOT / "requirements" / f"{name}.lock").read_text(encoding="utf-8")
@@ -100,7 +108,8 @@ def test_the_lock_for_postgresql_is_that_of_running_and_the_driver() -> None:
     assert all("--hash=sha256:" in pin for pin in postgres.values())
 
 
-def test_links_lead_to_files_and_headings() -> None:
+def test_links_resolve() -> None:
+    """Every link in the pages leads to an existing file and heading."""
     broken = []
     for page in (*ROOT.glob("*.md"), *(ROOT / "examples").glob("*.md"), *FOLDER.rglob("*.md")):
         for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
@@ -119,7 +128,8 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
 
 
-def test_every_test_that_the_page_on_security_names_is_there() -> None:
+def test_security_page_names_real_tests() -> None:
+    """Every test file that the security page names exists, and every row that can have a test names one."""
     page = (FOLDER / "security.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("|")][2:]
     named = re.findall(r"`(\w+/test_\w+\.py)`", page)
@@ -128,7 +138,8 @@ def test_every_test_that_the_page_on_security_names_is_there() -> None:
     assert [row for row in rows if "test_" not in row and "nothing" not in row] == []
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
+def test_readme_leads_to_every_page() -> None:
+    """Every page can be reached from the README."""
     reached, todo = set(), [ROOT / "README.md"]
     while todo:
         page = todo.pop()
@@ -140,13 +151,15 @@ def test_every_page_is_reached_from_the_readme() -> None:
     assert [page.name for page in sorted(FOLDER.rglob("*.md")) if page not in reached] == []
 
 
-def test_no_page_of_decisions_is_longer_than_a_page() -> None:
+def test_decision_pages_are_short() -> None:
+    """No page of decisions has more than 600 words."""
     lengths = {page.name: len(page.read_text(encoding="utf-8").split()) for page in (FOLDER / "decisions").glob("*.md")}
     assert lengths
     assert {name: length for name, length in lengths.items() if length > 600} == {}
 
 
-def test_the_project_speaks_of_itself_alone() -> None:
+def test_files_mention_no_foreign_places() -> None:
+    """No text file of the project mentions places that are foreign to it."""
     found = [
         f"{path.relative_to(ROOT)}: {word}"
         for path in text_files()
@@ -162,7 +175,8 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (FOLDER / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_files_shown_on_the_pages_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -> None:
+def test_shown_files_are_accepted(ratings: Callable[..., Any], tmp_path: Path) -> None:
+    """The files shown on the pages are accepted by import, `rules check` and publishing."""
     database = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", db=database).exit_code == 0
     shown = [*(("game.jsonl", text) for text in blocks("importing.md", "json")),

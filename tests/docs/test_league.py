@@ -14,7 +14,8 @@ SEASON = ROOT / "examples" / "winter-league.csv"
 LEAGUE = runpy.run_path(str(ROOT / "examples" / "draw_league.py"))
 
 
-def test_the_season_is_the_one_that_the_script_draws() -> None:
+def test_season_matches_its_script() -> None:
+    """The season of the first pages is the one that its script draws."""
     with SEASON.open(encoding="utf-8", newline="") as file:
         assert list(csv.reader(file))[1:] == list(LEAGUE["season"]())
 
@@ -28,7 +29,8 @@ def db(ratings: Callable[..., Any], tmp_path: Path) -> str:
     return path
 
 
-def test_the_ratings_of_the_season_follow_the_skill(db: str, ratings: Callable[..., Any]) -> None:
+def test_season_ratings_follow_skill(db: str, ratings: Callable[..., Any]) -> None:
+    """The ratings after the season follow the players' skill."""
     rows = json.loads(ratings("standings", "elo-catan/all", "--format", "json", db=db).stdout)["rows"]
     skill = LEAGUE["SKILL"]
     apart = [abs(float(row["points_decimal"]) - skill[row["player"]]) for row in rows]
@@ -37,14 +39,16 @@ def test_the_ratings_of_the_season_follow_the_skill(db: str, ratings: Callable[.
     assert [row["player"] for row in rows[:4]] == by_skill[:4]
 
 
-def test_predictions_from_the_season_are_better_than_a_guess(db: str, ratings: Callable[..., Any]) -> None:
+def test_season_predictions_beat_a_guess(db: str, ratings: Callable[..., Any]) -> None:
+    """Predictions from the season are better than a guess."""
     told = ratings("whatif", ROOT / "examples" / "elo-catan-2.toml", "--format", "json", db=db)
     (whole,) = [one for one in json.loads(told.stdout)["variants"][0]["ladders"] if one["ladder"] == "elo-catan/all"]
     assert float(whole["quality"]["before"]["log_loss"]) < 0.6
     assert float(whole["quality"]["after"]["log_loss"]) < 0.6
 
 
-def test_a_game_after_midnight_on_new_years_day_belongs_to_the_new_year(db: str, ratings: Callable[..., Any]) -> None:
+def test_midnight_game_belongs_to_new_year(db: str, ratings: Callable[..., Any]) -> None:
+    """A game after midnight on New Year's Day belongs to the new year."""
     told = json.loads(ratings("games", "--as-of", "2024-12-31", "--limit", "1", "--format", "json", db=db).stdout)
     assert told["rows"][0]["game_id"] == "wl-41"
     assert json.loads(ratings("games", "wl-42", "--format", "json", db=db).stdout)["rows"][0]["occurred_at"].startswith(

@@ -16,10 +16,8 @@ def section(title: str) -> str:
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_given_the_line_for_cron_when_a_shell_runs_it_then_only_what_is_wrong_is_printed(
-    ledger_url: str, tmp_path: Path
-) -> None:
-    """Given the line of the page, when a shell runs it as cron does, then the log has what it says."""
+def test_cron_line_prints_only_errors(ledger_url: str, tmp_path: Path) -> None:
+    """The page's cron line, run by a shell as cron does, logs each night and prints only errors."""
     (line,) = re.findall(r"^17 3 \* \* \*  ratings  (.+)$", section("cron"), re.MULTILINE)
     line = line.replace("/opt/ratings/bin/ratings", str(COMMAND)).replace("/backup/ratings", str(tmp_path / "backups"))
     line = line.replace("/var/log/ratings", str(tmp_path))
@@ -38,7 +36,8 @@ def test_given_the_line_for_cron_when_a_shell_runs_it_then_only_what_is_wrong_is
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_given_the_units_when_systemd_reads_them_then_it_finds_nothing_wrong(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    """`systemd-analyze verify` finds nothing wrong with the units on the page."""
     units = re.findall(r"```ini\n(.*?)```", section("systemd"), re.DOTALL)
     names = ["ratings-nightly.service", "ratings-nightly.timer", "ratings-failed.service"]
     for name, unit in zip(names, units, strict=True):
@@ -61,7 +60,8 @@ def test_given_the_units_when_systemd_reads_them_then_it_finds_nothing_wrong(tmp
 
 
 @pytest.mark.skipif(shutil.which("logrotate") is None, reason="logrotate is not installed")
-def test_given_the_rule_for_logrotate_when_it_reads_that_then_it_finds_nothing_wrong(tmp_path: Path) -> None:
+def test_logrotate_accepts_the_rule(tmp_path: Path) -> None:
+    """`logrotate --debug` finds nothing wrong with the rule on the page."""
     (rule,) = re.findall(r"```\n(/var/log/ratings/nightly.log \{.*?)```", section("cron"), re.DOTALL)
     written = tmp_path / "ratings"
     written.write_text(rule.replace("ratings ratings", "root root"), encoding="utf-8")

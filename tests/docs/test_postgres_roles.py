@@ -40,7 +40,8 @@ def roles(postgres_url: str, ratings: Callable[..., Any]) -> Iterator[Roles]:
         yield made
 
 
-def test_given_the_page_when_compared_with_what_the_program_prints_then_every_statement_is_there() -> None:
+def test_page_has_every_printed_grant() -> None:
+    """Every grant statement that the program prints is on the PostgreSQL page."""
     made = grant_statements("ratings")
     page = " ".join(PAGE.split())
     assert [one for one in (*made.administrator, *made.owner) if f"{one};" not in page] == []
@@ -55,7 +56,8 @@ def filled(roles: Roles) -> Roles:
     return roles
 
 
-def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_role_can_do_its_work(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every documented database role can run the commands that are its job."""
     capsys.readouterr()
     publish = ["rules", "publish", str(ROOT / "examples" / "club-catan-elo-2.toml")]
     record = ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]
@@ -75,9 +77,11 @@ def test_every_role_does_its_work(filled: Roles, capsys: pytest.CaptureFixture[s
         assert reader.execute("SELECT game_id FROM live_games").rowcount == 90
 
 
-def test_the_rebuilders_runs_stand_in_the_ledger_and_the_readers_in_his_state_folder(
+def test_runs_are_recorded_per_role(
     filled: Roles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Runs by the rebuilder are recorded in the ledger, those by the reader in their state folder."""
+
     def seen(url: str) -> list[str]:
         capsys.readouterr()
         assert invoke(["--db", url, "status", "--no-failures", "--format", "json"]) == 0
@@ -99,7 +103,8 @@ def test_the_rebuilders_runs_stand_in_the_ledger_and_the_readers_in_his_state_fo
 
 
 @pytest.mark.parametrize("role", ["writer", "rebuilder", "reader"])
-def test_nobody_but_the_owner_can_change_events(filled: Roles, role: str) -> None:
+def test_only_the_owner_can_change_events(filled: Roles, role: str) -> None:
+    """The writer, rebuilder and reader roles may not change events, guards or the schema."""
     done = []
     with psycopg.connect(getattr(filled, role), autocommit=True) as connection:
         for statement in FORBIDDEN:
@@ -112,13 +117,15 @@ def test_nobody_but_the_owner_can_change_events(filled: Roles, role: str) -> Non
 
 
 def test_only_the_writer_appends(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the writer role can append events, and only the rebuilder can rebuild."""
     game = ["record", "--game", "club-catan", "--game-id", "one-more", "mira", "yusuf"]
     assert [invoke(["--db", url, *game]) for url in (filled.rebuilder, filled.reader, filled.writer)] == [3, 3, 0]
     assert "this database user may not do that" in capsys.readouterr().err
     assert [invoke(["--db", url, "rebuild"]) for url in (filled.writer, filled.reader)] == [3, 3]
 
 
-def test_the_guard_checks_what_another_program_of_the_writer_appends(filled: Roles) -> None:
+def test_guard_checks_direct_inserts(filled: Roles) -> None:
+    """The guard rejects bad events that another program inserts directly as the writer."""
     columns = "event_id, type, schema_version, subject, occurred_at, recorded_at, recorded_by, supersedes, record"
     forged = f"INSERT INTO events (position, {columns}, leaf_hash, chain_hash) SELECT %s, 'forged' || event_id, type, "
     forged += "schema_version, 'forged', occurred_at, recorded_at + %s, recorded_by, supersedes, record, leaf_hash, "
@@ -134,14 +141,16 @@ def test_the_guard_checks_what_another_program_of_the_writer_appends(filled: Rol
                 connection.execute(forged, (position, later))
 
 
-def test_what_the_owner_is_kept_from(filled: Roles) -> None:
+def test_owner_cannot_change_events_either(filled: Roles) -> None:
+    """Even the owner cannot update, delete or truncate events or the ledger's identity."""
     with psycopg.connect(filled.owner, autocommit=True) as connection:
         for statement in FORBIDDEN[:5]:
             with pytest.raises(psycopg.errors.RestrictViolation, match="immutable"):
                 connection.execute(statement)
 
 
-def test_a_dashboard_reads_the_live_standings_and_no_event(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dashboard_reads_standings_but_no_events(filled: Roles, capsys: pytest.CaptureFixture[str]) -> None:
+    """The dashboard role can read the live standings but neither events nor internal tables."""
     assert invoke(["--db", filled.rebuilder, "rebuild"]) == 0
     with psycopg.connect(filled.dashboard, autocommit=True) as dashboard:
         assert dashboard.execute("SELECT player FROM live_standings WHERE ladder = 'club-catan-elo/all'").rowcount == 8

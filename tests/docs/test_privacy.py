@@ -43,9 +43,8 @@ def replaced(text: str, by: str) -> str:
     return text.replace('"anouk"', f'"{by}"')
 
 
-def test_given_names_in_a_table_when_the_script_of_the_page_runs_then_ids_stand_there_and_points_are_the_same(
-    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_script_replaces_names_with_ids(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's script replaces the names in a table with ids, and the points stay the same."""
     write_files(PAGE, tmp_path)
     command = [sys.executable, "with_ids.py", "names.csv", str(SEASON)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
@@ -64,7 +63,8 @@ def test_given_names_in_a_table_when_the_script_of_the_page_runs_then_ids_stand_
     assert (slip.returncode, slip.stdout, "'anouk' is not in names.csv" in slip.stderr.decode()) == (1, b"", True)
 
 
-def test_given_a_rename_when_the_log_is_read_then_the_name_is_where_the_page_says(store: str, ratings: Ratings) -> None:
+def test_renamed_name_stays_where_page_says(store: str, ratings: Ratings) -> None:
+    """After a rename, the old name remains exactly where the page says."""
     new(ratings, store, SEASON)
     assert ratings("publish", LADDER, "--as-of", "2024-12-31", db=store).exit_code == 0
     assert ratings("rebuild", db=store).exit_code == 0
@@ -79,9 +79,8 @@ def test_given_a_rename_when_the_log_is_read_then_the_name_is_where_the_page_say
     assert "anouk" in ratings("log", "wl-87", db=store).stdout
 
 
-def test_given_an_export_without_the_name_when_restored_then_points_stay_and_heads_from_before_it_hold(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_restored_export_without_the_name(tmp_path: Path, ratings: Ratings) -> None:
+    """A restored export without the name keeps the points, and heads from before the name hold."""
     db = new(ratings, str(tmp_path / "ratings.db"), SEASON)
     heads = [json.loads(ratings("status", "--format", "json", db=db).stdout)["head"]]
     log = ratings("export", "events", db=db).stdout
@@ -99,9 +98,8 @@ def test_given_an_export_without_the_name_when_restored_then_points_stay_and_hea
     assert ratings("verify", "--head", kept, db=without) == (0, "", "")
 
 
-def test_given_renames_and_published_lists_when_written_anew_then_what_the_page_warns_of_is_found(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_warnings_about_rewriting_hold(tmp_path: Path, ratings: Ratings) -> None:
+    """Rewriting a ledger with renames or published lists runs into the refusals the page warns of."""
     db = new(ratings, str(tmp_path / "ratings.db"), SEASON)
     assert ratings("player", "rename", "anouk", "m-4039", "--reason", "no name", db=db).exit_code == 0
     renamed = ratings("export", "events", db=db).stdout

@@ -13,15 +13,17 @@ PAGES = [page for page in pages_with_commands() if page not in ELSEWHERE]
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    """The commands on each page print what the page shows."""
     assert masked(refreshed(page, tmp_path, ROOT)) == masked(page.read_text(encoding="utf-8")), "make docs"
 
 
-def test_the_readme_is_among_the_pages() -> None:
+def test_readme_is_among_the_pages() -> None:
+    """The README and the pages tested elsewhere are among the pages with commands."""
     assert {ROOT / "README.md", *ELSEWHERE} < {*pages_with_commands()}
 
 
-def test_a_page_can_hold_files_for_its_commands(tmp_path: Path) -> None:
-    """Given a file on the page, when a command reads it, by name or on standard input, then it is there."""
+def test_page_can_hold_files(tmp_path: Path) -> None:
+    """A file shown on a page is available to its commands, by name or on standard input."""
     (tmp_path / "root" / "examples").mkdir(parents=True)
     page = tmp_path / "root" / "page.md"
     game = (
@@ -39,7 +41,8 @@ def test_a_page_can_hold_files_for_its_commands(tmp_path: Path) -> None:
     )
 
 
-def test_other_output_is_seen_and_a_failing_command_is_refused(tmp_path: Path) -> None:
+def test_changed_output_and_failure_are_seen(tmp_path: Path) -> None:
+    """Output that differs from the page is noticed, and a command that fails is refused."""
     root = tmp_path / "root"
     (root / "examples").mkdir(parents=True)
     page = root / "page.md"
@@ -59,6 +62,7 @@ def test_other_output_is_seen_and_a_failing_command_is_refused(tmp_path: Path) -
     assert refreshed(page, third, root) == page.read_text(encoding="utf-8")
 
 
-def test_only_what_differs_from_run_to_run_is_masked() -> None:
+def test_only_varying_parts_are_masked() -> None:
+    """Only what varies from run to run is masked: hashes, current times and durations."""
     assert masked(f"38:{'ab' * 32} at 2026-11-21T08:03:28.968778Z in 0.1 s") == "38:HASH at TIME in SECONDS"
     assert masked("played 2024-10-11 18:55 UTC") == "played 2024-10-11 18:55 UTC"

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(
 Read = Callable[..., Any]
 
 
-def test_the_page_is_executed_and_shows_what_its_commands_print(tmp_path: Path) -> None:
+def test_page_shows_what_commands_print(tmp_path: Path) -> None:
+    """The page on the rule fix shows what its commands print."""
     write_club_games(tmp_path)
     assert masked(refreshed(RULE_FIX, tmp_path, ROOT)) == masked(RULE_FIX.read_text(encoding="utf-8")), "make docs"
 
@@ -67,11 +68,11 @@ def published(read: Read) -> list[Any]:
     return [{name: value for name, value in one.items() if name != "published"} for one in found]
 
 
-def test_whatif_the_dry_run_the_publication_diff_and_the_causes_agree_and_the_tables_stay(
-    read: Read, club: str, ratings: Callable[..., Any]
-) -> None:
-    """Given the published tables, when the textbook rule is published for all games, then every command tells the same
-    changes, exactly, and the published tables stay as published."""
+def test_every_command_agrees_on_the_fix(read: Read, club: str, ratings: Callable[..., Any]) -> None:
+    """`whatif`, dry run, publication, `diff` and the causes all give exactly the same changes.
+
+    The textbook rule is published for all games, and the published tables stay as published.
+    """
     tables = published(read)
     assert tables == [read("standings", LADDER, "--as-of", f"{year}-12-31") | {"known_at": table["known_at"]}
                       for year, table in zip(YEARS, tables, strict=True)]  # fmt: skip
@@ -98,8 +99,8 @@ def test_whatif_the_dry_run_the_publication_diff_and_the_causes_agree_and_the_ta
     assert ratings("verify", db=club) == (0, "", "")
 
 
-def test_the_difference_to_every_published_table_is_what_the_causes_of_its_players_sum_to(read: Read) -> None:
-    """Given the fix, when each table is compared with the same time today, then causes sum to every difference."""
+def test_causes_sum_to_table_differences(read: Read) -> None:
+    """After the fix, causes sum to each difference between a published table and the same time today."""
     read("rules", "publish", TEXTBOOK)
     ladders = read("diff", "published", "now", LADDER)["ladders"]
     assert len(ladders) == len(YEARS)

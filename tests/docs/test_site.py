@@ -53,9 +53,8 @@ def games(ratings: Callable[..., Any], db: str) -> list[str]:
     return [row["game_id"] for row in sorted(rows, key=lambda row: int(row["position"]))]
 
 
-def test_given_the_page_when_its_program_is_run_then_a_match_is_recorded(
-    db: str, ratings: Callable[..., Any], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_page_program_records_a_match(db: str, ratings: Callable[..., Any], capfd: pytest.CaptureFixture[str]) -> None:
+    """The page's program records a match, and prints a refusal of the same match with other content."""
     exec(PROGRAM + USE, {})
     assert games(ratings, db) == ["m-1"]
     assert read(ratings, db, "log", "--limit", "1")["rows"][0]["by"] == "site"
@@ -63,10 +62,11 @@ def test_given_the_page_when_its_program_is_run_then_a_match_is_recorded(
     assert "m-1 was refused: the game 'm-1' is recorded already with another content" in capfd.readouterr().out
 
 
-def test_given_the_program_of_the_page_when_its_process_is_lost_then_nothing_is_lost_or_counts_twice(
-    db: str, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given 150 matches, when the process is killed between two of its batches, then each is there once."""
+def test_killed_importer_loses_no_match(db: str, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """If its importer is killed between two batches, the page's program records each match once.
+
+    The batch sent after the kill repeats the first match among its 150.
+    """
     names: dict[str, Any] = {}
     exec(PROGRAM, names)
     monkeypatch.setattr(names["time"], "sleep", lambda seconds: None)
@@ -80,13 +80,15 @@ def test_given_the_program_of_the_page_when_its_process_is_lost_then_nothing_is_
     assert games(ratings, db) == [f"m-{number}" for number in range(150)]
 
 
-def test_given_the_answers_on_the_page_when_compared_then_they_are_those_of_the_program() -> None:
+def test_page_answers_show_each_result() -> None:
+    """The answers on the page show one line appended, one existing and one rejected."""
     (block,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     lines = [json.loads(line) for line in block.splitlines()]
     assert [(line["line"], line["result"]) for line in lines] == [(1, "appended"), (2, "existing"), (3, "rejected")]
 
 
-def test_given_the_table_of_what_to_send_when_read_then_all_that_it_names_are_events() -> None:
+def test_page_table_names_real_events() -> None:
+    """The page's table of what to send names only event types that exist, the main ones included."""
     table = PAGE.partition("## What to send")[2].partition("\n\n- ")[0]
     named = set(re.findall(r"`([a-z]+\.[a-z_]+)`", table))
     assert named <= set(TYPES)

@@ -52,12 +52,13 @@ def run(url: str, query: str) -> list[Any]:
         return list(connection.exec_driver_sql(query.replace("%", "%%") if "postgres" in url else query))
 
 
-def test_given_the_page_when_written_again_from_the_code_then_it_is_the_same() -> None:
+def test_page_matches_the_code() -> None:
+    """Generating the SQL page again from the code leaves it unchanged."""
     assert with_views(PAGE) == PAGE, "make docs"
 
 
-def test_given_the_views_of_a_ledger_when_compared_with_the_page_then_every_column_is_told(ledger_url: str) -> None:
-    """Given all views that a store has, then each of their columns is on the page, and no other."""
+def test_page_documents_every_view_column(ledger_url: str) -> None:
+    """Every column of every view that a store has is on the page, and no other column is."""
     with open_ledger(ledger_url).reading() as connection:
         found = {name: {*connection.execute(text(f"SELECT * FROM {name} LIMIT 0")).keys()} for name in MEANINGS}
         views = "SELECT name FROM sqlite_master WHERE type = 'view'"
@@ -73,9 +74,10 @@ def test_given_the_views_of_a_ledger_when_compared_with_the_page_then_every_colu
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_given_the_views_in_postgresql_when_their_comments_are_read_then_each_column_has_its_meaning(
+def test_postgres_comments_match_the_page(
     ledger_url: str,
 ) -> None:
+    """In PostgreSQL, the comment of every view and column is its documented meaning."""
     told = """SELECT c.relname, a.attname, obj_description(c.oid), col_description(c.oid, a.attnum)
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relkind = 'v' AND c.relnamespace = 'public'::regnamespace AND a.attnum > 0"""
@@ -84,15 +86,19 @@ def test_given_the_views_in_postgresql_when_their_comments_are_read_then_each_co
     assert [row for row in rows if (row[2], row[3]) != (MEANINGS[row[0]][0], MEANINGS[row[0]][1][row[1]])] == []
 
 
-def test_given_the_queries_of_the_page_when_run_on_their_store_then_all_give_rows(season: str) -> None:
+def test_documented_queries_return_rows(season: str) -> None:
+    """Every query on the page returns rows on the store that it is meant for."""
     own = "postgresql" if "postgres" in season else "sqlite"
     counts = {query: len(run(season, query)) for query in [*queries("sql"), *queries(f"sql {own}")]}
     assert len(counts) == 15
     assert [query for query, count in counts.items() if not count] == []
 
 
-def test_given_the_history_and_the_events_when_games_are_counted_then_only_the_history_is_right(season: str) -> None:
-    """Given a voided game and two renames, then SQL over the view counts what `statistics` and `games` do."""
+def test_history_views_count_games_correctly(season: str) -> None:
+    """After a void and two renames, only the history views count games correctly.
+
+    The views count what `statistics` and `games` do; the plain events still include the voided game.
+    """
     ((games,),) = run(season, "SELECT count(*) FROM live_games")
     ((events,),) = run(season, "SELECT count(*) FROM events_readable WHERE type = 'game.recorded'")
     assert (games, events) == (90, 91)
@@ -101,9 +107,11 @@ def test_given_the_history_and_the_events_when_games_are_counted_then_only_the_h
     assert counted["Anouk"] > 30
 
 
-def test_given_the_query_of_a_chart_when_grafana_fills_in_its_times_then_it_is_a_series_of_points(season: str) -> None:
-    """Given a range of times, then the columns are time, metric and a number, by time, and the last one is the standing
-    of that moment."""
+def test_chart_query_returns_a_time_series(season: str) -> None:
+    """With Grafana's times filled in, the chart query returns time, metric and points in time order.
+
+    The last point of each player is their standing at the end of the range.
+    """
     own = "postgresql" if "postgres" in season else "sqlite"
     (query,) = queries(f"sql grafana-{own}")
     since, until = "2024-11-01T00:00:00Z", "2025-04-01T00:00:00Z"

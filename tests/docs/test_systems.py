@@ -51,7 +51,8 @@ CHECKS = {
 }  # fmt: skip
 
 
-def test_every_shipped_ruleset_has_its_page_and_the_index_leads_to_all() -> None:
+def test_every_ruleset_has_an_indexed_page() -> None:
+    """Every shipped ruleset has its page, and the index leads to all pages."""
     index = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert {name for name in PAGES if f"]({name}.md)" not in index} == set()
     assert {data["id"] for data in RULESETS if f"`{data['id']}`" not in index} == set()
@@ -67,7 +68,8 @@ def page_of(ruleset_id: str) -> str:
 
 
 @pytest.mark.parametrize("data", RULESETS, ids=lambda data: f"{data['id']}@{data['version']}")
-def test_a_page_names_versions_rules_and_everything_that_is_assumed(data: dict[str, Any]) -> None:
+def test_page_names_versions_and_assumptions(data: dict[str, Any]) -> None:
+    """A page names its ruleset's versions, rules and everything that is assumed."""
     page = page_of(data["id"])
     assert f"`{data['rule']}`" in page
     assert f"`{data['id']}@{data['version']}`" in page or f"`{data['version']}`" in page
@@ -83,7 +85,8 @@ def test_a_page_names_versions_rules_and_everything_that_is_assumed(data: dict[s
         ("catan-lists", "catan-open", "points"),
     ],
 )
-def test_tables_are_those_of_the_shipped_rulesets(page: str, ruleset_id: str, table: str) -> None:
+def test_tables_match_shipped_rulesets(page: str, ruleset_id: str, table: str) -> None:
+    """The tables on the pages are those of the shipped rulesets."""
     for data in RULESETS:
         if data["id"] == ruleset_id:
             for players, row in data["params"][table].items():
@@ -104,17 +107,20 @@ def column_of(page: str, head: str) -> list[int]:
     return [int(cell) for cell in cells if cell]
 
 
-def test_the_table_of_league_points_follows_from_the_formula() -> None:
+def test_league_points_follow_the_formula() -> None:
+    """The table of league points follows from the formula."""
     for n in range(2, 9):
         assert column_of("league-points", str(n)) == [(n - k) * (n - k + 1) for k in range(1, n + 1)]
 
 
 @pytest.mark.parametrize("page", CHECKS)
-def test_the_examples_of_the_source_are_on_the_page(page: str) -> None:
+def test_pages_show_the_source_examples(page: str) -> None:
+    """Each page shows the worked examples of its source."""
     assert {text for text in CHECKS[page] if text not in PAGES[page]} == set()
 
 
-def test_no_page_is_without_such_examples() -> None:
+def test_every_page_has_examples() -> None:
+    """No page is without worked examples of its source."""
     assert CHECKS.keys() == PAGES.keys()
 
 
@@ -127,8 +133,8 @@ def asked(ratings: Ratings, db: str, *arguments: object) -> Any:
     return json.loads(done.stdout)
 
 
-def test_the_fall_of_who_always_loses_is_that_of_the_page(ratings: Ratings, tmp_path: Path) -> None:
-    """Given games of five newcomers and one who is always last, when replayed, then he falls as the page says."""
+def test_constant_loser_falls_as_on_page(ratings: Ratings, tmp_path: Path) -> None:
+    """Somebody who is always last among newcomers falls as the page says."""
     fall = next(block.split() for block in re.findall(r"```text\n([\d ]+)\n```", PAGES["ante-pool"]))
     db, games = str(tmp_path / "ratings.db"), tmp_path / "games.jsonl"
     with games.open("w", encoding="utf-8") as file:
@@ -145,8 +151,8 @@ def test_the_fall_of_who_always_loses_is_that_of_the_page(ratings: Ratings, tmp_
     assert ["100", *(row["after"] for row in rows)] == [*fall, *[fall[-1]] * (31 - len(fall))]
 
 
-def test_the_readings_of_no_break_are_those_of_the_page(ratings: Ratings, tmp_path: Path) -> None:
-    """Given the game of the page, when each reading scores it, then its row has these points."""
+def test_no_break_readings_match_the_page(ratings: Ratings, tmp_path: Path) -> None:
+    """Each reading of `no break` gives the page's game the points in its row of the table."""
     table = re.findall(r"^\| `(\w+)`: .*?\|(.*)\|$", PAGES["italia-2010"], re.MULTILINE)
     assert len(table) == 5
     (ruleset,) = re.findall(r'^```toml title="[^"]+"\n(.*?)^```$', PAGES["italia-2010"], re.DOTALL | re.MULTILINE)
@@ -161,6 +167,7 @@ def test_the_readings_of_no_break_are_those_of_the_page(ratings: Ratings, tmp_pa
         assert [Fraction(row["points"]) for row in rows] == [Fraction(cell.strip()) for cell in cells.split("|")]
 
 
-def test_the_commands_beside_the_worked_year_run(tmp_path: Path) -> None:
+def test_worked_year_commands_run(tmp_path: Path) -> None:
+    """The commands beside the worked year run and print what their page shows."""
     page = ROOT / "examples" / "catan-year" / "README.md"
     assert refreshed(page, tmp_path, ROOT) == page.read_text(encoding="utf-8")

@@ -40,7 +40,8 @@ def golden(name: str) -> str:
     return (FOLDER / "expected" / name).read_text(encoding="utf-8")
 
 
-def test_the_files_are_those_that_the_script_writes() -> None:
+def test_files_match_the_script() -> None:
+    """The files of the worked year are what its script writes."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(YEAR["wide_rows"]())
     assert (FOLDER / "games.csv").read_text(encoding="utf-8") == out.getvalue(), "python make_year.py"
@@ -49,7 +50,8 @@ def test_the_files_are_those_that_the_script_writes() -> None:
     assert {name: golden(name) for name in YEAR["expected"]()} == YEAR["expected"]()
 
 
-def test_on_each_store_every_row_is_that_of_the_golden_files(year_in: Callable[[str], Asked], ledger_url: str) -> None:
+def test_standings_match_the_arithmetic(year_in: Callable[[str], Asked], ledger_url: str) -> None:
+    """On each store, every row of every list is what the plain arithmetic gives."""
     asked = year_in(ledger_url)
     months, years = YEAR["months"](), YEAR["years"]()
     assert {row["list"] for row in asked("lists")["rows"]} == {*months, *years}
@@ -63,10 +65,8 @@ def test_on_each_store_every_row_is_that_of_the_golden_files(year_in: Callable[[
         assert [row["points"] for row in found] == [str(sum(row[3])) for row in rows]
 
 
-def test_the_tables_with_every_game_and_month_are_those_of_the_golden_files(
-    year_in: Callable[[str], Asked], tmp_path: Path
-) -> None:
-    """Given the year, when the program is asked how everybody came to his place, then it says what the files say."""
+def test_explanations_match_golden_files(year_in: Callable[[str], Asked], tmp_path: Path) -> None:
+    """The explanations of every game and month, and the statistics of players, match the golden files."""
     upgrade(str(tmp_path / "ratings.db"))
     asked = year_in(str(tmp_path / "ratings.db"))
     names = [row["list"] for row in asked("lists")["rows"]]

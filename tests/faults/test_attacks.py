@@ -52,13 +52,15 @@ def refused(url: str, statement: str, row: dict[str, Any] | None = None) -> None
     assert findings(url) == []
 
 
-def test_an_honest_row_is_accepted_so_that_refusals_mean_something(attacked: str) -> None:
+def test_honest_row_is_accepted(attacked: str) -> None:
+    """An honest row is accepted, so the refusals in the other tests mean something."""
     assert execute(attacked, "INSERT INTO events VALUES", forged(attacked)) == 1
     assert execute(attacked, f"INSERT INTO events VALUES {AGAIN_ON_CONFLICT}", forged(attacked, 99)) == 1
     assert findings(attacked) == []
 
 
 def test_update_and_delete_are_refused(attacked: str) -> None:
+    """The store refuses every UPDATE and DELETE of events and of the ledger's identity."""
     refused(attacked, "UPDATE events SET recorded_by = 'mallory' WHERE position = 2")
     refused(attacked, "UPDATE events SET position = position + 100")
     refused(attacked, "UPDATE events SET position = position")
@@ -82,7 +84,8 @@ NOT_CONTINUING = {
 
 
 @pytest.mark.parametrize("conflict", ["", "ON CONFLICT DO NOTHING", AGAIN_ON_CONFLICT])
-def test_rows_that_do_not_continue_the_log_are_not_inserted(attacked: str, conflict: str) -> None:
+def test_non_continuing_rows_are_not_inserted(attacked: str, conflict: str) -> None:
+    """Rows that do not continue the log are not inserted, whatever the conflict clause."""
     before = records(attacked)
     for what, changes in NOT_CONTINUING.items():
         row = forged(attacked, **changes)
@@ -95,7 +98,8 @@ def test_rows_that_do_not_continue_the_log_are_not_inserted(attacked: str, confl
     assert findings(attacked) == []
 
 
-def test_a_second_event_that_supersedes_the_same_one_is_refused(attacked: str) -> None:
+def test_second_superseding_event_is_refused(attacked: str) -> None:
+    """The store refuses a second event that supersedes the same one."""
     again = decision("game.voided", game_id="g-2", reason="once more")
     with pytest.raises((sqlite3.IntegrityError, psycopg.errors.UniqueViolation)):
         execute(attacked, "INSERT INTO events VALUES", forged(attacked, again, supersedes="game:g-2"))
@@ -116,6 +120,7 @@ OVERWRITING = {
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("by", OVERWRITING)
 def test_insert_or_replace_overwrites_nothing(attacked: str, by: str) -> None:
+    """In SQLite, no form of INSERT OR REPLACE overwrites an event."""
     row = {**forged(attacked), **OVERWRITING[by]}
     for verb in ("INSERT OR REPLACE", "REPLACE", "INSERT OR IGNORE", "INSERT OR FAIL", "INSERT OR ROLLBACK"):
         refused(attacked, f"{verb} INTO events VALUES", row)
@@ -123,6 +128,7 @@ def test_insert_or_replace_overwrites_nothing(attacked: str, by: str) -> None:
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
 def test_update_or_replace_is_refused(attacked: str) -> None:
+    """In SQLite, no form of UPDATE OR REPLACE changes an event or the ledger's identity."""
     refused(attacked, "UPDATE OR REPLACE events SET position = 2 WHERE position = 3")
     refused(attacked, "UPDATE OR REPLACE events SET event_id = 'game:g-2' WHERE position = 3")
     refused(attacked, "UPDATE OR REPLACE events SET supersedes = 'game:g-2' WHERE position = 3")
@@ -133,6 +139,7 @@ def test_update_or_replace_is_refused(attacked: str) -> None:
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
 def test_truncate_is_refused(attacked: str) -> None:
+    """PostgreSQL refuses to truncate the events or the ledger's identity."""
     for statement in ("TRUNCATE events", "TRUNCATE events CASCADE", "TRUNCATE ledger_identity"):
         refused(attacked, statement)
 
@@ -146,9 +153,12 @@ def test_truncate_is_refused(attacked: str) -> None:
     ],
     ids=["temporary", "in another schema"],
 )
-def test_a_table_of_the_same_name_cannot_stand_in_for_the_log(attacked: str, hide: str) -> None:
-    """Given another `events` with a false head, when a row continues that, then the guard still reads the log, whether
-    or not it has read it before."""
+def test_decoy_table_cannot_replace_the_log(attacked: str, hide: str) -> None:
+    """A decoy table `events` cannot stand in for the log.
+
+    When a row continues the false head of another `events`, the guard still reads the log, whether
+    or not it has read it before.
+    """
     row = forged(attacked, position=1_000)
     marks = ", ".join(["%s"] * len(EventRow._fields))
     insert = f"INSERT INTO public.events ({COLUMNS}) VALUES ({marks})"
@@ -166,7 +176,8 @@ def test_a_table_of_the_same_name_cannot_stand_in_for_the_log(attacked: str, hid
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_a_row_that_fits_is_taken_whatever_is_called_like_the_log(attacked: str) -> None:
+def test_fitting_row_passes_beside_a_decoy(attacked: str) -> None:
+    """In PostgreSQL, a row that fits is accepted even beside a temporary table named like the log."""
     row = forged(attacked)
     with closing(plain_connection(attacked)) as connection:
         connection.execute("CREATE TEMPORARY TABLE events (n integer)")
@@ -176,7 +187,8 @@ def test_a_row_that_fits_is_taken_whatever_is_called_like_the_log(attacked: str)
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_merge_and_rows_with_other_hashes_are_refused(attacked: str) -> None:
+def test_merge_and_wrong_hashes_are_refused(attacked: str) -> None:
+    """PostgreSQL refuses MERGE and rows whose hashes do not fit."""
     refused(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
     refused(attacked, "INSERT INTO events VALUES", forged(attacked, record='{"by":"mallory"}'))
     refused(
@@ -187,7 +199,8 @@ def test_merge_and_rows_with_other_hashes_are_refused(attacked: str) -> None:
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_a_row_with_other_hashes_is_found_in_sqlite(attacked: str) -> None:
+def test_wrong_hash_is_found_in_sqlite(attacked: str) -> None:
+    """In SQLite, `verify` finds a row with a wrong hash."""
     execute(attacked, "INSERT INTO events VALUES", forged(attacked, chain_hash=bytes(32)))
     assert [(found.code, found.position) for found in findings(attacked)] == [("chain-hash", EVENTS + 1)]
 
@@ -205,7 +218,8 @@ def drop_trigger(url: str, name: str) -> str:
     return str(definition)
 
 
-def test_a_dropped_trigger_is_found_before_anything_is_edited(attacked: str) -> None:
+def test_dropped_trigger_is_found(attacked: str) -> None:
+    """A dropped trigger is found before anything is edited."""
     for name in ("events_refuse_update", "events_refuse_delete", "events_guard_insert"):
         definition = drop_trigger(attacked, name)
         assert [(found.code, name in found.message) for found in findings(attacked)] == [("guard", True)]
@@ -226,9 +240,10 @@ EDITS = {
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("reinstated", [False, True], ids=["trigger gone", "trigger reinstated"])
-def test_an_edit_behind_a_dropped_trigger_is_found(
+def test_edit_after_dropped_trigger_is_found(
     attacked: str, ratings: Callable[..., Any], edit: str, reinstated: bool
 ) -> None:
+    """An edit made after dropping a trigger is found, whether or not the trigger was put back."""
     definition = drop_trigger(attacked, "events_refuse_update")
     assert execute(attacked, edit) == 1
     if reinstated:
@@ -240,15 +255,19 @@ def test_an_edit_behind_a_dropped_trigger_is_found(
     assert all(f"position {position}: " in result.stdout for _, position in EDITS[edit])
 
 
-def test_a_deleted_event_is_found(attacked: str) -> None:
+def test_deleted_event_is_found(attacked: str) -> None:
+    """A deleted event is found as missing at its position."""
     definition = drop_trigger(attacked, "events_refuse_delete")
     execute(attacked, "DELETE FROM events WHERE position = 3")
     execute(attacked, definition)
     assert [(found.code, found.position) for found in findings(attacked)] == [("missing", 3)]
 
 
-def test_a_rewritten_history_is_found_by_its_head(attacked: str, ratings: Callable[..., Any]) -> None:
-    """The owner can cut the log off and go on with another history; whoever kept a head can prove it."""
+def test_rewritten_history_is_found_by_head(attacked: str, ratings: Callable[..., Any]) -> None:
+    """A rewritten history passes unnoticed until it is compared with a head that was kept.
+
+    The owner can cut off the log and continue with another history; whoever kept a head can prove it.
+    """
     with open_ledger(attacked).reading() as connection:
         kept = head(connection)
     definition = drop_trigger(attacked, "events_refuse_delete")
@@ -262,7 +281,8 @@ def test_a_rewritten_history_is_found_by_its_head(attacked: str, ratings: Callab
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_a_record_turned_into_a_blob_is_found(attacked: str) -> None:
+def test_blob_record_is_found(attacked: str) -> None:
+    """In SQLite, a record turned into a BLOB is found, and so is the event about it."""
     drop_trigger(attacked, "events_refuse_update")
     execute(attacked, "UPDATE events SET record = CAST(record AS BLOB) WHERE position = 2")
     # what is no text is no event: the one at 5 is about it
@@ -270,7 +290,8 @@ def test_a_record_turned_into_a_blob_is_found(attacked: str) -> None:
 
 
 @pytest.mark.parametrize("store_kind", ["sqlite"], indirect=True)
-def test_guards_removed_from_the_schema_table_are_found(attacked: str) -> None:
+def test_guards_deleted_from_schema_are_found(attacked: str) -> None:
+    """In SQLite, triggers deleted from the schema table are found to be missing."""
     with closing(plain_connection(attacked)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE type = 'trigger'")
@@ -291,6 +312,7 @@ def test_guards_removed_from_the_schema_table_are_found(attacked: str) -> None:
         "ledger_refuse()",
     ],
 )
-def test_a_weakened_guard_is_found(attacked: str, weakening: str) -> None:
+def test_weakened_guard_is_found(attacked: str, weakening: str) -> None:
+    """In PostgreSQL, every way of weakening a guard is found."""
     execute(attacked, weakening)
     assert {found.code for found in findings(attacked)} == {"guard"}

@@ -82,9 +82,10 @@ def put_right(
 
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("following", [next_of_game, next_of_event])
-def test_of_two_who_change_the_same_thing_at_once_exactly_one_does(
+def test_one_of_two_concurrent_changes_wins(
     following: Callable[[Events, int, int], Draft], ledger_url: str, tmp_path: Path, at_length: bool
 ) -> None:
+    """Of two who change the same thing at once, exactly one succeeds."""
     rounds, workers = 500 if at_length else 25, 2
     gift = decision("points.adjusted", "gift", ladder="club-catan-elo/all", player="anna", points="5")
     append_games(ledger_url, [game(1), game(2), gift])
@@ -115,9 +116,8 @@ def command(out: Path, url: str, *arguments: object) -> int:
 
 
 @pytest.mark.timeout(1_800)
-def test_of_two_commands_that_expect_the_same_position_exactly_one_is_done(
-    ledger_url: str, tmp_path: Path, at_length: bool
-) -> None:
+def test_one_of_two_expecting_commands_wins(ledger_url: str, tmp_path: Path, at_length: bool) -> None:
+    """Of two commands that expect the same position, exactly one is carried out."""
     append_games(ledger_url, [game(1)])
     position, files = 1, [tmp_path / name for name in ("one", "other")]
     for number in range(50 if at_length else 2):
@@ -234,9 +234,10 @@ def take_in(url: str, name: str, events: Sequence[dict[str, Any]], number: int, 
 
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("what", RACES)
-def test_of_two_lines_that_exclude_each_other_exactly_one_is_taken(
+def test_one_of_exclusive_lines_is_taken(
     what: str, ledger_url: str, tmp_path: Path, at_length: bool, ratings: Callable[..., Any]
 ) -> None:
+    """Of two lines that exclude each other, exactly one is taken."""
     race = RACES[what]
     files = [str(tmp_path / name) for name in ("one", "other")]
     for number in range(100 if at_length else 2):
@@ -253,7 +254,8 @@ def test_of_two_lines_that_exclude_each_other_exactly_one_is_taken(
     assert ratings("ladders", db=ledger_url).exit_code == 0
 
 
-def test_a_rename_and_a_game_in_which_they_do_not_meet_are_both_taken(ledger_url: str, tmp_path: Path) -> None:
+def test_compatible_rename_and_game_are_taken(ledger_url: str, tmp_path: Path) -> None:
+    """A rename and a game in which the two ids do not meet are both taken."""
     take_in(ledger_url, "", KNOWN, 1, lambda: None)
     meet = barrier_for(2)
     files = [str(tmp_path / name) for name in ("one", "other")]
@@ -265,8 +267,11 @@ def test_a_rename_and_a_game_in_which_they_do_not_meet_are_both_taken(ledger_url
     assert findings(ledger_url) == []
 
 
-def test_a_correction_whose_game_was_changed_meanwhile_is_refused_and_so_is_what_follows_it(ledger_url: str) -> None:
-    """Given --keep-going, when somebody voids one of the file's games meanwhile, then the rest of it goes in."""
+def test_changed_game_refuses_its_corrections(ledger_url: str) -> None:
+    """A correction of a game changed meanwhile is refused, and so is what follows it.
+
+    With `--keep-going`, when somebody voids one of the file's games meanwhile, the rest goes in.
+    """
     take_in(ledger_url, "", [played("g-1", "anna", "ben"), played("g-2", "anna", "ben")], 0, lambda: None)
     events = [
         correction("g-1", "ben", "anna"), line("game.voided", game_id="g-1"), correction("g-2", "ben", "anna"),

@@ -34,9 +34,8 @@ def publish(url: str, meet: Barrier, out: Path) -> int:
         return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
 
 
-def test_given_publishers_of_one_list_when_all_append_at_once_then_one_does_and_the_others_are_told(
-    ruled_url: str, tmp_path: Path, ratings: Callable[..., Any]
-) -> None:
+def test_one_of_several_publishers_appends(ruled_url: str, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """When several publish the same list at once, one appends it and the others get `list-exists`."""
     append_games(ruled_url, [game(number) for number in range(5)])
     before = len(records(ruled_url))
     meet = multiprocessing.get_context("fork").Barrier(PUBLISHERS)

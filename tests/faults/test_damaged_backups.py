@@ -169,9 +169,10 @@ def drawn(count: int, lines: Lines, others: Lines) -> Iterator[tuple[str, bytes]
         yield f"{damage.__name__} {number}", content
 
 
-def test_given_damaged_backups_when_restored_checked_or_imported_then_all_are_refused_and_nothing_is_stored(
+def test_damaged_backups_are_refused(
     exported: Lines, theirs: Lines, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings, at_length: bool
 ) -> None:
+    """Every damaged backup is refused by the restore and by the check, and nothing is stored."""
     db, file = copied_file(without_events, name="copy.db"), tmp_path / "damaged.jsonl"
     whole = exported[-1].split(b'"')[-2].decode()
     for name, content in drawn(160 if at_length else len(DAMAGES), exported, theirs):
@@ -189,10 +190,8 @@ def test_given_damaged_backups_when_restored_checked_or_imported_then_all_are_re
             assert head(connection).position == 0, name
 
 
-def test_given_a_damaged_backup_when_it_is_incomplete_only_then_what_is_taken_is_the_beginning_of_the_log(
-    exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool
-) -> None:
-    """Whatever `--incomplete` lets pass, a cut never brings anything but the first events."""
+def test_incomplete_backup_yields_first_events(exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool) -> None:
+    """Whatever `--incomplete` accepts of a cut backup is always the beginning of the log."""
     from ledger.events.records import ZERO, chain_hash, leaf_hash
     from ledger.store.exports import read_end
 
@@ -213,9 +212,10 @@ def test_given_a_damaged_backup_when_it_is_incomplete_only_then_what_is_taken_is
 
 
 @pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder", "file", "device"])
-def test_given_something_in_the_way_of_an_export_then_it_is_refused_and_untouched(
+def test_obstructed_export_is_refused(
     what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
+    """An export is refused if anything is in the way of its file, which is left untouched."""
     db, precious = copied_file(with_history, 0), tmp_path / "precious"
     precious.write_text("precious")
     file = Path("/dev/null") if what == "device" else tmp_path / "all.jsonl"
@@ -248,9 +248,10 @@ def soon(command: Callable[[], Any]) -> Any:
 
 @pytest.mark.parametrize("name", [backup_folder.LIST, backup_folder.LOCK])
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "dangling link"])
-def test_given_something_in_place_of_what_a_folder_of_backups_holds_then_nothing_is_made_there_and_nothing_touched(
+def test_obstructed_backup_folder_is_left_alone(
     name: str, what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
+    """`backup make` fails if a link, pipe or folder replaces its list or lock, and touches nothing."""
     db, folder, precious = copied_file(with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
@@ -271,9 +272,10 @@ def test_given_something_in_place_of_what_a_folder_of_backups_holds_then_nothing
 
 
 @pytest.mark.parametrize("what", ["file", "pipe", "dangling link", "below a file"])
-def test_given_what_is_no_folder_when_a_backup_is_made_there_then_it_is_refused(
+def test_backup_into_non_folder_is_refused(
     what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
+    """`backup make` is refused if its target is not a folder."""
     db, folder = copied_file(with_history, 0), tmp_path / "backups"
     if what == "pipe":
         os.mkfifo(folder)
@@ -308,9 +310,10 @@ LISTS = {
 
 
 @pytest.mark.parametrize("text", LISTS.values(), ids=[name[:40] for name in LISTS])
-def test_given_a_list_that_somebody_wrote_when_a_backup_is_made_then_it_is_refused_and_nothing_is_dropped(
+def test_invalid_backup_list_is_refused(
     text: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
+    """`backup make` refuses an invalid list of backups and deletes nothing."""
     db, folder, precious = copied_file(with_history, 0), tmp_path / "backups", tmp_path / "precious"
     folder.mkdir()
     precious.write_text("precious")
@@ -322,25 +325,26 @@ def test_given_a_list_that_somebody_wrote_when_a_backup_is_made_then_it_is_refus
     assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST, backup_folder.LOCK}
 
 
-def test_given_a_head_beside_that_is_a_pipe_when_checked_then_nobody_waits(
-    exported: Lines, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_check_ignores_pipe_as_head_file(exported: Lines, tmp_path: Path, ratings: Ratings) -> None:
+    """`backup check` does not block on a pipe in place of the head file beside a backup."""
     file = tmp_path / "own.jsonl"
     os.mkfifo(f"{file}{backup_folder.HEAD}")
     assert soon(lambda: ratings("backup", "check", file)).exit_code == 0
 
 
-def test_given_a_pipe_when_checked_then_it_is_refused_and_nobody_waits(tmp_path: Path, ratings: Ratings) -> None:
+def test_checking_a_pipe_is_refused(tmp_path: Path, ratings: Ratings) -> None:
+    """`backup check` refuses a pipe and does not block on it."""
     os.mkfifo(tmp_path / "pipe")
     told = soon(lambda: ratings("backup", "check", tmp_path / "pipe"))
     assert (told.exit_code, "not a pipe or a device" in told.stderr) == (2, True)
 
 
 @pytest.mark.slow
-def test_given_a_long_log_when_exported_checked_and_imported_then_memory_does_not_grow_with_it(
-    copied_file: Callable[..., str], tmp_path: Path, at_length: bool
-) -> None:
-    """The peak of memory of a log and of one ten times as long, in processes of their own."""
+def test_memory_is_independent_of_log_length(copied_file: Callable[..., str], tmp_path: Path, at_length: bool) -> None:
+    """Exporting and checking a log ten times as long takes hardly any more memory.
+
+    Peak memory is measured in separate processes.
+    """
     peaks = []
     for events in (3_000, 300_000 if at_length else 30_000):
         db = copied_file(without_events, name=f"{events}.db")
@@ -365,10 +369,13 @@ def peak(*arguments: str) -> int:
     return int(done.stdout.splitlines()[-1])
 
 
-def test_given_a_ledger_with_a_row_that_no_event_can_be_when_restored_then_only_the_rest_can_be_imported(
+def test_backup_imports_without_impossible_row(
     copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
-    """As docs/backups.md says: without that line and the last line the rest comes in as new events."""
+    """A backup with an impossible row cannot be restored, but the rest of it can be imported.
+
+    As docs/backups.md says, without that line and the last line the rest comes in as new events.
+    """
     db, new, file = copied_file(with_chess), copied_file(without_events, name="new.db"), tmp_path / "all.jsonl"
     position = forged("nobody", f"sqlite:///{db}")
     assert ratings("export", "events", "-o", file, db=db).exit_code == 0

@@ -134,9 +134,8 @@ def check_flip(path: Path, bit: int, original: Rows, ratings: Callable[..., Any]
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_flipped_bits_in_event_pages_are_found_and_named(
-    file: Path, ratings: Callable[..., Any], at_length: bool
-) -> None:
+def test_flipped_bits_in_events_are_found(file: Path, ratings: Callable[..., Any], at_length: bool) -> None:
+    """`verify` finds flipped bits in pages of events and names each altered position."""
     count = 10_000 if at_length else 200
     chance = random.Random(count)
     pages, content, (whole, original) = event_pages(file), file.read_bytes(), plain_rows(file)
@@ -152,8 +151,11 @@ def test_flipped_bits_in_event_pages_are_found_and_named(
     assert seen > count // 2
 
 
-def test_a_text_that_became_a_blob_of_the_same_bytes_is_found(file: Path, ratings: Callable[..., Any]) -> None:
-    """In the header of a row a text and a blob differ by one bit, and no index tells of it."""
+def test_text_turned_into_blob_is_found(file: Path, ratings: Callable[..., Any]) -> None:
+    """`verify` finds a text that became a blob of the same bytes.
+
+    In the header of a row, a text and a blob differ by one bit, and no index reveals it.
+    """
     content, (_, original) = file.read_bytes(), plain_rows(file)
     record = original[7][EventRow._fields.index("record")][1]
     serial_type = 13 + 2 * len(record)
@@ -164,7 +166,8 @@ def test_a_text_that_became_a_blob_of_the_same_bytes_is_found(file: Path, rating
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_flipped_bits_anywhere_end_in_no_traceback(file: Path, ratings: Callable[..., Any], at_length: bool) -> None:
+def test_flipped_bits_cause_no_traceback(file: Path, ratings: Callable[..., Any], at_length: bool) -> None:
+    """With a bit flipped anywhere in the file, no command ends in a traceback."""
     chance = random.Random(3)
     content = file.read_bytes()
     for _ in range(1_000 if at_length else 25):
@@ -176,7 +179,8 @@ def test_flipped_bits_anywhere_end_in_no_traceback(file: Path, ratings: Callable
                 assert "bug" not in result.stderr, (bit, command, result)
 
 
-def test_a_schema_that_is_no_text_is_reported_as_damage(file: Path, ratings: Callable[..., Any]) -> None:
+def test_unreadable_schema_is_reported_as_damage(file: Path, ratings: Callable[..., Any]) -> None:
+    """A schema that is not valid text is reported as a malformed database schema."""
     file.write_bytes(file.read_bytes().replace(b"CREATE TABLE events", b"CREATE \xceABLE events"))
     for command in ("verify", "status", "init"):
         result = ratings(command, db=file)

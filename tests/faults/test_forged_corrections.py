@@ -70,9 +70,8 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("what", FORGERIES)
-def test_a_forged_correction_is_refused_by_the_store_or_found_by_verify(
-    what: str, url: str, ratings: Callable[..., Any]
-) -> None:
+def test_forged_correction_is_caught(what: str, url: str, ratings: Callable[..., Any]) -> None:
+    """A forged correction is refused by the database or found by `verify` at its position."""
     forgery = FORGERIES[what]
     row = forged(url, forgery.event, supersedes=forgery.supersedes)
     if open_ledger(url).engine.dialect.name in forgery.refused_by:
@@ -88,14 +87,16 @@ def test_a_forged_correction_is_refused_by_the_store_or_found_by_verify(
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_two_corrections_of_one_event_behind_a_dropped_constraint_are_found(url: str) -> None:
+def test_double_correction_is_found(url: str) -> None:
+    """`verify` finds a second correction of one event after the constraint against it was dropped."""
     execute(url, "ALTER TABLE events DROP CONSTRAINT events_supersedes_once")
     again = corrected(1, "cleo", "ben", reason="once more")
     assert execute(url, INSERT, forged(url, again, supersedes="game:g-1")) == 1
     assert ("twice", EVENTS + 1) in {(found.code, found.position) for found in findings(url)}
 
 
-def test_an_honest_correction_is_accepted_so_that_refusals_mean_something(url: str) -> None:
+def test_honest_correction_is_accepted(url: str) -> None:
+    """Valid corrections written by SQL are accepted, so that the refusals mean something."""
     for event, supersedes in (
         (corrected(1, "anna", "ben"), "c-1"),
         (decision("game.reinstated", game_id="g-2"), "v-2"),

@@ -69,7 +69,8 @@ def assert_whole_chunks(url: str) -> int:
     return len(stored)
 
 
-def test_a_file_that_may_not_grow_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Callable[..., Any]) -> None:
+def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Callable[..., Any]) -> None:
+    """An import into a file that may not grow keeps whole chunks, and a rerun completes it."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
     ledger = open_ledger(url)
@@ -88,7 +89,8 @@ def test_a_file_that_may_not_grow_keeps_whole_chunks(tmp_path: Path, games: Path
     assert findings(url) == []
 
 
-def test_a_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Callable[..., Any]) -> None:
+def test_full_disk_keeps_whole_chunks(small_disk: Path, games: Path, ratings: Callable[..., Any]) -> None:
+    """An import onto a full disk keeps whole chunks, stays readable, and completes once there is space."""
     url = f"sqlite:///{small_disk / 'ratings.db'}"
     assert ratings("init", "--no-rules", db=url).exit_code == 0
     result = ratings("import", games, db=url)
@@ -143,7 +145,8 @@ def assert_swept(ratings: Callable[..., Any], url: str) -> None:
     assert ratings("status", "--no-failures", db=url).exit_code == 1
 
 
-def test_a_rebuild_that_fills_the_disk_is_swept_at_once(small_disk: Path, ratings: Callable[..., Any]) -> None:
+def test_rebuild_filling_disk_is_swept(small_disk: Path, ratings: Callable[..., Any]) -> None:
+    """A rebuild that fills the disk is swept at once, so that games can still be recorded."""
     resize(small_disk, 32 << 20)
     path = small_disk / "ratings.db"
     make_ladders(ratings, f"sqlite:///{path}")
@@ -174,9 +177,10 @@ def small_tablespace(postgres_url: str) -> Iterator[str]:
             subprocess.run(["umount", "--lazy", name], check=True)
 
 
-def test_a_rebuild_that_fills_the_servers_disk_is_swept_at_once(
+def test_rebuild_filling_server_disk_is_swept(
     small_tablespace: str, postgres_url: str, ratings: Callable[..., Any]
 ) -> None:
+    """A rebuild that fills the PostgreSQL server's disk is swept at once."""
     make_ladders(ratings, postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as server:
         for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
@@ -184,7 +188,8 @@ def test_a_rebuild_that_fills_the_servers_disk_is_swept_at_once(
     assert_swept(ratings, postgres_url)
 
 
-def test_a_server_without_space_and_one_that_cannot_be_reached_are_told_apart() -> None:
+def test_server_failures_are_told_apart() -> None:
+    """A server without space, one that cannot be reached, and other failures have different reasons."""
     for error, reason in {
         psycopg.errors.DiskFull("could not extend file"): "no-space",
         psycopg.errors.TooManyConnections("sorry, too many clients already"): "server-limit",

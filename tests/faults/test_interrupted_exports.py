@@ -77,9 +77,8 @@ def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_given_exports_that_are_interrupted_when_looked_for_then_each_is_whole_or_not_there(
-    beside: str, full: str, tmp_path: Path, at_length: bool
-) -> None:
+def test_interrupted_exports_are_whole_or_absent(beside: str, full: str, tmp_path: Path, at_length: bool) -> None:
+    """However exports are interrupted, each file is whole or not there."""
     folder, chance = tmp_path / "exports", random.Random(4)
     folder.mkdir()
     length = lasting("--db", full, "export", "events", "-o", folder / "first.jsonl.gz")
@@ -103,10 +102,13 @@ STEPS = ("fsync", "link", "unlink")
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_given_an_export_that_is_struck_at_a_step_then_it_is_whole_or_not_there(
+def test_export_stopped_midway_is_atomic(
     how: signal.Signals, step: str, beside: str, copied_file: Callable[..., str], tmp_path: Path
 ) -> None:
-    """Before it is on the disk, before it has its name, before the other name is gone."""
+    """An export stopped at a given step is whole or absent, and the next one works.
+
+    It stops before it is on the disk, before it has its name, or before the other name is gone.
+    """
     db, folder = copied_file(with_games), tmp_path / "exports"
     folder.mkdir()
     true_step = getattr(os, step)
@@ -135,9 +137,8 @@ def test_given_an_export_that_is_struck_at_a_step_then_it_is_whole_or_not_there(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_given_backups_that_are_interrupted_when_checked_then_all_that_are_there_are_whole_and_old_ones_are_kept(
-    full: str, tmp_path: Path, at_length: bool
-) -> None:
+def test_interrupted_backups_are_whole(full: str, tmp_path: Path, at_length: bool) -> None:
+    """However backups are interrupted, those that are there are whole and old ones are kept."""
     folder, chance = tmp_path / "backups", random.Random(5)
     command = ("--db", full, "backup", "make", folder, "--keep", "1d")
     length = lasting(*command)
@@ -158,9 +159,10 @@ def test_given_backups_that_are_interrupted_when_checked_then_all_that_are_there
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_given_restores_that_are_interrupted_when_looked_at_then_the_ledger_is_empty_or_whole(
+def test_interrupted_restores_are_all_or_nothing(
     copied_file: Callable[..., str], ledger_url: str, tmp_path: Path, at_length: bool
 ) -> None:
+    """After an interrupted restore, the ledger is empty or whole."""
     full = copied_file(with_games, name="full.db")
     file, chance = tmp_path / "all.jsonl.gz", random.Random(6)
     assert wait_for([fork(run, "--db", full, "export", "events", "-o", file)]) == [0]
@@ -191,9 +193,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_given_a_full_disk_when_exported_to_then_nothing_is_left_and_the_same_name_is_free(
-    beside: str, small_disk: Path, full: str, ratings: Ratings
-) -> None:
+def test_full_disk_leaves_no_export(beside: str, small_disk: Path, full: str, ratings: Ratings) -> None:
+    """On a full disk an export or backup leaves nothing, and works once there is room."""
     file = small_disk / "all.jsonl"
     told = ratings("export", "events", "-o", file, db=full)
     assert (told.exit_code, told.stdout, told.stderr) == (3, "", f"ratings: {file}: No space left on device\n")
@@ -207,9 +208,8 @@ def test_given_a_full_disk_when_exported_to_then_nothing_is_left_and_the_same_na
     assert ratings("backup", "make", small_disk / "backups", db=full).exit_code == 0
 
 
-def test_given_a_disk_that_fills_up_when_a_backup_is_made_then_the_old_ones_stay(
-    small_disk: Path, copied_file: Callable[..., str], ratings: Ratings
-) -> None:
+def test_full_disk_keeps_old_backups(small_disk: Path, copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """When the disk fills up during a backup, the old backups stay."""
     db = copied_file(with_games)
     subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
@@ -225,9 +225,10 @@ def test_given_a_disk_that_fills_up_when_a_backup_is_made_then_the_old_ones_stay
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
 
 
-def test_given_a_full_disk_when_restored_to_then_the_ledger_is_empty_and_takes_the_backup_later(
+def test_full_disk_restore_leaves_ledger_empty(
     small_disk: Path, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
 ) -> None:
+    """A restore to a full disk leaves the ledger empty; it can be restored later."""
     full, db, file = copied_file(with_games), f"{small_disk}/ratings.db", tmp_path / "all.jsonl"
     assert ratings("export", "events", "-o", file, db=full).exit_code == 0
     subprocess.run(["mount", "-o", "remount,size=600k", str(small_disk)], check=True)

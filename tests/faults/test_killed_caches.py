@@ -19,10 +19,13 @@ GAMES = 120
 
 
 @pytest.mark.slow
-def test_given_kills_while_the_cache_is_written_when_read_then_the_facts_are_those_of_the_log(
+def test_killed_cache_writes_leave_right_facts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
 ) -> None:
-    """The cache grows by a few events at a time, so that most of the time goes into writing it."""
+    """However often writers of the cache are killed, readers get the facts of the log.
+
+    The cache grows by a few events at a time, so that most of the time is spent writing it.
+    """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
     monkeypatch.setattr(decoding, "DELTA_EVENTS", 5)

@@ -101,6 +101,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) -> None:
+    """Writers killed by `kill -9` lose no acknowledged event and leave no partial batch."""
     kills = 2_000 if at_length else 120
     acknowledged, following = kill_writers(ledger_url, kills, random.Random(kills))
     stored = records(ledger_url)
@@ -129,7 +130,8 @@ def append_singly(url: str, writer: int, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_tailing_reader_misses_nothing_of_eight_writers(ledger_url: str, at_length: bool) -> None:
+def test_tailing_reader_misses_no_event(ledger_url: str, at_length: bool) -> None:
+    """A reader that tails the log while eight processes write misses no event."""
     writers, each = 8, 500 if at_length else 100
     children = [fork(append_singly, ledger_url, writer, each) for writer in range(writers)]
     ledger = open_ledger(ledger_url)
@@ -150,7 +152,8 @@ def test_a_tailing_reader_misses_nothing_of_eight_writers(ledger_url: str, at_le
     assert findings(ledger_url) == []
 
 
-def test_writers_of_the_same_batch_append_it_once(ledger_url: str) -> None:
+def test_identical_batches_are_appended_once(ledger_url: str) -> None:
+    """When several writers append the same batch at once, it is stored once."""
     drafts = [game(number) for number in range(40)]
     children = [fork(append_games, ledger_url, drafts) for _ in range(WRITERS)]
     assert wait_for(children) == [0] * WRITERS

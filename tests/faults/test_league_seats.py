@@ -28,9 +28,8 @@ def subscribe(url: str, player: str) -> None:
     os._exit(code)
 
 
-def test_of_twenty_who_want_the_last_seat_one_gets_it_and_one_schedule_exists(
-    ruled_url: str, ratings: Callable[..., Any]
-) -> None:
+def test_one_player_gets_the_last_seat(ruled_url: str, ratings: Callable[..., Any]) -> None:
+    """Of twenty players who want the last seat at once, one gets it, and one schedule is drawn."""
     players = [f"p{number}" for number in range(7 + PROCESSES)]
     games = [evening(player, number) for player in players for number in range(1, 6)]
     assert ratings("import", "-", db=ruled_url, input="\n".join(games)).exit_code == 0
@@ -52,7 +51,8 @@ def test_of_twenty_who_want_the_last_seat_one_gets_it_and_one_schedule_exists(
     assert findings(ruled_url) == []
 
 
-def test_of_ten_who_subscribe_at_once_eight_get_a_seat(ruled_url: str, ratings: Callable[..., Any]) -> None:
+def test_eight_of_ten_get_a_seat(ruled_url: str, ratings: Callable[..., Any]) -> None:
+    """Of ten players who join a league of eight at once, eight get a seat and the games are drawn."""
     players = [f"p{number}" for number in range(PROCESSES // 2)]
     games = [evening(player, number) for player in players for number in range(1, 6)]
     assert ratings("import", "-", db=ruled_url, input="\n".join(games)).exit_code == 0

@@ -75,9 +75,10 @@ def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple
 
 @pytest.mark.parametrize("keep_going", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_two_processes_leave_what_one_leaves(
+def test_two_processes_match_one(
     copied_file: Callable[..., str], ratings: Callable[..., Any], tmp_path: Path, seed: int, keep_going: bool
 ) -> None:
+    """An import with two processes has the same outcome as one with a single process."""
     chance = random.Random(seed)
     paths = [tmp_path / "a.jsonl", tmp_path / "b.csv", tmp_path / "empty.jsonl"]
     for path, lines in zip(paths, (json_lines(chance), csv_rows(chance), ()), strict=True):
@@ -98,7 +99,8 @@ def test_two_processes_leave_what_one_leaves(
     assert said[0] == said[1]
 
 
-def test_a_file_that_cannot_be_opened_is_told_as_it_is_by_one_process(ledger_url: str, tmp_path: Path) -> None:
+def test_missing_file_is_reported(ledger_url: str, tmp_path: Path) -> None:
+    """A file that cannot be opened is reported by two processes as by one, and nothing is appended."""
     (tmp_path / "games.jsonl").write_text("".join(f"{line}\n" for line in good_lines(100)))
     paths = [tmp_path / "games.jsonl", tmp_path / "gone.jsonl"]
     with pytest.raises(FileNotFoundError) as failure:
@@ -150,9 +152,8 @@ def is_gone(process: int) -> bool:
 
 
 @pytest.mark.parametrize(("end", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -15), (signal.SIGKILL, -9)])
-def test_the_process_that_reads_ends_with_the_import_however_that_ends(
-    ledger_url: str, stalled: tuple[int, int], end: signal.Signals, code: int
-) -> None:
+def test_reader_ends_with_the_import(ledger_url: str, stalled: tuple[int, int], end: signal.Signals, code: int) -> None:
+    """The process that reads ahead ends with the import, however the import ends."""
     importer, reader = stalled
     os.kill(importer, end)
     assert wait_for([importer]) == [code]
@@ -160,14 +161,17 @@ def test_the_process_that_reads_ends_with_the_import_however_that_ends(
     assert records(ledger_url) == {}
 
 
-def test_an_import_whose_reader_is_killed_appends_nothing(ledger_url: str, stalled: tuple[int, int]) -> None:
+def test_killed_reader_appends_nothing(ledger_url: str, stalled: tuple[int, int]) -> None:
+    """An import whose reading process is killed exits with 3 and appends nothing."""
     importer, reader = stalled
     os.kill(reader, signal.SIGKILL)
     assert wait_for([importer]) == [3]
     assert records(ledger_url) == {}
 
 
-def test_what_is_raised_or_lost_ahead_is_told() -> None:
+def test_failure_while_reading_ahead_is_raised() -> None:
+    """An exception or a kill in the process that reads ahead is raised in the import."""
+
     def broken(kind: str) -> Iterator[bytes]:
         yield b"first"
         if kind == "bug":

@@ -81,7 +81,8 @@ def rebuild_under_way(url: str) -> Iterator[None]:
         assert wait_for([child]) == [-signal.SIGKILL]
 
 
-def test_the_second_of_two_rebuilds_says_so_and_does_nothing(rated_url: str, ratings: Callable[..., Any]) -> None:
+def test_second_rebuild_does_nothing(rated_url: str, ratings: Callable[..., Any]) -> None:
+    """A second rebuild says that another one is running and does nothing."""
     assert ratings("rebuild", db=rated_url).exit_code == 0
     before = live_position(rated_url)
     append_games(rated_url, [game("later")])
@@ -98,7 +99,8 @@ def test_the_second_of_two_rebuilds_says_so_and_does_nothing(rated_url: str, rat
     assert live_position(rated_url) == head_position(rated_url)
 
 
-def test_a_first_rebuild_that_is_killed_leaves_no_generation(rated_url: str, ratings: Callable[..., Any]) -> None:
+def test_killed_first_rebuild_leaves_nothing(rated_url: str, ratings: Callable[..., Any]) -> None:
+    """A first rebuild that is killed leaves no generation, and the next one succeeds."""
     with rebuild_under_way(rated_url):
         pass
     assert live_position(rated_url) is None
@@ -157,11 +159,12 @@ def duration(url: str, work: Callable[[str], object]) -> float:
     ("work", "in_file", "in_server"), [(rebuild_quietly, 36, 16), (rebuild_in_processes, 18, 10)],
     ids=["alone", "with workers"],
 )  # fmt: skip
-def test_kill_9_during_rebuild_leaves_the_old_generation_or_the_new(
+def test_killed_rebuild_leaves_old_or_new(
     work: Callable[[str], None], in_file: int, in_server: int, rated_url: str, monkeypatch: pytest.MonkeyPatch,
     at_length: bool,
 ) -> None:  # fmt: skip
     # many small transactions: many places to be killed at
+    """A rebuild killed at any moment leaves readers the whole old generation or the whole new one."""
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     kills = (in_server if rated_url.startswith("postgres") else in_file) * (25 if at_length else 1)
@@ -202,7 +205,8 @@ def appending(url: str) -> None:
         append_games(url, [game(f"busy-{number}", size=3 + number % 6)])
 
 
-def test_a_rebuild_ends_while_others_append_and_is_of_the_position_that_it_states(rated_url: str) -> None:
+def test_rebuild_ends_while_others_append(rated_url: str) -> None:
+    """A rebuild ends while others append, and its standings are of the position that it states."""
     child = fork(appending, rated_url)
     try:
         begun = head_position(rated_url)
@@ -246,9 +250,10 @@ def interrupted(child: int, seconds: float = 2) -> int:
 
 
 @pytest.mark.parametrize("cores", [1, 2])
-def test_ctrl_c_at_any_moment_ends_a_rebuild_in_two_seconds_with_130_and_leaves_nothing_half_done(
+def test_ctrl_c_ends_rebuild_cleanly(
     cores: int, rated_url: str, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
+    """Ctrl-C ends a rebuild within two seconds with exit code 130 and leaves nothing half done."""
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     monkeypatch.setattr("ledger.processes.workers.available_cores", lambda: cores)
@@ -282,7 +287,8 @@ def store_locked(url: str) -> Iterator[None]:
         connection.execute("ROLLBACK")
 
 
-def test_ctrl_c_ends_a_rebuild_that_waits_for_a_lock(rated_url: str) -> None:
+def test_ctrl_c_ends_waiting_rebuild(rated_url: str) -> None:
+    """Ctrl-C ends a rebuild that is waiting for a lock."""
     rebuild_quietly(rated_url)
     with store_locked(rated_url):
         child = fork(rebuild_by_command, rated_url)
@@ -318,9 +324,10 @@ def are_gone(processes: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_workers_die_with_their_parent_however_it_ends_and_hold_no_lock_of_its(
+def test_workers_die_with_their_parent(
     end: signal.Signals, rated_url: str, workers_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Workers die with their parent however it ends, and hold none of its locks."""
     child = fork(rebuild_by_command, rated_url)
     wait_until(lambda: len(workers_file.read_text().split()) == 2)
     workers = workers_file.read_text().split()

@@ -54,7 +54,8 @@ def in_table(ledger: Ledger) -> int:
         return int(connection.execute(text("SELECT count(*) FROM runs")).scalar_one())
 
 
-def test_given_a_run_that_ends_well_when_looked_at_then_all_of_it_is_told(ledger_url: str) -> None:
+def test_successful_run_is_recorded(ledger_url: str) -> None:
+    """A run shows as running, and afterwards with its times, result, position, author and details."""
     ledger = open_ledger(ledger_url)
     with running(ledger, "backup", ticking(), by="mira") as run:
         (open_one,) = known(ledger)
@@ -67,8 +68,11 @@ def test_given_a_run_that_ends_well_when_looked_at_then_all_of_it_is_told(ledger
     assert in_table(ledger) == 1
 
 
-def test_given_a_run_that_fails_when_looked_at_then_the_reason_is_told_and_the_error_goes_on(ledger_url: str) -> None:
-    """Given an error, an interruption, or a run that says itself that it failed, then each is a failure."""
+def test_failed_run_keeps_its_reason(ledger_url: str) -> None:
+    """A failed run records its reason, and the error is passed on.
+
+    An error, an interruption and a run that reports its own failure all count as failures.
+    """
     ledger, clock = open_ledger(ledger_url), ticking()
     with pytest.raises(StoreUnavailable), running(ledger, "backup", clock):
         raise StoreUnavailable("no space left", "no-space")
@@ -83,7 +87,8 @@ def test_given_a_run_that_fails_when_looked_at_then_the_reason_is_told_and_the_e
     ]  # fmt: skip
 
 
-def test_given_another_run_of_the_same_job_when_it_is_refused_then_it_leaves_no_trace(ledger_url: str) -> None:
+def test_refused_run_leaves_no_trace(ledger_url: str) -> None:
+    """A run that is refused because another is under way leaves no trace."""
     ledger = open_ledger(ledger_url)
     with pytest.raises(AlreadyRunning), running(ledger, "backup"):
         raise AlreadyRunning("another one runs")
@@ -110,8 +115,8 @@ def under_way(url: str) -> Iterator[int]:
         assert wait_for([child]) == [-signal.SIGKILL]
 
 
-def test_given_a_run_that_is_killed_when_somebody_looks_then_it_ended_without_a_word(ledger_url: str) -> None:
-    """Given kill -9 in the middle, then who only looks sees it, and the next run of the kind writes it down."""
+def test_killed_run_is_lost(ledger_url: str) -> None:
+    """A killed run is seen as lost by anybody who looks, and the next run of its kind records that."""
     ledger = open_ledger(ledger_url)
     with under_way(ledger_url):
         assert [one.result for one in known(ledger)] == ["running"]
@@ -127,7 +132,8 @@ def test_given_a_run_that_is_killed_when_somebody_looks_then_it_ended_without_a_
     assert results == ["lost", "done"]
 
 
-def test_given_two_runs_at_once_when_one_begins_then_the_other_one_is_not_taken_for_lost(ledger_url: str) -> None:
+def test_concurrent_run_is_not_lost(ledger_url: str) -> None:
+    """A run still under way is not taken for lost when another one begins."""
     ledger = open_ledger(ledger_url)
     with under_way(ledger_url):
         with running(ledger, "backup"):
@@ -135,9 +141,8 @@ def test_given_two_runs_at_once_when_one_begins_then_the_other_one_is_not_taken_
         assert [one.result for one in known(ledger)] == ["done", "running"]
 
 
-def test_given_many_runs_when_swept_then_the_newest_stay_and_the_last_success_and_the_last_failure(
-    ledger_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeping keeps the newest runs of a kind, its last success and its last failure."""
     monkeypatch.setattr(runs, "KEPT", 3)
     ledger, clock = open_ledger(ledger_url), ticking()
     with running(ledger, "verify", clock) as run:
@@ -178,9 +183,8 @@ def reader_url(ledger_url: str) -> Iterator[str]:
         owner.execute(f"DROP ROLE {name}")
 
 
-def test_given_who_can_only_read_when_he_runs_then_the_state_folder_of_his_account_has_it(
-    reader_url: str, ledger_url: str, state: Path
-) -> None:
+def test_readers_run_goes_to_state_folder(reader_url: str, ledger_url: str, state: Path) -> None:
+    """A run by someone who can only read the ledger is kept in their account's state folder."""
     ledger = open_ledger(reader_url)
     with running(ledger, "verify", ticking()) as run:
         run.fail("1 finding")
@@ -194,18 +198,16 @@ def test_given_who_can_only_read_when_he_runs_then_the_state_folder_of_his_accou
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_given_who_can_only_read_when_his_run_is_killed_then_it_ended_without_a_word(
-    reader_url: str, state: Path
-) -> None:
+def test_readers_killed_run_is_lost(reader_url: str, state: Path) -> None:
+    """A killed run of someone who can only read the ledger is seen as lost."""
     ledger = open_ledger(reader_url)
     with under_way(reader_url):
         assert [one.result for one in known(ledger)] == ["running"]
     wait_until(lambda: [one.result for one in known(ledger)] == ["lost"])
 
 
-def test_given_who_can_only_read_when_he_runs_often_then_old_files_go(
-    reader_url: str, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_old_run_files_are_swept(reader_url: str, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old run files of someone who can only read are removed, except for the last failure."""
     monkeypatch.setattr(runs, "KEPT", 3)
     ledger, clock = open_ledger(reader_url), ticking()
     for number in range(8):
@@ -217,10 +219,8 @@ def test_given_who_can_only_read_when_he_runs_often_then_old_files_go(
     assert known(ledger)[-1].message == "long ago"
 
 
-def test_given_a_copy_of_a_ledger_when_it_is_verified_then_the_original_was_not(
-    tmp_path: Path, copied_file: Callable[..., str]
-) -> None:
-    """Given two files of the same id that take no rows, then each has its own runs."""
+def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..., str]) -> None:
+    """Two files of the same ledger id that take no rows each have their own runs."""
     ledgers = [open_ledger(copied_file(without_events, name=name)) for name in ("live.db", "staging.db")]
     for ledger in ledgers:
         with ledger.writing() as connection:
@@ -234,9 +234,8 @@ def test_given_a_copy_of_a_ledger_when_it_is_verified_then_the_original_was_not(
 # hostile hands
 
 
-def test_given_a_trigger_in_a_strangers_file_when_somebody_runs_then_it_does_not_fire(
-    tmp_path: Path, copied_file: Callable[..., str]
-) -> None:
+def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[..., str]) -> None:
+    """A trigger in a stranger's file does not fire when a run is recorded."""
     ledger = open_ledger(copied_file(without_events))
     with ledger.writing() as connection:
         connection.execute(text("CREATE TABLE fired (x)"))
@@ -260,9 +259,8 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("content", STRANGE.values(), ids=STRANGE)
-def test_given_a_strange_file_in_the_state_folder_when_looked_at_then_it_counts_for_nothing(
-    content: bytes, reader_url: str, state: Path
-) -> None:
+def test_strange_state_file_is_ignored(content: bytes, reader_url: str, state: Path) -> None:
+    """A malformed file in the state folder is ignored."""
     ledger = open_ledger(reader_url)
     with running(ledger, "verify", ticking()):
         pass
@@ -273,9 +271,8 @@ def test_given_a_strange_file_in_the_state_folder_when_looked_at_then_it_counts_
     assert known(ledger) == before
 
 
-def test_given_links_and_pipes_in_the_state_folder_when_looked_at_then_nobody_follows_or_waits(
-    reader_url: str, state: Path, tmp_path: Path
-) -> None:
+def test_links_and_pipes_are_not_followed(reader_url: str, state: Path, tmp_path: Path) -> None:
+    """Links and pipes in the state folder are neither followed nor waited for."""
     ledger = open_ledger(reader_url)
     with running(ledger, "verify", ticking()):
         pass
@@ -293,9 +290,8 @@ def test_given_links_and_pipes_in_the_state_folder_when_looked_at_then_nobody_fo
     assert len(list(elsewhere.glob("verify-*"))) == 3
 
 
-def test_given_rows_that_nobody_has_written_so_when_looked_at_then_the_others_are_told(
-    tmp_path: Path, copied_file: Callable[..., str]
-) -> None:
+def test_malformed_run_rows_are_ignored(tmp_path: Path, copied_file: Callable[..., str]) -> None:
+    """Malformed rows in the table of runs are ignored, and the others are still shown."""
     path = copied_file(without_events)
     ledger = open_ledger(path)
     with running(ledger, "verify", ticking()):
@@ -317,7 +313,11 @@ def test_given_rows_that_nobody_has_written_so_when_looked_at_then_the_others_ar
 # which process it is
 
 
-def test_given_a_process_when_asked_whether_it_is_there_then_the_time_of_its_start_counts_too() -> None:
+def test_process_is_known_by_its_start() -> None:
+    """A local process counts as running only if its number and start time fit.
+
+    A process on another machine cannot be seen and counts as running for a day.
+    """
     mine = this_process()
     host, number, started = mine.split(" ")
     child = fork(time.sleep, 600)

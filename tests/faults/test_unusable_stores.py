@@ -42,7 +42,8 @@ def assert_all_end(
 # the clock
 
 
-def test_a_head_from_the_future_stops_appends_until_they_are_allowed(ledger_url: str, ratings: Ratings) -> None:
+def test_future_head_stops_appends(ledger_url: str, ratings: Ratings) -> None:
+    """A head from the future stops appends until `--ignore-clock` allows them."""
     future = clock.now() + HOUR
     append(open_ledger(ledger_url), [game(1)], by="test", clock=lambda: future)
     before = records(ledger_url)
@@ -56,7 +57,8 @@ def test_a_head_from_the_future_stops_appends_until_they_are_allowed(ledger_url:
     assert findings(ledger_url) == []
 
 
-def test_a_clock_that_steps_back_a_little_is_held_at_the_head(ledger_url: str) -> None:
+def test_small_step_back_keeps_head_time(ledger_url: str) -> None:
+    """When the clock steps back a little, events are recorded at the time of the head."""
     soon = clock.now() + 4 * 60 * 1_000_000
     append(open_ledger(ledger_url), [game(1)], by="test", clock=lambda: soon)
     append_games(ledger_url, [game(2)])
@@ -83,7 +85,8 @@ def file(copied_file: Callable[..., str]) -> Path:
     return Path(copied_file(make_ledger))
 
 
-def test_a_file_that_somebody_else_has_locked_is_given_up_after_the_timeout(file: Path, ratings: Ratings) -> None:
+def test_locked_file_is_given_up(file: Path, ratings: Ratings) -> None:
+    """A file that another process has locked is given up after the timeout."""
     url = f"sqlite:///{file}?timeout=0.2"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
@@ -95,9 +98,8 @@ def test_a_file_that_somebody_else_has_locked_is_given_up_after_the_timeout(file
     assert ratings(*RECORD, db=url).exit_code == 0
 
 
-def test_a_server_whose_append_lock_somebody_holds_is_given_up_after_the_timeout(
-    postgres_url: str, ratings: Ratings
-) -> None:
+def test_held_append_lock_is_given_up(postgres_url: str, ratings: Ratings) -> None:
+    """A server whose append lock is held elsewhere is given up after the timeout."""
     upgrade(postgres_url)
     impatient = make_url(postgres_url).update_query_dict({"timeout": "0.2"}).render_as_string(hide_password=False)
     with psycopg.connect(postgres_url) as other:
@@ -110,11 +112,13 @@ def test_a_server_whose_append_lock_somebody_holds_is_given_up_after_the_timeout
     assert ratings(*RECORD, db=impatient).exit_code == 0
 
 
-def test_a_timeout_that_is_no_number_is_refused(file: Path, ratings: Ratings) -> None:
+def test_bad_timeout_is_refused(file: Path, ratings: Ratings) -> None:
+    """A timeout that is not a number is a usage error."""
     assert_all_end(ratings, f"sqlite:///{file}?timeout=soon", 2, "seconds")
 
 
-def test_a_transaction_of_somebody_else_stops_appends_but_no_readers(file: Path, ratings: Ratings) -> None:
+def test_open_transaction_stops_only_appends(file: Path, ratings: Ratings) -> None:
+    """Another process's write transaction stops appends but no readers."""
     url = f"sqlite:///{file}?timeout=0.2"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -126,7 +130,8 @@ def test_a_transaction_of_somebody_else_stops_appends_but_no_readers(file: Path,
     assert len(records(url)) == 2
 
 
-def test_a_reader_that_stays_in_its_transaction_stops_appends_clearly(file: Path, ratings: Ratings) -> None:
+def test_open_reader_stops_appends(file: Path, ratings: Ratings) -> None:
+    """A reader that keeps its transaction open stops appends with a clear message."""
     url = f"sqlite:///{file}?timeout=0.2"
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN")
@@ -149,7 +154,8 @@ def readable_folder() -> Iterator[Path]:
         Path(name).chmod(0o755)
 
 
-def test_a_read_only_ledger_can_be_read_and_refuses_to_be_written(readable_folder: Path, ratings: Ratings) -> None:
+def test_read_only_ledger_can_be_read(readable_folder: Path, ratings: Ratings) -> None:
+    """A read-only ledger gives the same answers and refuses every write."""
     path = readable_folder / "ratings.db"
     assert ratings("init", db=path).exit_code == 0
     assert ratings(*RECORD, db=path).exit_code == 0
@@ -173,9 +179,8 @@ def test_a_read_only_ledger_can_be_read_and_refuses_to_be_written(readable_folde
     assert wait_for([fork(try_all)]) == [0]
 
 
-def test_a_read_only_ledger_can_be_verified_and_the_account_knows_how_that_ended(
-    readable_folder: Path, ratings: Ratings
-) -> None:
+def test_read_only_ledger_can_be_verified(readable_folder: Path, ratings: Ratings) -> None:
+    """A read-only ledger can be verified, and the user's own state records how that ended."""
     path, state = readable_folder / "ratings.db", readable_folder / "state"
     assert ratings("init", db=path).exit_code == 0
     state.mkdir()
@@ -199,7 +204,8 @@ def test_a_read_only_ledger_can_be_verified_and_the_account_knows_how_that_ended
 # what is no ledger
 
 
-def test_a_missing_file_is_not_made_by_any_command_but_init(tmp_path: Path, ratings: Ratings) -> None:
+def test_only_init_creates_a_file(tmp_path: Path, ratings: Ratings) -> None:
+    """No command but `init` creates a missing file, and not even `init` creates a missing folder."""
     assert_all_end(ratings, f"sqlite:///{tmp_path / 'ratings.db'}", 3, "init")
     assert_all_end(ratings, f"sqlite:///{tmp_path / 'absent' / 'ratings.db'}", 3, "init")
     assert ratings("init", db=tmp_path / "absent" / "ratings.db").exit_code == 3
@@ -209,7 +215,8 @@ def test_a_missing_file_is_not_made_by_any_command_but_init(tmp_path: Path, rati
 @pytest.mark.parametrize(
     "content", [b"dear diary\n" * 200, bytes(range(256)) * 32, b"SQLite format 3\0" + bytes(4_080)]
 )
-def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path, ratings: Ratings, content: bytes) -> None:
+def test_foreign_file_is_left_alone(tmp_path: Path, ratings: Ratings, content: bytes) -> None:
+    """A file that is not a ledger is refused and left as it is."""
     path = tmp_path / "ratings.db"
     path.write_bytes(content)
     assert_all_end(ratings, f"sqlite:///{path}", 2, str(path))
@@ -217,17 +224,20 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path, rating
     assert path.read_bytes() == content
 
 
-def test_a_folder_is_refused(tmp_path: Path, ratings: Ratings) -> None:
+def test_folder_is_refused(tmp_path: Path, ratings: Ratings) -> None:
+    """A folder in place of a ledger is refused."""
     assert_all_end(ratings, f"sqlite:///{tmp_path}", 2, "folder")
 
 
-def test_a_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None:
+def test_store_without_tables_is_no_ledger(store: str, ratings: Ratings) -> None:
+    """A store without tables is refused because it holds no ledger."""
     if store.startswith("sqlite"):
         Path(store.removeprefix("sqlite:///")).touch()
     assert_all_end(ratings, store, 3, "holds no ledger")
 
 
-def test_the_database_of_another_program_is_refused_and_left_alone(store: str, ratings: Ratings) -> None:
+def test_other_programs_database_is_left_alone(store: str, ratings: Ratings) -> None:
+    """The database of another program is refused and left as it is."""
     with closing(plain_connection(store)) as connection:
         connection.execute("CREATE TABLE alembic_version (version_num VARCHAR(32))")
         connection.execute("INSERT INTO alembic_version VALUES ('0002')")
@@ -239,7 +249,8 @@ def test_the_database_of_another_program_is_refused_and_left_alone(store: str, r
         assert connection.execute("SELECT * FROM events").fetchall() == [(1, "birthday")]
 
 
-def test_a_ledger_of_a_newer_program_is_refused_and_left_alone(ledger_url: str, ratings: Ratings) -> None:
+def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
+    """A ledger made by a newer version of the program is refused."""
     with closing(plain_connection(ledger_url)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     assert_all_end(ratings, ledger_url, 2, "newer")
@@ -247,7 +258,8 @@ def test_a_ledger_of_a_newer_program_is_refused_and_left_alone(ledger_url: str, 
     assert (result.exit_code, "newer" in result.stderr) == (2, True)
 
 
-def test_a_ledger_whose_events_are_dropped_says_so(ledger_url: str, ratings: Ratings) -> None:
+def test_dropped_events_table_is_reported(ledger_url: str, ratings: Ratings) -> None:
+    """`verify` and all other commands say that the events table was dropped."""
     with closing(plain_connection(ledger_url)) as connection:
         for view in ("events_readable", *reversed(HISTORY_VIEWS["sqlite"])):
             connection.execute(f"DROP VIEW {view}")
@@ -258,7 +270,8 @@ def test_a_ledger_whose_events_are_dropped_says_so(ledger_url: str, ratings: Rat
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_a_server_or_database_that_is_not_there_is_unreachable(store: str, ratings: Ratings) -> None:
+def test_absent_server_is_unreachable(store: str, ratings: Ratings) -> None:
+    """A server or database that does not exist is reported as unreachable."""
     name = store.partition("?")[0].rpartition("/")[2]
     assert_all_end(ratings, store.replace(name, f"{name}_absent"), 3, "cannot be reached")
     assert_all_end(ratings, "postgresql://ratings@127.0.0.1:1/ratings", 3, "cannot be reached")

@@ -73,10 +73,13 @@ def count(db: str) -> int:
 
 
 @pytest.mark.parametrize("how", [*SQLITE, *(f"postgres: {how}" for how in POSTGRES)])
-def test_given_something_in_the_way_of_rows_when_appended_then_it_is_refused_and_nothing_is_acknowledged(
+def test_obstructed_append_is_refused(
     how: str, ratings: Ratings, request: pytest.FixtureRequest, tmp_path: Any
 ) -> None:
-    """Given one event, then many, when the database says that all went well, then the ledger looks."""
+    """Appended rows that the database discards or alters are refused, not acknowledged.
+
+    This holds for one event and for many: though the database reports success, the ledger checks.
+    """
     kind, _, name = how.partition(": ")
     db = request.getfixturevalue("postgres_url") if name else f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", db=db).exit_code == 0
@@ -95,9 +98,8 @@ def test_given_something_in_the_way_of_rows_when_appended_then_it_is_refused_and
 
 
 @pytest.mark.parametrize("how", LOST)
-def test_given_a_server_that_would_lose_what_it_acknowledges_when_appended_then_the_setting_is_named(
-    how: str, ratings: Ratings, postgres_url: str
-) -> None:
+def test_setting_that_loses_data_is_named(how: str, ratings: Ratings, postgres_url: str) -> None:
+    """On a server that could lose acknowledged events, an append fails and names the setting."""
     statement, named = LOST[how]
     assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
     assert record(ratings, postgres_url, 1).exit_code == 0
@@ -108,7 +110,8 @@ def test_given_a_server_that_would_lose_what_it_acknowledges_when_appended_then_
     assert count(postgres_url) == before
 
 
-def test_given_nothing_in_the_way_when_appended_then_all_is_there(ratings: Ratings, db: str) -> None:
+def test_unobstructed_append_stores_all(ratings: Ratings, db: str) -> None:
+    """With nothing in the way, all events appended are stored and verify."""
     assert record(ratings, db, 2).exit_code == 0
     assert imported(ratings, db, range(300)).exit_code == 0
     assert count(db) == 303

@@ -28,9 +28,8 @@ def db(tmp_path: Path, ratings: Ratings) -> str:
 
 
 @pytest.mark.parametrize("name", ["lines.jsonl", "lines.csv", "lines.jsonl.gz", "lines.csv.gz"])
-def test_given_a_flood_of_line_ends_when_imported_then_it_is_refused_soon(
-    name: str, db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_flood_of_line_ends_is_refused(name: str, db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A file of millions of empty lines is refused promptly, compressed or not."""
     content = b"\n" * 3_000_000
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
@@ -38,9 +37,8 @@ def test_given_a_flood_of_line_ends_when_imported_then_it_is_refused_soon(
     assert (told.exit_code, "more than 100,000 lines hold nothing" in told.stderr) == (1, True), told
 
 
-def test_given_a_file_that_expands_without_measure_when_imported_then_it_is_refused(
-    db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gzip_bomb_is_refused(db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressed file that expands beyond the limit is refused."""
     monkeypatch.setattr(files, "EXPANDED_BYTES", 10_000_000)
     path = tmp_path / "bomb.jsonl.gz"
     path.write_bytes(gzip.compress((b'{"type": "' + b" " * 900_000 + b'"}\n') * 30))
@@ -58,7 +56,8 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("what", ENDLESS)
-def test_given_a_stream_that_never_ends_when_imported_then_it_is_refused_soon(what: str, db: str) -> None:
+def test_endless_stream_is_refused(what: str, db: str) -> None:
+    """A stream that never ends is refused promptly, whatever it repeats."""
     start, again, told = ENDLESS[what]
     script = f"from cli.main import run; run(['--db', {db!r}, 'import', '-'])"
     with subprocess.Popen(
@@ -99,9 +98,8 @@ JSON_RULESETS = {
 
 
 @pytest.mark.parametrize("what", [*RULESETS, *(f"{what}, JSON" for what in JSON_RULESETS)])
-def test_given_a_ruleset_without_measure_when_checked_then_it_is_refused_soon(
-    what: str, db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_excessive_ruleset_is_refused(what: str, db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """An excessive or malformed ruleset is refused promptly and briefly by `rules` and `whatif`."""
     named, _, as_json = what.partition(", ")
     file = tmp_path / ("rules.json" if as_json else "rules.toml")
     file.write_text((JSON_RULESETS if as_json else RULESETS)[named], encoding="utf-8")
@@ -112,9 +110,8 @@ def test_given_a_ruleset_without_measure_when_checked_then_it_is_refused_soon(
         assert len(told.stdout) < 2_000
 
 
-def test_given_a_pipe_when_restored_then_it_is_refused_and_nobody_waits(
-    db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_restore_from_a_pipe_is_refused(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Restoring from a pipe is refused without waiting for it."""
     os.mkfifo(tmp_path / "pipe")
     done = []
     waiting = threading.Thread(
@@ -126,7 +123,9 @@ def test_given_a_pipe_when_restored_then_it_is_refused_and_nobody_waits(
     assert "not a pipe or a device" in done[0].stderr
 
 
-def test_given_little_memory_when_it_does_not_suffice_then_it_is_no_bug(db: str) -> None:
+def test_lack_of_memory_is_no_bug(db: str) -> None:
+    """Running out of memory is not reported as a bug."""
+
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (180_000_000, 180_000_000))
 
@@ -142,9 +141,8 @@ def test_given_little_memory_when_it_does_not_suffice_then_it_is_no_bug(db: str)
 @pytest.mark.parametrize("name", [
     "an\u200bna", "\ufeffanna", "an\u00adna", "anna\u2060", "anna\U000e0041", "an\u200dna", "an\u200cna", "\u200canna",
 ])  # fmt: skip
-def test_given_a_new_name_with_what_nobody_sees_when_imported_then_it_is_refused_in_tables_and_in_json(
-    name: str, db: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_invisible_characters_are_refused(name: str, db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """A new name with invisible characters is refused in tables and in JSON."""
     game = {
         "type": "game.recorded",
         "occurred_at": "2024-01-01T20:00:00Z",
@@ -162,10 +160,12 @@ def test_given_a_new_name_with_what_nobody_sees_when_imported_then_it_is_refused
 
 
 @pytest.mark.parametrize("name", ["क्\u200dष", "می\u200cخواهم", "陳美", "Zoë", "O'Neill"])
-def test_names_that_scripts_need_are_names(name: str) -> None:
+def test_joiners_that_scripts_need_are_allowed(name: str) -> None:
+    """Names with the characters that their scripts need are accepted."""
     assert unseen(name) is None
 
 
-def test_given_a_key_without_measure_when_a_value_is_tried_then_it_is_refused(db: str, ratings: Ratings) -> None:
+def test_excessive_whatif_key_is_refused(db: str, ratings: Ratings) -> None:
+    """Trying a value under a key with thousands of parts is refused with a short message."""
     told = ratings("whatif", "examples/elo-catan-2.toml", "--set", "a." * 3_000 + "b=1", db=db)
     assert (told.exit_code, "more than 200 parts" in told.stderr, len(told.stderr) < 1_000) == (2, True, True), told

@@ -111,10 +111,13 @@ def thinned(mutations: list[Mutation], at_length: bool) -> list[Mutation]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_given_any_object_in_postgresql_when_it_is_dropped_altered_shadowed_or_duplicated_then_one_finding_names_it(
+def test_postgresql_mutation_is_found_once(
     kind: str, made: Ledger, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Given every object that the catalogue has, when whatever makes sense is done to it, then it is reported once."""
+    """Any object dropped, altered, shadowed or duplicated in PostgreSQL is named by exactly one finding.
+
+    Every object in the catalogue undergoes each mutation that makes sense for it.
+    """
     with made.engine.connect() as connection:
         ledger = shape(connection)
         mutations = thinned(list(KINDS[kind](connection, ledger)), at_length)
@@ -127,8 +130,8 @@ def test_given_any_object_in_postgresql_when_it_is_dropped_altered_shadowed_or_d
     assert found_after(made, []) == []
 
 
-def test_given_a_fresh_ledger_in_postgresql_when_its_objects_are_counted_then_all_were_compared(made: Ledger) -> None:
-    """Given all objects that the catalogue has, then as many are compared: no more and no fewer."""
+def test_all_postgresql_objects_are_compared(made: Ledger) -> None:
+    """In a fresh ledger in PostgreSQL, exactly the objects in the catalogue are compared."""
     with made.reading() as connection:
         ledger = shape(connection)
         compared = list(catalogue.object_differences(connection))
@@ -198,14 +201,13 @@ NO_ALARM = {
 
 
 @pytest.mark.parametrize("what", NO_ALARM)
-def test_given_something_of_an_operators_own_in_postgresql_when_compared_then_it_is_no_alarm(
-    what: str, made: Ledger
-) -> None:
+def test_own_postgresql_objects_raise_no_alarm(what: str, made: Ledger) -> None:
+    """Objects and settings of an operator's own in PostgreSQL raise no alarm."""
     assert found_after(made, NO_ALARM[what]) == []
 
 
-def test_given_objects_of_an_extension_in_postgresql_when_compared_then_they_are_no_alarm(made: Ledger) -> None:
-    """Given functions and operators that an extension brought, named as PostgreSQL's own, then they are no alarm."""
+def test_extension_objects_raise_no_alarm(made: Ledger) -> None:
+    """Functions and operators of an extension, named like PostgreSQL's own, raise no alarm."""
     with made.reading() as connection:
         there = connection.exec_driver_sql(
             "SELECT name FROM pg_available_extensions WHERE name IN ('citext', 'hstore')"
@@ -217,10 +219,10 @@ def test_given_objects_of_an_extension_in_postgresql_when_compared_then_they_are
 
 
 @pytest.mark.slow
-def test_given_mutations_in_postgresql_when_verified_by_the_command_then_its_exit_code_and_output_tell(
+def test_verify_reports_postgresql_mutations(
     server: str, original_databases: Callable[..., str], ratings: Ratings, at_length: bool
 ) -> None:
-    """Given a fixed part of all mutations, then `verify` ends with 1 and names it, or says that it cannot be opened."""
+    """For a fixed part of the mutations, `verify` exits with 1 and names it, or cannot open the ledger."""
     original = original_databases(without_events)
     with connect(original).reading() as connection:
         ledger = shape(connection)
@@ -248,11 +250,13 @@ def schema_lines(output: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_given_any_object_in_sqlite_when_it_is_dropped_altered_or_duplicated_then_one_finding_names_it(
+def test_sqlite_mutation_is_found_once(
     copied_file: Callable[..., str], ratings: Ratings, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Given every table, index, trigger and view, when its definition is another, then one finding names it, or the
-    ledger cannot be opened, and that is said."""
+    """Any SQLite object dropped, altered or duplicated is named by exactly one finding.
+
+    Where the ledger cannot be opened, that is said instead.
+    """
     objects = sqlite_objects()
     mutations = thinned([one for key in objects for one in sqlite_mutations(*key)], at_length)
     failed: list[str] = []
@@ -291,9 +295,8 @@ SQLITE_NO_ALARM = {
 
 
 @pytest.mark.parametrize("what", SQLITE_NO_ALARM)
-def test_given_something_of_an_operators_own_in_sqlite_when_verified_then_it_is_no_alarm(
-    what: str, copied_file: Callable[..., str], ratings: Ratings
-) -> None:
+def test_own_sqlite_objects_raise_no_alarm(what: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """Objects of an operator's own in SQLite raise no alarm."""
     path = copied_file(without_events)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in SQLITE_NO_ALARM[what]:

@@ -76,14 +76,16 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
 OTHERS = {("league", "show"), ("league", "table"), ("league", "unmet"), ("clock", "show"), ("clock", "explain")}
 
 
-def test_every_command_with_csv_has_the_option_and_a_test() -> None:
+def test_every_csv_command_is_covered() -> None:
+    """Every command that writes CSV is tested here, except those this ledger has no games for."""
     assert set(with_csv(program)) == {*ARGUMENTS, *OTHERS}
 
 
 @pytest.mark.parametrize("command", ARGUMENTS, ids=" ".join)
-def test_given_formulas_in_every_text_when_any_csv_is_safe_then_no_cell_is_one_and_numbers_stay(
+def test_safe_csv_has_no_formulas(
     command: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With `--csv-safe`, no cell of any command begins like a formula, and numbers stay."""
     monkeypatch.chdir(tmp_path)
     Path("elo.toml").write_text(ratings("rules", "show", "elo-chess", "--format", "toml", db=db).stdout)
     verbatim = ratings(*command, *ARGUMENTS[command], "--format", "csv", db=db)
@@ -107,32 +109,35 @@ def is_number(cell: str) -> bool:
     return len(parts) <= 2 and all(part.isascii() and part.isdigit() for part in parts)
 
 
-def test_given_negative_points_when_csv_is_safe_then_they_have_no_apostrophe(db: str, ratings: Ratings) -> None:
+def test_negative_points_get_no_apostrophe(db: str, ratings: Ratings) -> None:
+    """With `--csv-safe`, negative points get no apostrophe."""
     told = ratings("export", "changes", ALL, "--format", "csv", "--csv-safe", db=db).stdout
     changes = [row["change"] for row in csv.DictReader(io.StringIO(told))]
     assert any(change.startswith("-") for change in changes)
     assert all(is_number(change) for change in changes)
 
 
-def test_given_names_like_formulas_when_csv_is_not_safe_then_it_reads_back_as_it_is(db: str, ratings: Ratings) -> None:
+def test_verbatim_csv_reads_back_unchanged(db: str, ratings: Ratings) -> None:
+    """Without `--csv-safe`, names that look like formulas read back unchanged."""
     told = ratings("standings", ALL, "--format", "csv", db=db).stdout
     assert {row["player"] for row in csv.DictReader(io.StringIO(told))} == set(PLAYERS)
 
 
 @pytest.mark.parametrize("text", [*FORMULAS, *WHITE])
-def test_text_that_begins_like_a_formula_gets_an_apostrophe_and_no_other_text(text: str) -> None:
+def test_only_formula_like_text_gets_apostrophe(text: str) -> None:
+    """Text that begins like a formula gets an apostrophe, and no other text does."""
     assert harmless(text) == (f"'{text}" if text[0] in "=+-@\t\r\n＝＋－＠" else text)
 
 
 @pytest.mark.parametrize("cell", ["-5", "0", "-1.5", "-20/3", "12", None, True, -3])
-def test_numbers_stay(cell: Any) -> None:
+def test_numbers_stay_unchanged(cell: Any) -> None:
+    """Numbers and other values that are not text stay as they are."""
     assert harmless(cell) is cell
 
 
 @pytest.mark.parametrize("form", [(), ("--format", "json"), ("--format", "table")])
-def test_given_no_csv_when_it_shall_be_safe_then_it_is_a_usage_error(
-    form: tuple[str, ...], tmp_path: Path, ratings: Ratings
-) -> None:
+def test_csv_safe_needs_csv(form: tuple[str, ...], tmp_path: Path, ratings: Ratings) -> None:
+    """`--csv-safe` without `--format csv` is a usage error."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     for command in (("log",), ("export", "standings"), ("rules", "show", "elo-chess")):
         if command[0] == "export" and "table" in form:
@@ -142,7 +147,8 @@ def test_given_no_csv_when_it_shall_be_safe_then_it_is_a_usage_error(
         assert "it needs --format csv" in told.stderr
 
 
-def test_given_a_file_when_the_export_is_safe_then_the_file_is(db: str, tmp_path: Path, ratings: Ratings) -> None:
+def test_exported_file_is_safe_too(db: str, tmp_path: Path, ratings: Ratings) -> None:
+    """With `--csv-safe`, an export to a file is safe, too."""
     path = tmp_path / "changes.csv"
     assert ratings("export", "changes", ALL, "--format", "csv", "--csv-safe", "-o", path, db=db).exit_code == 0
     with open(path, encoding="utf-8", newline="") as file:

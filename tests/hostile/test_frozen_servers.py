@@ -83,15 +83,17 @@ def given_up(told: Any) -> None:
 
 
 @pytest.mark.parametrize("command", [("status",), ("verify",), ("rebuild",), ("record", "--game-id", "g", "a", "b")])
-def test_given_a_frozen_server_when_connected_to_then_the_command_says_so(
+def test_frozen_server_is_unreachable(
     command: tuple[str, ...], db: str, ratings: Ratings, freeze: Callable[[], None]
 ) -> None:
+    """Any command says that a frozen server cannot be reached, and exits with 3."""
     freeze()
     told = ratings(*command, *(("--game", "club-catan") if command[0] == "record" else ()), db=db)
     assert (told.exit_code, "cannot be reached" in told.stderr) == (3, True), told
 
 
-def test_given_a_server_that_freezes_when_read_then_it_is_given_up(db: str, freeze: Callable[[], None]) -> None:
+def test_freeze_while_reading_is_given_up(db: str, freeze: Callable[[], None]) -> None:
+    """Reading gives up on a server that freezes."""
     ledger = open_ledger(db)
 
     def read() -> None:
@@ -104,10 +106,11 @@ def test_given_a_server_that_freezes_when_read_then_it_is_given_up(db: str, free
 
 
 @pytest.mark.parametrize("games", [1, 2, 500])
-def test_given_a_server_that_freezes_when_appended_to_then_it_is_given_up_and_the_same_again_is_right(
-    games: int, db: str, ratings: Ratings, freeze: Callable[[], None]
-) -> None:
-    """Given one event, a few and many: each another way to append, frozen when the program looks at the clock."""
+def test_freeze_while_appending_is_given_up(games: int, db: str, ratings: Ratings, freeze: Callable[[], None]) -> None:
+    """Appending gives up on a server that freezes, and repeating the append gives the right log.
+
+    One event, a few and many are each appended in another way; the server freezes as the clock is read.
+    """
 
     def freezing() -> int:
         freeze()
@@ -128,9 +131,10 @@ def test_given_a_server_that_freezes_when_appended_to_then_it_is_given_up_and_th
     assert ids[-games:] == [draft.event_id for draft in drafts]
 
 
-def test_given_a_server_that_freezes_when_imported_to_then_the_command_says_so(
+def test_freeze_while_importing_is_reported(
     db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An import says that it gave up on a server that froze, and succeeds when repeated."""
     taken = postgres.locked
 
     def freezing(*arguments: Any) -> Any:
@@ -145,10 +149,13 @@ def test_given_a_server_that_freezes_when_imported_to_then_the_command_says_so(
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_a_server_that_freezes_when_a_rebuild_would_promote_then_it_is_given_up(
+def test_freeze_while_promoting_is_given_up(
     db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given the connection that holds the lock, over which nothing was said while it was built."""
+    """A rebuild gives up on a server that freezes at the promotion, and succeeds when repeated.
+
+    The connection that holds the lock was silent while the generation was built.
+    """
     promote = generations.promote
 
     def promoting(*arguments: Any) -> None:
@@ -163,21 +170,24 @@ def test_given_a_server_that_freezes_when_a_rebuild_would_promote_then_it_is_giv
     assert ratings("verify", db=db) == (0, "", "")
 
 
-def test_given_a_statement_that_takes_long_when_the_server_answers_others_then_it_is_waited_for(db: str) -> None:
+def test_slow_statement_is_waited_for(db: str) -> None:
+    """A statement that takes long is waited for while the server answers others."""
     with connect(db).reading() as connection:
         assert connection.execute(text("SELECT 7 FROM pg_sleep(3)")).scalar_one() == 7
 
 
-def test_given_a_server_that_takes_no_more_connections_when_it_works_then_it_is_waited_for(
-    db: str, server_of_its_own: OwnServer
-) -> None:
-    """Given a refusal as the answer: also who refuses is there."""
+def test_refusing_server_is_waited_for(db: str, server_of_its_own: OwnServer) -> None:
+    """A working server that takes no more connections is waited for.
+
+    A refusal is an answer too: a server that refuses is there.
+    """
     with connect(db).reading() as connection, psycopg.connect(server_of_its_own.url, autocommit=True) as administrator:
         administrator.execute(f"ALTER DATABASE {make_url(db).database} ALLOW_CONNECTIONS false")
         assert connection.execute(text("SELECT 7 FROM pg_sleep(2)")).scalar_one() == 7
 
 
-def test_given_one_frozen_process_of_a_server_that_answers_when_it_goes_on_then_it_was_waited_for(db: str) -> None:
+def test_frozen_backend_is_waited_for(db: str) -> None:
+    """One frozen process of a server that answers is waited for."""
     with connect(db).reading() as connection:
         process = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
         os.kill(process, signal.SIGSTOP)
@@ -185,9 +195,10 @@ def test_given_one_frozen_process_of_a_server_that_answers_when_it_goes_on_then_
         assert connection.execute(text("SELECT 7")).scalar_one() == 7
 
 
-def test_given_a_connection_when_nothing_is_said_then_the_network_asks_whether_the_host_is_still_the_same(
+def test_connections_use_keepalives(
     db: str,
 ) -> None:
+    """A silent connection sends keepalives after 60 s, or after the time that the URL sets."""
     with connect(db).reading() as connection:
         found: Any = connection.connection.driver_connection
         assert found.info.get_parameters()["keepalives_idle"] == "60"

@@ -69,9 +69,8 @@ ODD = {
 
 
 @pytest.mark.parametrize("column", ODD)
-def test_given_a_column_that_its_record_does_not_have_when_inserted_then_the_guard_refuses_it(
-    column: str, db: str
-) -> None:
+def test_column_unlike_its_record_is_refused(column: str, db: str) -> None:
+    """The guard refuses a row with a column that differs from its record."""
     ledger = connect(db)
     assert inserted(ledger, row(ledger)) == ""
     assert "the columns do not fit the record" in inserted(ledger, row(ledger)._replace(**{column: ODD[column]}))
@@ -82,19 +81,21 @@ def test_given_a_column_that_its_record_does_not_have_when_inserted_then_the_gua
     ("game:soon", {"extra": {"game": "chess", "game_id": "soon", "note": '},"game":"chess","game_id":"g-1"'}}),
     ("game:anna", {}), ("player:anna", {}), ("g-1", {}),
 ])  # fmt: skip
-def test_given_the_record_of_a_game_when_its_row_is_about_something_else_then_the_guard_refuses_it(
-    subject: str, data: dict[str, Any], db: str
-) -> None:
-    """It would count a second time, or take the place of a game that is still to be recorded."""
+def test_row_about_another_subject_is_refused(subject: str, data: dict[str, Any], db: str) -> None:
+    """The guard refuses a game's row under another subject.
+
+    It would count a second time, or take the place of a game that is still to be recorded.
+    """
     ledger = connect(db)
     forged = {**GAME, "game_id": "g-1", **data}
     assert "the columns do not fit the record" in inserted(ledger, row(ledger, subject, data=forged, id="x"))
     assert inserted(ledger, row(ledger, "game:new", data={**forged, "game_id": "new"}, id="x")) == ""
 
 
-def test_given_a_correction_of_a_game_with_members_of_somebodys_when_inserted_then_the_guard_lets_it_in(
+def test_correction_with_extra_passes_the_guard(
     db: str,
 ) -> None:
+    """The guard accepts a correction of a game, with or without extra members."""
     ledger = connect(db)
     for extra in ({}, {"extra": {"game": "chess", "game_id": "no"}}):
         data = {"game": {**GAME, **extra, "game_id": "g-1"}, "game_id": "g-1", "reason": "x"}
@@ -106,10 +107,11 @@ TYPED = [*(name for name in EventRow._fields if name != "position")]
 
 
 @pytest.mark.parametrize("column", TYPED)
-def test_given_a_value_of_another_type_when_inserted_then_sqlites_guard_refuses_it(
-    column: str, tmp_path: Path, ratings: Ratings
-) -> None:
-    """Another type is another value to an index, and none that Python expects."""
+def test_wrong_type_is_refused_in_sqlite(column: str, tmp_path: Path, ratings: Ratings) -> None:
+    """SQLite's guard refuses a value of another type.
+
+    To an index another type is another value, and Python does not expect it.
+    """
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     made(ratings, db)
     ledger = connect(db)
@@ -119,8 +121,11 @@ def test_given_a_value_of_another_type_when_inserted_then_sqlites_guard_refuses_
     assert "another type" in inserted(ledger, values._replace(**{column: other}))
 
 
-def test_given_two_endings_with_a_line_end_between_them_when_inserted_then_the_guard_refuses_it(db: str) -> None:
-    """The columns are those of the first, the event that of the second."""
+def test_record_with_two_endings_is_refused(db: str) -> None:
+    """The guard refuses a record with two endings that are separated by a line end.
+
+    The columns would be those of the first ending, the event that of the second.
+    """
     ledger = connect(db)
     values = row(ledger)
     ending = values.record[values.record.index(',"id":') :]
@@ -133,9 +138,8 @@ def test_given_two_endings_with_a_line_end_between_them_when_inserted_then_the_g
     assert "the columns do not fit the record" in refused
 
 
-def test_given_functions_and_operators_of_the_writer_when_he_inserts_then_they_do_not_stand_in_for_postgresqls(
-    postgres_url: str, ratings: Ratings
-) -> None:
+def test_guard_ignores_own_functions(postgres_url: str, ratings: Ratings) -> None:
+    """The guard in PostgreSQL uses the built-in functions and operators, not the writer's own."""
     made(ratings, postgres_url)
     ledger = connect(postgres_url)
     junk = row(ledger)._replace(record="junk", leaf_hash=b"x" * 32, chain_hash=b"x" * 32)
@@ -156,7 +160,8 @@ def test_given_functions_and_operators_of_the_writer_when_he_inserts_then_they_d
 @pytest.mark.parametrize("record", [
     "{}", "", "null", '{"by":"eve"}', '{"data":{},"by":"eve"}', ' {"by":"eve","data":{}',
 ])  # fmt: skip
-def test_given_a_record_that_is_none_when_inserted_then_the_guard_refuses_it(record: str, db: str) -> None:
+def test_malformed_record_is_refused(record: str, db: str) -> None:
+    """The guard refuses a row whose record is not a canonical event."""
     ledger = connect(db)
     values = row(ledger)
     leaf = leaf_hash(record)
@@ -167,9 +172,8 @@ def test_given_a_record_that_is_none_when_inserted_then_the_guard_refuses_it(rec
     assert "the columns do not fit the record" in inserted(ledger, values._replace(record=values.record + " "))
 
 
-def test_given_an_event_of_the_year_3000_when_inserted_then_it_is_refused_and_the_club_goes_on(
-    db: str, ratings: Ratings
-) -> None:
+def test_far_future_event_is_refused(db: str, ratings: Ratings) -> None:
+    """An event recorded in the year 3000 is refused, and games can still be recorded afterwards."""
     ledger = connect(db)
     refused = inserted(ledger, row(ledger, recorded_at=32_503_680_000_000_000))
     assert "recorded more than a day ahead of the clock" in refused
@@ -178,9 +182,8 @@ def test_given_an_event_of_the_year_3000_when_inserted_then_it_is_refused_and_th
     assert ratings("record", *game, db=db).exit_code == 0
 
 
-def test_given_a_clock_that_is_a_year_ahead_when_recorded_then_one_sentence_says_so(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clock_a_year_ahead_is_reported(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recording with a clock that is a year ahead fails with one sentence that says so."""
     now = clock.now()
     monkeypatch.setattr(clock, "now", lambda: now + 366 * DAY)
     game = ("--game", "chess", "--game-id", "new", "--at", "2024-03-01T20:00Z", "anna", "ben")
@@ -196,10 +199,12 @@ NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 )
 
 
-def test_given_any_names_and_times_of_events_when_inserted_then_the_guard_lets_them_in(
-    db: str, at_length: bool
-) -> None:
-    """Quotes, backslashes, letters of every script; a recorder's name may hold line ends and tabs."""
+def test_guard_accepts_any_names_and_times(db: str, at_length: bool) -> None:
+    """The guard accepts events with any valid names and times.
+
+    Names have quotes, backslashes and letters of every script; a recorder's name may hold line ends
+    and tabs.
+    """
     ledger = connect(db, keep_open=True)
 
     @settings(max_examples=500 if at_length else 60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -217,9 +222,8 @@ def test_given_any_names_and_times_of_events_when_inserted_then_the_guard_lets_t
     ledger.close()
 
 
-def test_given_hashes_that_do_not_fit_when_inserted_then_postgresql_refuses_them(
-    postgres_url: str, ratings: Ratings
-) -> None:
+def test_wrong_hashes_are_refused_in_postgresql(postgres_url: str, ratings: Ratings) -> None:
+    """PostgreSQL refuses a row whose hashes do not fit its record."""
     made(ratings, postgres_url)
     ledger = connect(postgres_url)
     for name in ("leaf_hash", "chain_hash"):

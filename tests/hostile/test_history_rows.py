@@ -66,9 +66,8 @@ def made(ratings: Ratings, url: str) -> None:
 
 
 @pytest.mark.parametrize("what", DONE)
-def test_given_history_that_was_changed_when_verified_then_it_is_named_and_a_checked_rebuild_mends_it(
-    what: str, db: str, ratings: Ratings
-) -> None:
+def test_verify_finds_changed_history(what: str, db: str, ratings: Ratings) -> None:
+    """`verify` names any changed, missing or extra history row, and `rebuild --check` repairs it."""
     statement, told = DONE[what]
     do(db, statement)
     found = verified(ratings, db)
@@ -83,9 +82,8 @@ def test_given_history_that_was_changed_when_verified_then_it_is_named_and_a_che
     "UPDATE history_parts SET rows = 'abc'", "UPDATE history_parts SET block = 'abc'",
     "UPDATE history_games SET game_id = x'ff'",
 ])  # fmt: skip
-def test_given_history_with_other_types_when_verified_then_it_is_a_finding_and_no_bug(
-    statement: str, tmp_path: Any, ratings: Ratings
-) -> None:
+def test_wrongly_typed_history_is_a_finding(statement: str, tmp_path: Any, ratings: Ratings) -> None:
+    """History values of the wrong type are findings of `verify`, not program bugs."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", db=db).exit_code == 0
     for number in (1, 2):
@@ -98,9 +96,8 @@ def test_given_history_with_other_types_when_verified_then_it_is_a_finding_and_n
     assert all(one.startswith("standings: ") for one in found), found
 
 
-def test_given_a_ladder_name_with_control_characters_in_parts_when_verified_then_the_terminal_is_safe(
-    db: str, ratings: Ratings
-) -> None:
+def test_verify_output_is_safe_for_terminals(db: str, ratings: Ratings) -> None:
+    """`verify` prints no control characters from a forged ladder name in the history."""
     escape = "char(27)" if db.startswith("sqlite") else "chr(27)"
     do(db, f"INSERT INTO history_parts SELECT generation, 'x' || {escape} || '[31m', block, 99, scale, rows, digest "
            "FROM history_parts WHERE ladder = ''")  # fmt: skip
@@ -108,15 +105,19 @@ def test_given_a_ladder_name_with_control_characters_in_parts_when_verified_then
     assert (told.exit_code, "\x1b" in told.stdout) == (1, False)
 
 
-def test_given_a_live_history_of_another_generation_when_read_then_no_view_shows_it(db: str, ratings: Ratings) -> None:
+def test_stale_history_pointer_is_ignored(db: str, ratings: Ratings) -> None:
+    """A live history pointer to another generation is ignored and is no finding."""
     do(db, "UPDATE live_history SET generation = 7")
     assert json.loads(ratings("status", "--format", "json", db=db).stdout)["generation"]["generation"] == 1
     assert verified(ratings, db) == []
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_given_a_role_with_rights_on_the_standings_when_upgraded_then_it_has_them_on_the_history(store: str) -> None:
-    """Given a ledger of before, then who writes the standings at night can write the history, and no more."""
+def test_upgrade_extends_rights_to_the_history(store: str) -> None:
+    """On upgrade, a role with rights on the standings gets the same rights on the history.
+
+    Whoever could write the standings of an older ledger can write its history, and no more.
+    """
     from alembic import command
 
     from ledger.store.migrations import configuration

@@ -55,9 +55,10 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_given_a_command_when_it_is_interrupted_at_any_instant_then_there_is_no_traceback_and_the_code_tells(
+def test_interrupt_leaves_no_traceback(
     command: str, copied: Callable[..., str], ratings: Ratings, at_length: bool
 ) -> None:
+    """A command interrupted at any time leaves no traceback, and its exit code says how it ended."""
     db = copied(make_ledger)
     for number in range(TIMES if at_length else 1):
         for after_ms in LONG_MS if at_length else SHORT_MS:
@@ -77,9 +78,8 @@ def test_given_a_command_when_it_is_interrupted_at_any_instant_then_there_is_no_
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_given_a_command_when_it_is_terminated_then_it_is_silent(
-    command: str, copied_file: Callable[..., str], at_length: bool
-) -> None:
+def test_terminated_command_is_silent(command: str, copied_file: Callable[..., str], at_length: bool) -> None:
+    """A command that is terminated prints nothing on stderr."""
     db = copied_file(make_ledger)
     for after_ms in LONG_MS if at_length else SHORT_MS[:2]:
         code, _, err = struck(db, COMMANDS[command], signal.SIGTERM, after_ms)
@@ -87,10 +87,10 @@ def test_given_a_command_when_it_is_terminated_then_it_is_silent(
         assert err == ""
 
 
-def test_given_a_command_in_the_background_when_interrupts_are_ignored_then_it_goes_on(
+def test_ignored_interrupts_stay_ignored(
     copied_file: Callable[..., str],
 ) -> None:
-    """Given a shell that starts it with SIGINT ignored, then so it stays."""
+    """A command started in the background with SIGINT ignored goes on when interrupted."""
     db = copied_file(make_ledger)
     line = f"trap '' INT; {sys.executable} -m cli --db {db} standings elo-chess/all & sleep 0.1; kill -INT $!; wait $!"
     done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=ROOT, text=True, check=False)
@@ -98,9 +98,10 @@ def test_given_a_command_in_the_background_when_interrupts_are_ignored_then_it_g
 
 
 @pytest.mark.parametrize("error", ["RuntimeError('__set_name__')", "KeyboardInterrupt", "SystemError"])
-def test_given_an_interrupt_within_a_command_when_a_module_makes_another_error_of_it_then_it_is_one_all_the_same(
+def test_disguised_interrupt_is_an_interrupt(
     error: str,
 ) -> None:
+    """An interrupt that a module turns into another error still counts as an interrupt."""
     script = (
         "import os, signal\n"
         "from cli import main, start\n"
@@ -117,7 +118,8 @@ def test_given_an_interrupt_within_a_command_when_a_module_makes_another_error_o
     assert (done.returncode, done.stderr) == (130, "ratings: interrupted\n")
 
 
-def test_given_an_interrupt_while_an_object_is_tidied_up_then_it_is_not_lost() -> None:
+def test_interrupt_during_cleanup_is_kept() -> None:
+    """An interrupt that comes while an object is deleted is not lost."""
     script = (
         "import os, signal\n"
         "from cli import main, start\n"

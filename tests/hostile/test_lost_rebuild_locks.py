@@ -64,10 +64,11 @@ def while_building(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) 
     monkeypatch.setattr(generations, "promote", interrupted)
 
 
-def test_given_a_rebuild_that_lost_its_lock_when_another_one_finished_then_it_promotes_nothing(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a second rebuild from lock to promotion while the first is in its middle, then the second's stays live."""
+def test_late_rebuild_promotes_nothing(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebuild that lost its lock promotes nothing after another one has finished.
+
+    The second runs from lock to promotion while the first is in its middle, and it stays live.
+    """
     play(ratings, db, 7)
 
     def happens() -> None:
@@ -90,10 +91,11 @@ def sound_or_none(db: str) -> int | None:
         return None if generation is None else int(generation.generation)
 
 
-def test_given_a_rebuild_that_lost_its_lock_when_another_one_began_then_neither_leads_readers_nowhere(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a second rebuild that waits in its middle until the first tries to promote, then the second is promoted."""
+def test_overtaken_rebuild_is_not_promoted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebuild that lost its lock is refused if another one has begun, and that one is promoted.
+
+    The second waits in its middle until the first tries to promote.
+    """
     if db.startswith("postgresql"):
         pytest.skip("the connection that held the lock is gone; the test above")
     play(ratings, db, 7)
@@ -125,10 +127,11 @@ def test_given_a_rebuild_that_lost_its_lock_when_another_one_began_then_neither_
     sound(db)
 
 
-def test_given_a_rebuild_that_lost_its_lock_when_another_one_is_promoted_then_its_sweep_leaves_that_one_whole(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a first rebuild that looks for what it may forget, when a second one runs from lock to promotion."""
+def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweep of a rebuild that lost its lock leaves the generation that another promoted whole.
+
+    A second rebuild runs from lock to promotion while the first looks for what it may delete.
+    """
     play(ratings, db, 7)
     other = threading.Thread(target=lambda: rebuild(open_ledger(db), clock.now))
     promote, finished, promoted = generations.promote, generations._finished, []
@@ -154,11 +157,11 @@ def test_given_a_rebuild_that_lost_its_lock_when_another_one_is_promoted_then_it
     assert sound(db) == promoted[-1]
 
 
-def test_given_a_rebuild_that_lost_its_lock_when_it_sweeps_then_one_that_is_being_built_is_not_touched(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a second rebuild that has written everything, when the first forgets what it may, then the second is
-    promoted."""
+def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweep of a rebuild that lost its lock does not touch a generation still being built.
+
+    The second rebuild has written everything when the first one sweeps, and is then promoted.
+    """
     play(ratings, db, 7)
     written, swept, ended = threading.Event(), threading.Event(), []
     promote, sweep = generations.promote, generations.sweep_generations
@@ -195,10 +198,11 @@ def test_given_a_rebuild_that_lost_its_lock_when_it_sweeps_then_one_that_is_bein
     sound(db)
 
 
-def test_given_a_rollback_while_it_builds_when_a_rebuild_would_promote_then_it_is_refused(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a rebuild of one ruleset, which names standings of the generation that is live when it begins."""
+def test_rollback_prevents_promotion(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebuild is not promoted if a rollback happens while it builds.
+
+    It rebuilds one ruleset and refers to standings of the generation that was live when it began.
+    """
     assert rebuild(open_ledger(db), clock.now).promoted
     play(ratings, db, 7)
     while_building(monkeypatch, lambda: (lose(db), generations.roll_back(open_ledger(db))))
@@ -207,9 +211,8 @@ def test_given_a_rollback_while_it_builds_when_a_rebuild_would_promote_then_it_i
     sound(db)
 
 
-def test_given_standings_that_vanish_while_built_when_promoted_then_it_is_refused(
-    db: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_standings_prevent_promotion(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebuild is not promoted if some of its standings vanish while it builds."""
     before = sound(db)
 
     def happens() -> None:
@@ -224,10 +227,10 @@ def test_given_standings_that_vanish_while_built_when_promoted_then_it_is_refuse
 
 
 @pytest.mark.parametrize("how", ["symbolic link", "hard link", "dotted path"])
-def test_given_another_path_to_the_same_file_when_a_rebuild_runs_then_the_other_is_refused(
+def test_other_path_to_file_shares_lock(
     how: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given a rebuild in its middle, when another process begins one by another name, then it says so."""
+    """A rebuild is refused while another process runs one on the same file by another path."""
     path, other = tmp_path / "ratings.db", tmp_path / "other.db"
     assert ratings("init", "--for", "chess", db=path).exit_code == 0
     play(ratings, f"sqlite:///{path}", 1)
@@ -261,18 +264,18 @@ def in_a_process(db: str) -> int:
     "UPDATE live_generation SET generation = 999",
     "DELETE FROM generations",
 ])  # fmt: skip
-def test_given_a_pointer_to_nothing_or_to_two_when_written_then_the_database_refuses_it(
-    db: str, statement: str
-) -> None:
+def test_database_refuses_bad_live_pointer(db: str, statement: str) -> None:
+    """The database refuses a live pointer to nothing and a second live pointer."""
     before = sound(db)
     with pytest.raises(Exception, match=r"(?i)constraint"), open_ledger(db).writing() as connection:
         connection.execute(text(statement))
     assert sound(db) == before
 
 
-def test_given_lost_locks_again_and_again_when_two_rebuild_and_others_write_then_the_pointer_is_always_on_a_whole_one(
+def test_live_pointer_survives_lost_locks(
     db: str, ratings: Ratings, at_length: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """However often rebuilds lose their locks, the live pointer leads to a whole generation."""
     rounds, ended = (20 if at_length else 3), {"promoted": 0, "lost": 0}
     built = rebuilding.guarded  # something in the middle of a rebuild
 

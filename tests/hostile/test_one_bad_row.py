@@ -80,9 +80,10 @@ def without(told: Any) -> Any:
 
 
 @pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
-def test_given_a_row_that_no_event_can_be_when_asked_then_every_answer_is_as_without_it_and_says_so(
+def test_impossible_row_changes_no_answer(
     what: str, db: str, ratings: Ratings, answers_before: Callable[[str], dict[str, Any]]
 ) -> None:
+    """A row that cannot be an event changes no answer, and every answer says that it does not count."""
     before = answers_before(db)
     position = forged(what, db)
     for command, now in answers(ratings, db).items():
@@ -95,10 +96,12 @@ def test_given_a_row_that_no_event_can_be_when_asked_then_every_answer_is_as_wit
 
 
 @pytest.mark.parametrize("what", at_length_but(SHORT, [*FORGED, *OTHERS, *WRITTEN]))
-def test_given_a_row_that_no_event_can_be_when_the_club_goes_on_then_it_can(
-    what: str, db: str, ratings: Ratings
-) -> None:
-    """Games are recorded, corrected and voided, lists published, generations built; `verify` names the row alone."""
+def test_ledger_works_on_with_impossible_row(what: str, db: str, ratings: Ratings) -> None:
+    """A ledger with a row that cannot be an event still accepts every change.
+
+    Games are recorded, corrected and voided, lists published and generations built; `verify` names
+    that row alone.
+    """
     forged(what, db)
     for command in GOING_ON:
         done = ratings(*command, db=db)
@@ -125,19 +128,19 @@ def test_given_a_row_that_no_event_can_be_when_the_club_goes_on_then_it_can(
     assert not [one for one in found if one.startswith(("standings", "published"))]
 
 
-def test_given_a_forged_end_of_a_games_line_when_the_game_is_corrected_then_the_correction_takes_its_place(
-    db: str, ratings: Ratings
-) -> None:
+def test_correction_replaces_forged_end(db: str, ratings: Ratings) -> None:
+    """A correction takes the place of a forged last event in a game's line."""
     forge(db, {"game_id": "g-1"}, "game:g-1", id="x", type="game.corrected", supersedes="game:g-1")
     assert ratings("correct", "g-1", "ben", "anna", "cleo", "--reason", "the sheet was wrong", db=db).exit_code == 0
     shown = json.loads(ratings("games", "g-1", "--format", "json", db=db).stdout)["rows"][0]
     assert next(one["player"] for one in shown["participants"] if one["place"] == 1) == "ben"
 
 
-def test_given_a_list_in_a_form_in_which_no_record_is_written_when_asked_then_it_does_not_count_and_all_goes_on(
-    db: str, ratings: Ratings
-) -> None:
-    """Who reads lists reads their records again."""
+def test_malformed_list_does_not_count(db: str, ratings: Ratings) -> None:
+    """A published list whose record is malformed does not count, and everything else goes on.
+
+    Whatever reads lists reads their records again.
+    """
     with connect(db).reading() as connection:
         query = text("SELECT record FROM events WHERE type = 'list.published'")
         data = json.loads(connection.execute(query).scalar_one())["data"] | {"known_at": 1}
@@ -151,9 +154,8 @@ def test_given_a_list_in_a_form_in_which_no_record_is_written_when_asked_then_it
     assert [one.partition(":")[0] for one in verified(ratings, db)] == ["not-a-record"]
 
 
-def test_given_renames_in_a_circle_when_asked_then_the_one_that_closes_it_does_not_count(
-    db: str, ratings: Ratings
-) -> None:
+def test_rename_closing_a_circle_is_ignored(db: str, ratings: Ratings) -> None:
+    """Of renames in a circle, the one that closes it does not count."""
     rename(db, 0, "anna", "xa")
     rename(db, 1, "xa", "anna")
     for command in ANSWERING:
@@ -164,7 +166,8 @@ def test_given_renames_in_a_circle_when_asked_then_the_one_that_closes_it_does_n
     assert [row["player"] for row in rows] == ["xa", "ben", "cleo"]
 
 
-def test_given_many_bad_rows_when_asked_then_a_few_are_named_and_all_are_counted(db: str, ratings: Ratings) -> None:
+def test_many_bad_rows_are_counted(db: str, ratings: Ratings) -> None:
+    """Of many bad rows, a few are named and the rest are counted."""
     for number in range(5):
         forge(db, {}, id=f"x-{number}", type="player.exiled")
     told = ratings("standings", "elo-chess/all", db=db).stderr
@@ -179,9 +182,8 @@ VOIDS = {
 
 
 @pytest.mark.parametrize("what", VOIDS)
-def test_given_a_void_of_nothing_before_it_when_it_is_taken_back_then_that_is_refused(
-    what: str, db: str, ratings: Ratings
-) -> None:
+def test_void_of_nothing_cannot_be_voided(what: str, db: str, ratings: Ratings) -> None:
+    """A void that voids nothing before it cannot itself be voided."""
     for event_id, target in VOIDS[what].items():
         forge(db, {"id": target, "reason": "x"}, f"event:{target}", id=event_id, type="event.voided")
     done = ratings("void", "--event", "v", "--reason", "x", db=db)
@@ -189,9 +191,8 @@ def test_given_a_void_of_nothing_before_it_when_it_is_taken_back_then_that_is_re
     assert ratings("log", "v", db=db).exit_code == 0
 
 
-def test_given_an_event_that_supersedes_itself_when_asked_and_taken_back_then_nothing_hangs(
-    db: str, ratings: Ratings
-) -> None:
+def test_self_superseding_event_hangs_nothing(db: str, ratings: Ratings) -> None:
+    """An event that supersedes itself makes no command hang, and voiding it is refused."""
     data = {"ladder": "elo-chess/all", "player": "anna", "points": "5", "reason": "x"}
     forge(db, data, "player:anna", id="a", type="points.adjusted", columns={"supersedes": "a"})
     for command in (("log", "anna"), ("explain", "anna", "elo-chess/all")):
@@ -200,9 +201,8 @@ def test_given_an_event_that_supersedes_itself_when_asked_and_taken_back_then_no
     assert (told.exit_code, "changed-meanwhile" in told.stderr) == (1, True), told
 
 
-def test_given_a_void_that_does_not_count_in_the_line_of_an_event_then_that_still_stands_and_can_be_taken_back(
-    db: str, ratings: Ratings
-) -> None:
+def test_uncounted_void_leaves_event_standing(db: str, ratings: Ratings) -> None:
+    """An event stands despite a void that does not count, and can be voided exactly once."""
     assert ratings("adjust", "elo-chess/all", "anna", "5", "--reason", "a prize", db=db).exit_code == 0
     adjusted = json.loads(ratings("log", "--limit", "1", "--format", "json", db=db).stdout)["rows"][0]["id"]
     forge(db, {"id": "no", "reason": "x"}, "event:no", id="v", type="event.voided", supersedes=adjusted)
@@ -211,7 +211,8 @@ def test_given_a_void_that_does_not_count_in_the_line_of_an_event_then_that_stil
     assert (again.exit_code, "event-voided" in again.stderr) == (1, True), again
 
 
-def test_given_a_void_of_what_comes_later_then_that_counts_everywhere(db: str, ratings: Ratings) -> None:
+def test_void_of_later_event_is_ignored(db: str, ratings: Ratings) -> None:
+    """An event counts everywhere even if an earlier void names it."""
     forge(db, {"id": "z", "reason": "x"}, "event:z", id="v", type="event.voided")
     zone = {"type": "ledger.zone_set", "id": "z", "occurred_at": "2024-01-01T00:00:00Z", "data": {"zone": "Asia/Tokyo"}}
     assert ratings("import", "-", db=db, input=json.dumps(zone)).exit_code == 0
@@ -220,9 +221,8 @@ def test_given_a_void_of_what_comes_later_then_that_counts_everywhere(db: str, r
 
 
 @pytest.mark.parametrize("column", ["player.renamed", "ruleset.published", "event.voided", "game.corrected"])
-def test_given_a_row_whose_column_names_another_type_when_asked_then_every_command_ends_well(
-    column: str, db: str, ratings: Ratings
-) -> None:
+def test_wrong_type_column_breaks_no_command(column: str, db: str, ratings: Ratings) -> None:
+    """Every command ends well if a row's type column differs from the type in its record."""
     data = {"ladder": "elo-chess/all", "player": "anna", "points": "5", "reason": "x"}
     forge(db, data, "ruleset:elo-chess", id="a", type="points.adjusted", columns={"type": column})
     for command in (*ANSWERING, *GOING_ON):
@@ -234,9 +234,8 @@ def test_given_a_row_whose_column_names_another_type_when_asked_then_every_comma
     assert "no ruleset is called 'elo-go'" in done.stderr
 
 
-def test_given_a_generation_as_no_rebuild_stores_it_when_the_state_is_asked_for_then_that_is_said(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_impossible_generation_is_reported(tmp_path: Path, ratings: Ratings) -> None:
+    """`status` reports a generation stored as no rebuild stores it, until the next rebuild."""
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     made(ratings, url)
     assert ratings("rebuild", db=url).exit_code == 0
@@ -249,15 +248,15 @@ def test_given_a_generation_as_no_rebuild_stores_it_when_the_state_is_asked_for_
         assert ratings("rebuild", db=url).exit_code == 0
 
 
-def test_given_a_game_that_does_not_count_when_explained_then_there_is_none(db: str, ratings: Ratings) -> None:
+def test_uncounted_game_is_not_explained(db: str, ratings: Ratings) -> None:
+    """`explain` finds no game where the recorded one does not count."""
     forged("a gap", db)
     done = ratings("explain", "forged", "elo-chess/all", db=db)
     assert (done.exit_code, "no game and no player is called 'forged'" in done.stderr) == (1, True), done
 
 
-def test_given_a_game_that_does_not_count_when_it_is_corrected_by_sql_then_no_other_game_changes_in_the_cache(
-    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_ignores_fix_of_uncounted_game(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A correction by SQL of a game that does not count changes no other game in the cache."""
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
     command = ("standings", "elo-chess/all", "--format", "json")
     forged("a gap", db)

@@ -179,7 +179,8 @@ CASES = {
 }  # fmt: skip
 
 
-def test_every_type_of_event_is_tried() -> None:
+def test_every_event_type_is_covered() -> None:
+    """The cases cover every type of event, and their codes exist."""
     assert {case.type for case in CASES.values()} == {*TYPES}
     assert {case.code for case in CASES.values()} <= {*CODES, None}
 
@@ -228,17 +229,17 @@ def restored(ratings: Ratings, url: str, folder: Path) -> Any:
     return done
 
 
-def test_given_a_sound_history_when_verified_or_restored_then_all_is_well(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_sound_history_verifies_and_restores(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A sound history passes `verify` and can be restored."""
     assert ratings("verify", db=db) == (0, "", "")
     assert restored(ratings, db, tmp_path).exit_code == 0
 
 
 @pytest.mark.parametrize("what", CASES)
-def test_given_an_event_by_sql_when_import_would_refuse_it_then_restore_and_verify_do_and_else_take_it(
+def test_import_restore_and_verify_agree(
     what: str, db: str, ratings: Ratings, tmp_path: Path, store_kind: str, at_length: bool
 ) -> None:
+    """`--restore` and `verify` accept an event written by SQL exactly when `import` would."""
     if store_kind == "postgres" and not at_length and "twice" not in what:
         pytest.skip("at length")
     case = CASES[what]
@@ -264,10 +265,11 @@ def test_given_an_event_by_sql_when_import_would_refuse_it_then_restore_and_veri
         assert (verified.exit_code, done.exit_code, codes) == (1, 1, [("restore-mismatch", position)])
 
 
-def test_given_an_event_that_does_not_fit_when_others_depend_on_it_then_each_is_named_and_it_is_no_bug(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
-    """Given a rename of nobody by SQL that is withdrawn."""
+def test_each_dependent_event_is_named(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """`verify` names both an event that does not fit and those that depend on it.
+
+    Here a rename of a nonexistent player is written by SQL and then withdrawn.
+    """
     with open_ledger(db).writing() as connection:
         append(connection, "player.renamed", {"player": "nobody", "new_player": "somebody"}, AT)
         first = head(connection).position

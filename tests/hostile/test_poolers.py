@@ -71,8 +71,11 @@ def lines(numbers: range) -> str:
     return "\n".join(dump(game_event(number)) for number in numbers)
 
 
-def test_given_a_pooler_by_session_when_used_then_all_is_as_without_it(ratings: Ratings, postgres_url: str) -> None:
-    """Given every main command, and as many events as are appended in other ways."""
+def test_session_pooling_changes_nothing(ratings: Ratings, postgres_url: str) -> None:
+    """Through a pooler in session mode, everything works as without it.
+
+    This covers every main command, and imports of sizes that are appended in different ways.
+    """
     with pooled(postgres_url, "session") as db:
         for command in COMMANDS:
             told = ratings(*command, db=db)
@@ -88,10 +91,11 @@ def test_given_a_pooler_by_session_when_used_then_all_is_as_without_it(ratings: 
     assert ratings("verify", db=postgres_url) == (0, "", "")
 
 
-def test_given_a_pooler_by_session_when_others_wait_then_settings_and_the_lock_of_rebuilds_are_kept(
-    ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a second rebuild while the first promotes, and a table that is locked, then both are told so."""
+def test_session_pooling_keeps_locks(ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through a pooler in session mode, settings and the lock of rebuilds are kept.
+
+    A second rebuild while the first promotes, and a record while the table is locked, both report it.
+    """
     with pooled(postgres_url, "session") as db:
         assert ratings("init", "--for", "chess", db=db).exit_code == 0
         promote, told = generations.promote, []
@@ -110,9 +114,10 @@ def test_given_a_pooler_by_session_when_others_wait_then_settings_and_the_lock_o
 
 
 @pytest.mark.parametrize("mode", at_length_but(["transaction"], ["transaction", "statement"]))
-def test_given_a_pooler_that_keeps_no_session_when_used_then_it_is_refused_and_nothing_is_changed(
+def test_pooling_without_sessions_is_refused(
     mode: str, ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A pooler that keeps no session is refused by every command, and nothing is changed."""
     monkeypatch.setattr(postgres, "HEARING_SECONDS", 1)
     with pooled(postgres_url, mode) as db:
         for made in (False, True):
@@ -127,9 +132,10 @@ def test_given_a_pooler_that_keeps_no_session_when_used_then_it_is_refused_and_n
     assert ratings("verify", db=postgres_url) == (0, "", "")
 
 
-def test_given_a_pooler_by_session_with_one_connection_when_read_then_it_is_taken_at_its_word(
+def test_single_pooled_connection_suffices(
     ratings: Ratings, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A pooler that claims session mode is trusted when it has only one connection to check it with."""
     monkeypatch.setattr(postgres, "HEARING_SECONDS", 1)
     assert ratings("init", "--for", "chess", db=postgres_url).exit_code == 0
     with pooled(postgres_url, "session", connections=1) as db:

@@ -48,10 +48,11 @@ def execute(db: str, statement: str) -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("where", at_length_but(["ROLE"], ["DATABASE", "ROLE"]))
-def test_given_another_setting_of_a_database_or_a_role_when_used_then_all_is_as_ever(
-    setting: str, where: str, ratings: Ratings, db: str
-) -> None:
-    """Given names with everything that such a setting might read otherwise, then they are stored as they are."""
+def test_foreign_settings_change_nothing(setting: str, where: str, ratings: Ratings, db: str) -> None:
+    """Whatever settings a database or role has, commands work as usual and names stay intact.
+
+    The names hold every character that such a setting might read differently.
+    """
     execute(db, f"ALTER {where}{' CURRENT_USER' if where == 'ROLE' else ''} SET {setting}")
     try:
         for number in range(3):
@@ -64,9 +65,8 @@ def test_given_another_setting_of_a_database_or_a_role_when_used_then_all_is_as_
         execute(db, f"ALTER {where}{' CURRENT_USER' if where == 'ROLE' else ''} RESET {setting.split()[0]}")
 
 
-def test_given_many_writers_under_serializable_by_default_when_they_append_then_none_fails(
-    ratings: Ratings, db: str
-) -> None:
+def test_serializable_writers_all_succeed(ratings: Ratings, db: str) -> None:
+    """Under serializable isolation by default, many concurrent appends all succeed."""
     execute(db, "ALTER DATABASE SET default_transaction_isolation = 'serializable'")
     with ThreadPoolExecutor(8) as threads:
         codes = list(threads.map(lambda number: record_in_a_process(db, number), range(12)))
@@ -97,23 +97,24 @@ def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
     )  # fmt: skip
 
 
-def test_given_pgoptions_and_pgclientencoding_when_used_then_they_are_heard_and_overruled(db: str) -> None:
+def test_client_environment_is_overruled(db: str) -> None:
+    """PGOPTIONS and PGCLIENTENCODING are respected, but overruled where they would do harm."""
     environment = {"PGOPTIONS": "-c search_path=elsewhere", "PGCLIENTENCODING": "LATIN1"}
     found = ratings_in_a_process(db, "status", **environment)
     assert (found.returncode, "holds no ledger" in found.stderr) == (3, True), found
     assert record_in_a_process(db, 1, PGCLIENTENCODING="LATIN1", PGOPTIONS="-c standard_conforming_strings=off") == 0
 
 
-def test_given_a_temporary_table_of_our_name_when_searched_first_then_ours_is_read_all_the_same(db: str) -> None:
+def test_temporary_table_hides_nothing(db: str) -> None:
+    """A temporary table with the name of one of ours does not hide it."""
     with open_ledger(db).reading() as connection:
         connection.execute(text("CREATE TEMPORARY TABLE events AS SELECT * FROM events LIMIT 0"))
         assert connection.execute(text("SELECT count(*) FROM events")).scalar_one() == 1
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
-def test_given_a_database_in_another_encoding_when_made_a_ledger_then_it_is_refused_before_anything_is_made(
-    encoding: str, ratings: Ratings, postgres_url: str
-) -> None:
+def test_other_encoding_is_refused(encoding: str, ratings: Ratings, postgres_url: str) -> None:
+    """`init` refuses a database that is not in UTF-8 before it creates anything."""
     name = f"other_{os.getpid()}_{encoding.lower()}"
     execute(
         postgres_url, f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
@@ -129,7 +130,8 @@ def test_given_a_database_in_another_encoding_when_made_a_ledger_then_it_is_refu
         execute(postgres_url, f"DROP DATABASE {name}")
 
 
-def test_given_a_database_that_is_read_only_when_appended_then_it_says_so(ratings: Ratings, db: str) -> None:
+def test_read_only_database_is_reported(ratings: Ratings, db: str) -> None:
+    """A read-only default is overruled, and a read-only server is reported as a standby."""
     execute(db, "ALTER DATABASE SET default_transaction_read_only = on")
     assert play(ratings, db, 1).exit_code == 0  # a default is overruled
     with connect(db).reading() as connection:
@@ -152,22 +154,23 @@ class Failed(Exception):
 @pytest.mark.parametrize(
     "state", ["08006", "28P01", "3D000", "40001", "40P01", "53300", "55P03", "57P01", "57P05", "58030"]
 )
-def test_given_an_error_of_the_server_when_translated_then_it_is_no_bug_and_no_damage(state: str, db: str) -> None:
+def test_server_error_is_no_bug(state: str, db: str) -> None:
+    """A server error is reported as neither a bug nor damage."""
     dialect = connect(db).dialect
     assert dialect.failure(Failed(state, "of the server"), "there").exit_code == 3
     assert not dialect.is_damage(Failed(state, "of the server"))
 
 
-def test_given_a_timeout_of_zero_when_a_lock_is_held_then_nobody_waits_for_ever(ratings: Ratings, db: str) -> None:
+def test_zero_timeout_does_not_wait_forever(ratings: Ratings, db: str) -> None:
+    """With a timeout of zero, a held lock is reported as busy rather than waited for."""
     with connect(db).writing() as connection:
         connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))
         told = ratings("status", db=f"{db}{'&' if '?' in db else '?'}timeout=0")
     assert (told.exit_code, "is busy" in told.stderr) == (3, True)
 
 
-def test_given_several_inits_at_once_when_made_then_no_bug_is_told_and_the_ledger_is_sound(
-    ratings: Ratings, postgres_url: str
-) -> None:
+def test_concurrent_inits_are_sound(ratings: Ratings, postgres_url: str) -> None:
+    """Several concurrent `init` runs all succeed and leave a sound ledger."""
     with ThreadPoolExecutor(6) as threads:
         done = list(threads.map(lambda _: ratings_in_a_process(postgres_url, "init", "--for", "chess"), range(6)))
     assert [one.stderr for one in done if "bug" in one.stderr or "Traceback" in one.stderr] == []
@@ -182,7 +185,8 @@ def test_given_several_inits_at_once_when_made_then_no_bug_is_told_and_the_ledge
     "postgresql://anna:s3cret@localhost:port/none", "mysql://anna:s3cret@localhost/none",
     "postgresql://anna:s3cret@localhost:1/none?nonsense=1",
 ])  # fmt: skip
-def test_given_a_password_in_a_name_when_anything_is_said_of_it_then_it_is_hidden(name: str, ratings: Ratings) -> None:
+def test_password_in_url_is_hidden(name: str, ratings: Ratings) -> None:
+    """A password in the name of a ledger is hidden in every message."""
     told = ratings("status", db=name)
     assert told.exit_code in (2, 3)
     assert "bug" not in told.stderr
@@ -211,9 +215,8 @@ def service(db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "club_a"
 
 
-def test_given_a_session_when_the_server_is_asked_for_its_name_then_it_is_ratings_or_what_somebody_called_it(
-    db: str, service: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_session_has_a_name(db: str, service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server sees the session as ratings, or by the name from the URL, environment or service."""
     named = make_url(db).update_query_dict({"application_name": "by-url"}).render_as_string(hide_password=False)
     assert name_of_the_session(db) == "ratings"
     assert name_of_the_session(f"postgresql://?service={service}") == "nights"
@@ -222,9 +225,8 @@ def test_given_a_session_when_the_server_is_asked_for_its_name_then_it_is_rating
     assert name_of_the_session(named) == "by-url"
 
 
-def test_given_a_service_when_named_by_the_url_or_the_environment_then_the_ledger_is_found(
-    service: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_service_leads_to_the_ledger(service: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service named in the URL or the environment leads to the ledger."""
     by_url = f"postgresql://?service={service}"
     assert play(ratings, by_url, 1).exit_code == 0
     assert ratings("rebuild", db=by_url).exit_code == 0
@@ -239,10 +241,13 @@ def test_given_a_service_when_named_by_the_url_or_the_environment_then_the_ledge
     ("query", "environment", "seconds"),
     [("", None, "10"), ("?connect_timeout=3", None, "3"), ("", "4", None), ("?connect_timeout=3", "4", "3")],
 )
-def test_given_a_server_that_does_not_answer_when_connected_then_it_waits_as_long_as_the_url_or_the_environment_says(
+def test_connect_timeout_is_respected(
     query: str, environment: str | None, seconds: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given nothing in the URL but a variable, then the driver is left to read it."""
+    """Connecting waits as long as the URL or the environment says, or ten seconds by default.
+
+    If only the environment variable is set, the driver is left to read it.
+    """
     given: dict[str, Any] = {}
 
     def refuse(*arguments: Any, **options: Any) -> Any:

@@ -132,10 +132,11 @@ FORMS = ("table", "json", "toml")
 
 
 @pytest.mark.parametrize("command", [*READING, *WRONG], ids=lambda command: ascii(command[0]))
-def test_given_hidden_characters_in_every_text_when_any_command_is_run_then_none_comes_out_raw(
+def test_no_command_prints_hidden_characters(
     command: tuple[str, ...], db: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     store_kind: str, at_length: bool,
 ) -> None:  # fmt: skip
+    """No command prints hidden characters raw, in any format, whichever text holds them."""
     if store_kind == "postgres" and not at_length and command[0] not in ("log", "doctor", "void"):
         pytest.skip("at length")
     monkeypatch.chdir(tmp_path)
@@ -150,7 +151,8 @@ def test_given_hidden_characters_in_every_text_when_any_command_is_run_then_none
     assert succeeded or command in WRONG or (command, store_kind) == (("doctor",), "postgres"), told
 
 
-def test_given_json_when_it_is_parsed_then_every_text_is_what_was_recorded(db: str, ratings: Ratings) -> None:
+def test_json_parses_to_recorded_texts(db: str, ratings: Ratings) -> None:
+    """JSON output parses to exactly the texts that were recorded."""
     told = ratings("log", "--limit", "0", "--format", "json", db=db).stdout
     assert [row["data"] for row in json.loads(told)["rows"]][1 : 1 + len(EVENTS)] == [data for _, data in EVENTS]
     assert "é" in told
@@ -158,9 +160,8 @@ def test_given_json_when_it_is_parsed_then_every_text_is_what_was_recorded(db: s
     assert json.loads(lines[0])["ladder"] == LADDER
 
 
-def test_given_a_ruleset_as_toml_when_it_is_read_then_it_is_what_was_published(
-    db: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_toml_parses_to_published_ruleset(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A ruleset shown as TOML parses to what was published."""
     import tomllib
 
     told = ratings("rules", "show", "elo-go", "--format", "toml", db=db).stdout
@@ -169,7 +170,8 @@ def test_given_a_ruleset_as_toml_when_it_is_read_then_it_is_what_was_published(
     assert found["scope"] == {**RULESET["scope"]}  # type: ignore[dict-item]
 
 
-def test_the_log_itself_and_csv_that_no_terminal_gets_are_verbatim(db: str, ratings: Ratings) -> None:
+def test_export_and_piped_csv_are_verbatim(db: str, ratings: Ratings) -> None:
+    """`export events`, and CSV that goes to no terminal, are verbatim."""
     assert set(UNSEEN) <= set(ratings("export", "events", db=db).stdout)
     assert ANNA in ratings("standings", LADDER, "--format", "csv", db=db).stdout
 
@@ -177,9 +179,10 @@ def test_the_log_itself_and_csv_that_no_terminal_gets_are_verbatim(db: str, rati
 @pytest.mark.parametrize("command", [("standings", LADDER), ("log",), ("export", "changes", LADDER),
                                      ("export", "standings")], ids=lambda c: c[0])  # fmt: skip
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_given_a_terminal_when_csv_or_json_is_printed_then_nothing_comes_out_raw(
+def test_terminal_gets_no_hidden_characters(
     command: tuple[str, ...], form: str, copied_file: Callable[..., str]
 ) -> None:
+    """CSV and JSON printed to a terminal contain no hidden characters raw."""
     _, seen = on_terminal("--db", copied_file(make_ledger), *command, "--format", form)
     assert hidden(seen.replace("\r\n", "\n")) == set()
     assert "\\u200b" in seen
@@ -197,9 +200,10 @@ FILES = {
 
 @pytest.mark.parametrize("what", FILES)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_given_a_hostile_file_when_imported_then_neither_its_name_nor_its_content_comes_out_raw(
+def test_hostile_file_is_not_printed_raw(
     what: str, suffix: str, tmp_path: Path, ratings: Ratings, copied_file: Callable[..., str]
 ) -> None:
+    """An import prints neither the name nor the content of a hostile file raw."""
     db, file = copied_file(make_ledger), tmp_path / f"x\x1b[2J\u202e{UNSEEN}{suffix}"
     file.write_text(FILES[what], "utf-8")
     for more in ((), ("--format", "json"), ("--keep-going",), ("--restore",)):
@@ -218,9 +222,8 @@ TOML = {
 
 
 @pytest.mark.parametrize("what", TOML)
-def test_given_a_hostile_ruleset_file_when_checked_then_nothing_of_it_comes_out_raw(
-    what: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_hostile_ruleset_is_not_printed_raw(what: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Checking, publishing or trying a hostile ruleset file prints nothing of it raw."""
     file = tmp_path / f"x\x1b[2J\u202e{UNSEEN}.toml"
     file.write_text(TOML[what], "utf-8")
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
@@ -237,9 +240,10 @@ def test_given_a_hostile_ruleset_file_when_checked_then_nothing_of_it_comes_out_
      "postgresql://nobody\u202e@localhost:1/x\u200b", "sqlite:///x.db?\u202e=1", "sqlite:///x.db?timeout=\x1b[2J"],
 )  # fmt: skip
 @pytest.mark.parametrize("how", ["--db", "RATINGS_DB"])
-def test_given_a_hostile_name_of_a_ledger_when_opened_then_it_does_not_come_out_raw(
+def test_hostile_ledger_name_is_not_printed(
     how: str, url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A hostile ledger name is not printed raw, whether from the option or the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RATINGS_DB", url)
     told = ratings("status", db=url if how == "--db" else None)
@@ -248,10 +252,13 @@ def test_given_a_hostile_name_of_a_ledger_when_opened_then_it_does_not_come_out_
     assert hidden(told.stdout + told.stderr) == set(), told
 
 
-def test_given_settings_and_arguments_that_are_hostile_when_anything_is_run_then_they_do_not_come_out_raw(
+def test_hostile_settings_are_not_printed_raw(
     tmp_path: Path,
 ) -> None:
-    """Given a name of the user, an engine, a zone and an argument that is not UTF-8, in a process of its own."""
+    """Hostile settings and arguments are not printed raw by any command.
+
+    These are a user name, an engine, a zone and an argument that is not UTF-8, in a separate process.
+    """
     odd = "\x1b[2J\u202e\u200b"
     settings = dict.fromkeys(("LOGNAME", "USER", "RATINGS_ENGINE", "TZ", "EDITOR", "COLUMNS"), odd)
     for arguments in (["init"], ["record", "--game", "go", "a", "b"], ["log"], ["doctor"], [b"\xff\x1b"], ["status"]):
@@ -263,15 +270,19 @@ def test_given_settings_and_arguments_that_are_hostile_when_anything_is_run_then
         assert b"Traceback" not in done.stderr
 
 
-def test_text_goes_out_by_one_function_alone() -> None:
-    """Given all modules of the command line, then only `render` and `main` write, and only `render` writes JSON."""
+def test_output_goes_through_one_module() -> None:
+    """Of all modules of the command line, only `render` and `main` write, and only `render` writes JSON."""
     writing = {path.name for path in (ROOT / "cli").glob("*.py") if "click.echo(" in path.read_text("utf-8")}
     dumping = {path.name for path in (ROOT / "cli").glob("*.py") if "ensure_ascii=False" in path.read_text("utf-8")}
     assert (writing, dumping) == ({"render.py", "main.py"}, {"render.py"})
 
 
-def test_json_is_the_same_to_who_parses_it_and_letters_stay(at_length: bool) -> None:
-    """Given every character, a thousand at a time; a sixteenth of those beyond the first 8,000 if it is to be short."""
+def test_escaped_json_parses_the_same(at_length: bool) -> None:
+    """Escaped JSON parses to the same text, hides no character and leaves letters as they are.
+
+    Every character is tried, a thousand at a time; a short run tries only a sixteenth of those
+    beyond the first 8,000.
+    """
     for block in range(0x110000 >> 10):
         if not at_length and block % 16 and block >= 8:
             continue

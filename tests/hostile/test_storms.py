@@ -283,9 +283,10 @@ def assert_kept(url: str, folder: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_given_a_storm_when_many_write_and_two_rebuild_then_nothing_is_lost_and_readers_see_whole_generations(
+def test_storm_loses_no_event(
     struck_url: tuple[str, OwnServer | None], tmp_path: Path, ratings: Ratings, at_length: bool
 ) -> None:
+    """Writes and rebuilds under constant kills lose no event and show only whole generations."""
     url, server = struck_url
     folder = tmp_path / "notes"
     folder.mkdir()

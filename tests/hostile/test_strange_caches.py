@@ -73,10 +73,11 @@ def rewrite(root: Path, meta: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../victim", "/VICTIM", "..", "", "a/b", "no-uuid", "x" * 5_000, "é" * 36])
-def test_given_a_file_whose_id_is_a_path_when_read_then_it_is_refused_and_no_folder_is_touched(
-    name: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path
-) -> None:
-    """Given folders with files beside the cache, then all of them are there afterwards."""
+def test_path_as_ledger_id_is_refused(name: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
+    """A file whose ledger id is a path is refused, and no folder is touched.
+
+    Folders with files beside the cache are all there afterwards.
+    """
     standings(ratings, db)
     victim = tmp_path / "victim"
     (victim / "photos").mkdir(parents=True)
@@ -94,9 +95,8 @@ def test_given_a_file_whose_id_is_a_path_when_read_then_it_is_refused_and_no_fol
 
 
 @pytest.mark.parametrize("how", ["folder", "file", "meta.json", "meta.json.new", "lock", "all"])
-def test_given_links_in_the_cache_when_it_grows_then_nothing_is_written_through_them_or_deleted_behind_them(
-    how: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path
-) -> None:
+def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
+    """A growing cache writes nothing through links in it and deletes nothing behind them."""
     before = standings(ratings, db)
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -121,9 +121,8 @@ def test_given_links_in_the_cache_when_it_grows_then_nothing_is_written_through_
 
 
 @pytest.mark.parametrize("how", ["player", "meta.json", "meta.json.new", "lock"])
-def test_given_a_pipe_that_nobody_writes_to_in_the_cache_when_read_then_no_command_waits(
-    how: str, ratings: Ratings, db: str, caches: Path
-) -> None:
+def test_pipes_in_cache_block_no_command(how: str, ratings: Ratings, db: str, caches: Path) -> None:
+    """No command waits for a pipe in the cache that nobody writes to."""
     standings(ratings, db)
     root = own(caches)
     place = written(root)[1] / "player" if how == "player" else root / how
@@ -152,9 +151,8 @@ META = {
 
 
 @pytest.mark.parametrize("what", META)
-def test_given_a_right_checksum_over_something_else_when_read_then_the_answer_is_that_of_the_log(
-    what: str, ratings: Ratings, db: str, caches: Path
-) -> None:
+def test_odd_metadata_gives_the_logs_answer(what: str, ratings: Ratings, db: str, caches: Path) -> None:
+    """With odd cache metadata under a valid checksum, the answer is still that of the log."""
     before = standings(ratings, db)
     root = own(caches)
     rewrite(root, META[what](written(root)[0]))
@@ -162,10 +160,11 @@ def test_given_a_right_checksum_over_something_else_when_read_then_the_answer_is
     assert standings(ratings, db) == before
 
 
-def test_given_a_cache_of_a_program_with_fewer_columns_when_read_then_it_is_made_anew(
-    ratings: Ratings, db: str, caches: Path
-) -> None:
-    """Given a game type that came with a column, then the format is another one, of itself."""
+def test_cache_with_fewer_columns_is_recreated(ratings: Ratings, db: str, caches: Path) -> None:
+    """A cache written by a program with fewer columns is recreated.
+
+    A game type that comes with a column changes the format by itself.
+    """
     before = standings(ratings, db)
     shutil.rmtree(caches)
     fewer = {name: code for name, code in column_cache.FILES.items() if name != "kind.kills"}
@@ -191,10 +190,13 @@ NUMBERS = {
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in NUMBERS.items() for value in values])
-def test_given_a_right_checksum_over_numbers_that_lead_nowhere_when_read_then_no_command_crashes(
+def test_odd_numbers_crash_no_command(
     name: str, value: int, compiled: bool, ratings: Ratings, db: str, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Given any number in a column, then no traceback and no signal; the log's answer if the number is impossible."""
+    """Invalid numbers in the cache under a valid checksum crash no command.
+
+    No number in a column causes a traceback or a signal; if it is impossible, the log answers.
+    """
     before = standings(ratings, db)
     if compiled:
         monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
@@ -218,9 +220,8 @@ def test_given_a_right_checksum_over_numbers_that_lead_nowhere_when_read_then_no
     ("cells", b"[0,0,99,0,0,0,3,0]\n"), ("cells", b'["a",0,0,0,0,0,3,0]\n'), ("others", b"not json\n"),
     ("others", b'{"type":"no.such"}\n'), ("players", b"\xff\n"),
 ])  # fmt: skip
-def test_given_a_right_checksum_over_other_lines_when_read_then_the_answer_is_that_of_the_log(
-    name: str, line: bytes, ratings: Ratings, db: str, caches: Path
-) -> None:
+def test_odd_lines_give_the_logs_answer(name: str, line: bytes, ratings: Ratings, db: str, caches: Path) -> None:
+    """With other lines in a cache file under a valid checksum, the answer is that of the log."""
     before = standings(ratings, db)
     root = own(caches)
     meta, folder = written(root)
@@ -232,10 +233,10 @@ def test_given_a_right_checksum_over_other_lines_when_read_then_the_answer_is_th
     assert standings(ratings, db) == before
 
 
-def test_given_few_file_handles_when_read_then_the_cache_is_not_made_anew_for_ever(
+def test_few_file_handles_keep_the_cache(
     ratings: Ratings, db: str, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Given that no column can be opened, then the command does without the cache, and leaves it."""
+    """A command that can open no column does without the cache, and does not recreate it."""
     before = standings(ratings, db)
     asked = []
 

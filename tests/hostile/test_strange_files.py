@@ -11,16 +11,18 @@ from ledger.store.opening import open_ledger
 READ_BACK = {"trusted_schema": 0, "cell_size_check": 1}
 
 
-def test_given_any_file_when_opened_then_the_settings_against_strangers_are_on(copied_file: Callable[..., str]) -> None:
+def test_files_open_with_protective_settings(copied_file: Callable[..., str]) -> None:
+    """Every file is opened with the settings that protect against strangers' files."""
     with open_ledger(copied_file(without_events)).reading() as connection:
         found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in READ_BACK}
         assert found == READ_BACK
 
 
 @pytest.mark.skipif(not hasattr(sqlite3.Connection, "setconfig"), reason="this Python cannot set it")
-def test_given_a_python_that_can_when_a_file_is_opened_then_sql_cannot_damage_it(
+def test_sql_cannot_damage_an_open_file(
     copied_file: Callable[..., str],
 ) -> None:
+    """Where Python supports the setting, SQL cannot damage an open file."""
     with open_ledger(copied_file(without_events)).reading() as connection:
         connection.exec_driver_sql("PRAGMA writable_schema = 1")
         with pytest.raises(Exception, match="may not be modified"):

@@ -81,19 +81,19 @@ STORED = {
 
 
 @pytest.mark.parametrize("what", STORED)
-def test_given_something_stored_that_was_changed_when_verified_then_it_is_named(
-    what: str, db: str, ratings: Ratings
-) -> None:
+def test_changed_stored_data_is_reported(what: str, db: str, ratings: Ratings) -> None:
+    """`verify` reports any change made to the stored standings."""
     do(db, STORED[what])
     found = verified(ratings, db)
     assert found
     assert all(one.startswith("standings: ") for one in found), found
 
 
-def test_given_a_ladder_that_names_an_older_build_with_the_same_standings_when_verified_then_it_is_named(
-    db: str, ratings: Ratings
-) -> None:
-    """Given two generations and between them a game of another ladder, when one serves the rows of the other."""
+def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
+    """`verify` reports a ladder that names another generation's build, even with equal standings.
+
+    Between the two generations only a game of another ladder was recorded.
+    """
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "go", db=db).exit_code == 0
     game = ("--game", "go", "--game-id", "other", "--at", "2024-02-01T20:00Z")
     assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
@@ -107,18 +107,16 @@ def test_given_a_ladder_that_names_an_older_build_with_the_same_standings_when_v
     assert "standings: elo-chess/all: the stored standings differ from a replay" in verified(ratings, db)
 
 
-def test_given_a_ladder_left_as_it_was_by_a_rebuild_of_others_when_verified_then_it_is_no_alarm(
-    db: str, ratings: Ratings
-) -> None:
+def test_ladder_kept_by_rebuild_is_fine(db: str, ratings: Ratings) -> None:
+    """`verify` accepts a ladder that a rebuild of others left as it was."""
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
     assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
     assert ratings("rebuild", "elo-chess/all", db=db).exit_code == 0
     assert verified(ratings, db) == []
 
 
-def test_given_a_pointer_without_its_constraints_when_it_leads_nowhere_or_to_two_then_it_is_named(
-    db: str, ratings: Ratings
-) -> None:
+def test_broken_live_pointer_is_reported(db: str, ratings: Ratings) -> None:
+    """`verify` reports a live pointer that leads nowhere or is there twice."""
     if is_sqlite(db):
         with closing(sqlite3.connect(str(make_url(db).database))) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
@@ -132,9 +130,8 @@ def test_given_a_pointer_without_its_constraints_when_it_leads_nowhere_or_to_two
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM ledger_identity", "UPDATE ledger_identity SET ledger_id = 'mine'"])
-def test_given_an_id_that_is_gone_or_none_when_verified_then_it_is_named(
-    statement: str, db: str, ratings: Ratings
-) -> None:
+def test_missing_ledger_id_is_reported(statement: str, db: str, ratings: Ratings) -> None:
+    """`verify` reports a ledger id that is missing or invalid."""
     for verb in ("update", "delete"):
         do(db, f"DROP TRIGGER ledger_identity_refuse_{verb}" + ("" if is_sqlite(db) else " ON ledger_identity"))
     do(db, statement)
@@ -142,7 +139,8 @@ def test_given_an_id_that_is_gone_or_none_when_verified_then_it_is_named(
     assert any("the ledger has no id of its own" in one for one in found), found
 
 
-def test_given_a_second_schema_version_when_verified_then_it_is_named(db: str, ratings: Ratings) -> None:
+def test_second_schema_version_is_reported(db: str, ratings: Ratings) -> None:
+    """`verify` reports a second schema version."""
     do(db, "INSERT INTO alembic_version VALUES ('0001')")
     found = verified(ratings, db)
     assert any("the table alembic_version holds" in one for one in found), found
@@ -152,19 +150,19 @@ def test_given_a_second_schema_version_when_verified_then_it_is_named(db: str, r
 
 
 @pytest.mark.parametrize("what", FORGED)
-def test_given_a_record_that_nobody_can_have_written_when_verified_then_it_is_named(
-    what: str, db: str, ratings: Ratings
-) -> None:
-    """Given right hashes, columns and guards that are content, then what the record says is looked at."""
+def test_impossible_record_is_reported(what: str, db: str, ratings: Ratings) -> None:
+    """`verify` reports a record that nobody can have written.
+
+    Its hashes, columns and guards are in order, so only what the record says gives it away.
+    """
     forge(db, FORGED[what])
     found = verified(ratings, db)
     assert [one.partition(":")[0] for one in found] in (["meaning"], ["not-a-record"]), found
 
 
 @pytest.mark.parametrize("members", [{"type": "player.exiled"}, {"schema_version": 7}, {"by": "x\u0000y"}])
-def test_given_an_event_that_this_program_does_not_know_when_verified_then_it_is_a_finding_and_the_log_can_be_exported(
-    members: dict[str, Any], db: str, ratings: Ratings
-) -> None:
+def test_unknown_event_is_reported_and_exported(members: dict[str, Any], db: str, ratings: Ratings) -> None:
+    """`verify` reports an event unknown to this program, and the log can still be exported."""
     if "by" in members and not is_sqlite(db):
         pytest.skip("PostgreSQL holds no such text")
     forge(db, GAME, **members)
@@ -174,9 +172,8 @@ def test_given_an_event_that_this_program_does_not_know_when_verified_then_it_is
     assert (exported.exit_code, "forged" in exported.stdout) == (0, True)
 
 
-def test_given_forged_hashes_when_the_output_is_closed_early_then_the_exit_code_tells_all_the_same(
-    tmp_path: Path, ratings: Ratings
-) -> None:
+def test_closed_output_keeps_exit_code(tmp_path: Path, ratings: Ratings) -> None:
+    """`verify` of a forged log exits with 1 even if its output is closed early."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     made(ratings, db)
     do(db, "DROP TRIGGER events_refuse_update", "UPDATE events SET recorded_by = 'eve'")
@@ -189,10 +186,11 @@ def test_given_forged_hashes_when_the_output_is_closed_early_then_the_exit_code_
 
 
 @pytest.mark.parametrize("timeout", ["0", "0.2"])
-def test_given_a_lock_on_the_events_when_verified_then_it_is_no_success_and_no_damage(
-    timeout: str, postgres_url: str, ratings: Ratings
-) -> None:
-    """Given a forged record under the lock, then exit 3, and not a word of damage."""
+def test_locked_events_are_no_damage(timeout: str, postgres_url: str, ratings: Ratings) -> None:
+    """`verify` of locked events exits with 3, reporting neither success nor damage.
+
+    There is a forged record under the lock.
+    """
     made(ratings, postgres_url)
     forge(postgres_url, FORGED["nobody"])
     with connect(postgres_url).writing() as connection:
@@ -202,8 +200,11 @@ def test_given_a_lock_on_the_events_when_verified_then_it_is_no_success_and_no_d
     assert "busy" in told.stderr
 
 
-def test_given_row_security_when_read_then_no_part_is_taken_for_the_whole(postgres_url: str, ratings: Ratings) -> None:
-    """Given a policy that hides rows from a role, then the role gets an error, and the owner's `verify` names it."""
+def test_row_security_is_not_overlooked(postgres_url: str, ratings: Ratings) -> None:
+    """With row-level security, a restricted role gets errors, and the owner's `verify` reports it.
+
+    A policy hides rows from the role, which never gets a part of the log for the whole.
+    """
     made(ratings, postgres_url)
     name = f"reader_{make_url(postgres_url).database}"
     do(postgres_url, f"CREATE ROLE {name} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}",
@@ -224,16 +225,14 @@ def test_given_row_security_when_read_then_no_part_is_taken_for_the_whole(postgr
 
 @pytest.mark.parametrize("statement", ["CREATE INDEX mine ON events (recorded_by)", "CREATE TABLE mine (x integer)",
                                        "CREATE VIEW mine AS SELECT 1 AS x"])  # fmt: skip
-def test_given_an_operators_own_index_table_or_view_when_verified_then_it_is_no_alarm(
-    statement: str, db: str, ratings: Ratings
-) -> None:
+def test_operators_own_objects_are_fine(statement: str, db: str, ratings: Ratings) -> None:
+    """`verify` accepts an operator's own index, table or view."""
     do(db, statement)
     assert verified(ratings, db) == []
 
 
-def test_given_a_long_log_when_walked_by_several_processes_then_the_findings_are_the_same(
-    tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parallel_verify_finds_the_same(tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`verify` finds the same in a long log whether one process walks it or several."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     assert ratings("init", "--for", "chess", db=db).exit_code == 0
     games = [
@@ -252,9 +251,8 @@ def test_given_a_long_log_when_walked_by_several_processes_then_the_findings_are
 
 
 @pytest.mark.parametrize("on", ["EVENTS", "GENERATION_STANDINGS", "other"])
-def test_given_a_trigger_on_a_table_in_capitals_or_on_another_when_it_reaches_ours_then_it_is_named(
-    on: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_foreign_trigger_is_reported(on: str, tmp_path: Path, ratings: Ratings) -> None:
+    """`verify` reports a foreign trigger, on a table named in capitals or on another table."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     made(ratings, db)
     do(db, "CREATE TABLE other (x)", f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN "
@@ -262,9 +260,8 @@ def test_given_a_trigger_on_a_table_in_capitals_or_on_another_when_it_reaches_ou
     assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
 
 
-def test_given_a_kept_generation_that_was_changed_when_rolled_back_to_then_it_is_not_served(
-    db: str, ratings: Ratings
-) -> None:
+def test_changed_generation_is_not_served(db: str, ratings: Ratings) -> None:
+    """A rollback to a kept generation that was changed is refused."""
     game = ("--game", "chess", "--game-id", "late", "--at", "2024-02-01T20:00Z")
     assert ratings("record", "-q", *game, "anna", "ben", db=db).exit_code == 0
     assert ratings("rebuild", db=db).exit_code == 0
@@ -275,7 +272,8 @@ def test_given_a_kept_generation_that_was_changed_when_rolled_back_to_then_it_is
     assert verified(ratings, db) == []
 
 
-def test_given_renames_in_a_circle_when_verified_then_it_is_named(db: str, ratings: Ratings) -> None:
+def test_circular_renames_are_reported(db: str, ratings: Ratings) -> None:
+    """`verify` reports renames that form a circle."""
     for number, (player, new) in enumerate((("anna", "xa"), ("xa", "anna"))):
         rename(db, number, player, new)
     found = verified(ratings, db)
@@ -305,9 +303,8 @@ def rename(url: str, number: int, player: str, new_player: str) -> None:
     "UPDATE generation_ladders SET digest = CAST(x'ff' AS TEXT)", "UPDATE generation_ladders SET ruleset = 5",
     "UPDATE generations SET finished_at = 'abc'", "UPDATE generations SET finished_at = -9223372036854775808",
 ])  # fmt: skip
-def test_given_stored_tables_with_other_types_when_verified_then_it_is_a_finding_and_no_bug(
-    statement: str, tmp_path: Path, ratings: Ratings
-) -> None:
+def test_wrong_column_types_are_findings(statement: str, tmp_path: Path, ratings: Ratings) -> None:
+    """Stored values of other types are findings of `verify`, not bugs."""
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     made(ratings, db)
     do(db, statement)
@@ -316,9 +313,8 @@ def test_given_stored_tables_with_other_types_when_verified_then_it_is_a_finding
     assert all(one.startswith("standings: ") for one in found), found
 
 
-def test_given_an_operator_that_stands_in_when_appended_then_the_game_is_what_was_given(
-    postgres_url: str, ratings: Ratings
-) -> None:
+def test_shadowed_operator_changes_nothing(postgres_url: str, ratings: Ratings) -> None:
+    """An operator that shadows a built-in one does not change the game that is appended."""
     made(ratings, postgres_url)
     do(postgres_url, "CREATE FUNCTION public.cc(text, bigint) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN "
        "pg_catalog.replace($1, 'anna', 'eve') OPERATOR(pg_catalog.||) $2::text; END $$",

@@ -63,7 +63,8 @@ def records(ledger: Ledger) -> list[tuple[int, dict[str, object]]]:
         return [(position, json.loads(record)) for page in read_records(connection) for position, record in page]
 
 
-def test_given_an_empty_ledger_when_asked_then_the_head_is_position_0_with_32_zero_bytes(ledger: Ledger) -> None:
+def test_empty_ledger_has_the_zero_head(ledger: Ledger) -> None:
+    """The head of an empty ledger is position 0 with 32 zero bytes."""
     with ledger.reading() as connection:
         assert str(head(connection)) == f"0:{'00' * 32}"
         assert chain_hash_at(connection, 0) == ZERO
@@ -71,7 +72,8 @@ def test_given_an_empty_ledger_when_asked_then_the_head_is_position_0_with_32_ze
     assert records(ledger) == []
 
 
-def test_given_several_batches_when_appended_then_positions_are_1_2_3_without_gaps(ledger: Ledger) -> None:
+def test_positions_have_no_gaps(ledger: Ledger) -> None:
+    """Events appended in several batches get the positions 1, 2, 3 without gaps."""
     add(ledger, player("anna"), player("ben"))
     add(ledger)
     add(ledger, player("cleo"))
@@ -81,9 +83,10 @@ def test_given_several_batches_when_appended_then_positions_are_1_2_3_without_ga
     ]  # fmt: skip
 
 
-def test_given_appended_events_when_hashed_again_then_every_leaf_and_chain_hash_follows_from_the_records(
+def test_hashes_follow_from_the_records(
     ledger: Ledger,
 ) -> None:
+    """Every chain hash can be computed again from the stored records."""
     done = add(ledger, player("anna"), player("jürgen"), player("😀"))
     before = ZERO
     with ledger.reading() as connection:
@@ -94,7 +97,8 @@ def test_given_appended_events_when_hashed_again_then_every_leaf_and_chain_hash_
         assert head(connection) == done.head == (3, before, NOON)
 
 
-def test_given_the_same_event_again_when_appended_then_it_exists_and_the_head_stays(ledger: Ledger) -> None:
+def test_same_event_exists_already(ledger: Ledger) -> None:
+    """An event appended again counts as existing, and only new events move the head."""
     first = add(ledger, player("anna"), game("g-1", "anna", "ben"))
     again = add(ledger, player("anna"), game("g-1", "anna", "ben"), player("ben"))
 
@@ -106,9 +110,8 @@ DEFAULTS = {"kind": "placing", "rated": True, "aborted": False, "score_order": "
 
 
 @pytest.mark.parametrize("recorded_first", ["absent", "spelled out"])
-def test_given_defaults_spelled_out_or_absent_when_appended_again_then_it_is_the_same_content(
-    ledger: Ledger, recorded_first: str
-) -> None:
+def test_defaults_are_the_same_content(ledger: Ledger, recorded_first: str) -> None:
+    """Defaults that are spelled out and defaults left out are the same content."""
     absent = [game("g-1", "anna", "ben"), player("anna")]
     spelled_out = [game("g-1", "anna", "ben", **DEFAULTS), player("anna", account="premium")]
     first, second = (absent, spelled_out) if recorded_first == "absent" else (spelled_out, absent)
@@ -119,15 +122,15 @@ def test_given_defaults_spelled_out_or_absent_when_appended_again_then_it_is_the
 
 
 @pytest.mark.parametrize("first", [{}, {"account": "premium"}], ids=["absent", "spelled out"])
-def test_given_no_id_and_defaults_written_otherwise_when_appended_again_then_the_id_is_the_same(
-    ledger: Ledger, first: dict[str, str]
-) -> None:
+def test_defaults_give_the_same_id(ledger: Ledger, first: dict[str, str]) -> None:
+    """An event without an id gets the same id whether its defaults are spelled out or not."""
     second = {"account": "premium"} if not first else {}
 
     assert player("anna", **first).event_id == player("anna", **second).event_id
 
 
-def test_given_the_same_id_and_other_content_when_appended_then_nothing_of_the_batch_is(ledger: Ledger) -> None:
+def test_id_conflict_refuses_the_batch(ledger: Ledger) -> None:
+    """The same id with other content is refused, and nothing of the batch is appended."""
     add(ledger, game("g-1", "anna", "ben"))
     done = add(ledger, player("cleo"), game("g-1", "ben", "anna"), player("dora"))
 
@@ -136,21 +139,24 @@ def test_given_the_same_id_and_other_content_when_appended_then_nothing_of_the_b
     assert len(records(ledger)) == 1
 
 
-def test_given_the_same_id_at_another_time_when_appended_then_it_is_refused(ledger: Ledger) -> None:
+def test_same_id_at_other_time_conflicts(ledger: Ledger) -> None:
+    """The same id with another played time is refused."""
     add(ledger, game("g-1", "anna", "ben"))
     done = add(ledger, game("g-1", "anna", "ben")._replace(occurred_at=NOON))
 
     assert [rejection.code for _, rejection in done.refused] == ["id-conflict"]
 
 
-def test_given_a_recorded_game_under_another_event_id_when_appended_then_it_is_refused(ledger: Ledger) -> None:
+def test_game_under_another_id_is_refused(ledger: Ledger) -> None:
+    """A recorded game under another event id is refused."""
     add(ledger, game("g-1", "anna", "ben"))
     done = add(ledger, game("g-1", "anna", "ben", event_id="other"))
 
     assert [(index, rejection.code) for index, rejection in done.refused] == [(0, "game-exists")]
 
 
-def test_given_a_batch_with_a_record_that_is_too_large_when_appended_then_nothing_of_it_is(ledger: Ledger) -> None:
+def test_large_record_refuses_the_batch(ledger: Ledger) -> None:
+    """When a record is too large, nothing of its batch is appended."""
     done = add(ledger, player("anna"), player("ben"), by="r" * 65_535)
 
     assert [(index, rejection.code) for index, rejection in done.refused] == [
@@ -160,7 +166,8 @@ def test_given_a_batch_with_a_record_that_is_too_large_when_appended_then_nothin
     assert records(ledger) == []
 
 
-def test_given_a_failure_in_the_middle_of_a_batch_when_appended_then_nothing_of_it_stays(ledger: Ledger) -> None:
+def test_failed_batch_leaves_nothing(ledger: Ledger) -> None:
+    """A failure in the middle of a batch leaves nothing of it, and appending can continue."""
     add(ledger, player("anna"))
     twice = player("ben")
     with pytest.raises(Exception, match=r"event_id|id exists"):
@@ -170,9 +177,10 @@ def test_given_a_failure_in_the_middle_of_a_batch_when_appended_then_nothing_of_
     assert add(ledger, player("dora")).head.position == 2
 
 
-def test_given_a_clock_that_runs_when_appended_then_a_batch_has_its_time_and_the_line_may_name_who(
+def test_batch_has_one_recorded_time(
     ledger: Ledger,
 ) -> None:
+    """All events of a batch have the same recorded time, and an event may name its own recorder."""
     add(ledger, player("anna"), player("ben")._replace(by="steward"))
     add(ledger, player("cleo"), now=NOON + 1)
 
@@ -184,17 +192,17 @@ def test_given_a_clock_that_runs_when_appended_then_a_batch_has_its_time_and_the
 
 
 @pytest.mark.parametrize("back", [1, SECOND, CLOCK_TOLERANCE])
-def test_given_a_clock_up_to_five_minutes_back_when_appended_then_the_time_is_clamped_to_the_head(
-    ledger: Ledger, back: int
-) -> None:
+def test_clock_slightly_back_is_clamped(ledger: Ledger, back: int) -> None:
+    """When the clock is up to five minutes behind the head, the recorded time is that of the head."""
     add(ledger, player("anna"))
 
     assert add(ledger, player("ben"), now=NOON - back).head.recorded_at == NOON
 
 
-def test_given_a_head_more_than_five_minutes_ahead_when_appended_then_it_is_refused_naming_the_override(
+def test_clock_far_behind_is_refused(
     ledger: Ledger,
 ) -> None:
+    """With a head more than five minutes ahead, appending is refused and the message names the override."""
     add(ledger, player("anna"))
     with pytest.raises(ClockBehind, match="--ignore-clock"):
         add(ledger, player("ben"), now=NOON - CLOCK_TOLERANCE - 1)
@@ -204,15 +212,17 @@ def test_given_a_head_more_than_five_minutes_ahead_when_appended_then_it_is_refu
     assert (forced.appended, forced.head.recorded_at) == (1, NOON)
 
 
-def test_given_a_head_in_the_future_when_only_existing_events_are_appended_then_nothing_needs_the_clock(
+def test_existing_events_ignore_the_clock(
     ledger: Ledger,
 ) -> None:
+    """When all events exist already, a head in the future does not matter."""
     add(ledger, player("anna"))
 
     assert add(ledger, player("anna"), now=NOON - 2 * CLOCK_TOLERANCE).existing == 1
 
 
-def test_given_any_clock_when_appended_then_recorded_at_never_decreases(ledger: Ledger) -> None:
+def test_recorded_at_never_decreases(ledger: Ledger) -> None:
+    """Recorded times never decrease, whatever the clock does."""
     for number, step in enumerate((0, 5, -3, 2, -200, 7)):
         add(ledger, player(f"player-{number}"), now=NOON + step * SECOND)
 
@@ -221,9 +231,8 @@ def test_given_any_clock_when_appended_then_recorded_at_never_decreases(ledger: 
     assert [str(time)[17:19] for time in times] == ["00", "05", "05", "05", "05", "07"]
 
 
-def test_given_two_ledgers_when_made_then_their_ids_differ_and_survive_another_upgrade(
-    ledger_url: str, tmp_path: object
-) -> None:
+def test_ledger_ids_differ_and_persist(ledger_url: str, tmp_path: object) -> None:
+    """Two ledgers have different ids, and an id survives another upgrade."""
     ledger, other = open_ledger(ledger_url), upgrade(f"{tmp_path}/other.db")
     with ledger.reading() as connection, other.reading() as second:
         first_id = ledger_id(connection)
@@ -235,9 +244,8 @@ def test_given_two_ledgers_when_made_then_their_ids_differ_and_survive_another_u
 
 
 @pytest.mark.parametrize("statement", ["UPDATE ledger_identity SET ledger_id = 'x'", "DELETE FROM ledger_identity"])
-def test_given_a_ledger_when_its_id_is_changed_or_deleted_then_the_database_refuses(
-    ledger: Ledger, statement: str
-) -> None:
+def test_ledger_id_is_immutable(ledger: Ledger, statement: str) -> None:
+    """The database refuses to change or delete the ledger's id."""
     with ledger.reading() as connection:
         before = ledger_id(connection)
     with pytest.raises(DBAPIError, match="immutable"), ledger.engine.begin() as connection:
@@ -247,7 +255,8 @@ def test_given_a_ledger_when_its_id_is_changed_or_deleted_then_the_database_refu
         assert ledger_id(connection) == before
 
 
-def test_given_many_events_when_read_by_pages_then_every_position_comes_once_in_order(ledger: Ledger) -> None:
+def test_pages_hold_each_position_once(ledger: Ledger) -> None:
+    """Reading by pages gives every position once and in order."""
     add(ledger, *(player(f"player-{number}") for number in range(25)))
     with ledger.reading() as connection:
         pages = [[position for position, _ in page] for page in read_records(connection, after=3, until=21, size=7)]
@@ -257,7 +266,8 @@ def test_given_many_events_when_read_by_pages_then_every_position_comes_once_in_
     assert whole == list(range(1, 26))
 
 
-def test_given_events_when_asked_by_type_subject_or_position_then_exactly_those_come(ledger: Ledger) -> None:
+def test_reading_selects_exact_events(ledger: Ledger) -> None:
+    """Reading by type, subject or position gives exactly the events asked for."""
     add(ledger, player("anna"), game("g-1", "anna", "ben"), player("ben"), game("g-2", "anna", "ben"))
     with ledger.reading() as connection:
         assert [p for p, _ in read_where(connection, until=4, type_name="game.recorded")] == [2, 4]
@@ -268,9 +278,8 @@ def test_given_events_when_asked_by_type_subject_or_position_then_exactly_those_
 
 
 @pytest.mark.parametrize(("seconds", "position"), [(-1, 0), (0, 2), (5, 2), (10, 3), (19, 3), (20, 4), (999, 4)])
-def test_given_record_times_when_asked_what_was_known_then_the_last_position_up_to_then(
-    ledger: Ledger, seconds: int, position: int
-) -> None:
+def test_time_maps_to_last_known_position(ledger: Ledger, seconds: int, position: int) -> None:
+    """A recorded time stands for the last position known by then."""
     add(ledger, player("anna"), player("ben"))
     add(ledger, player("cleo"), now=NOON + 10 * SECOND)
     add(ledger, player("dora"), now=NOON + 20 * SECOND)

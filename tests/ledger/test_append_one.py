@@ -65,9 +65,10 @@ def named(chance: random.Random) -> str:
     return name if name.isprintable() or "\u200d" in name else "plain"
 
 
-def test_given_events_of_every_script_when_appended_one_by_one_then_the_rows_are_as_built(
+def test_any_script_is_stored_as_built(
     ledger: Ledger,
 ) -> None:
+    """Events with text in any script, appended one by one, are stored exactly as built."""
     chance = random.Random(5)
     drafts: dict[str, Draft] = {}
     for number in range(150):
@@ -92,9 +93,9 @@ def refuse(*given: Any) -> list[tuple[int, Rejection]]:
     return [(0, Rejection("still-needed", "asked"))]
 
 
-def test_given_a_plain_event_when_appended_then_it_takes_one_step(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plain_event_takes_one_step(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain event is appended in one step, without asking for the lock."""
+
     def never(*given: Any) -> None:
         raise AssertionError("asked for the lock")
 
@@ -110,9 +111,8 @@ def test_given_a_plain_event_when_appended_then_it_takes_one_step(
     [draft("anna"), draft("anna", 7), game("g-1", "anna", "ben"), game("g-1", "ben", "anna"),
      game("g-1", "anna", "ben", event_id="other"), game("g-2", "anna", "ben", event_id="anna"), draft("game:g-1")],
 )  # fmt: skip
-def test_given_an_id_or_a_game_that_is_there_when_appended_then_it_is_told_as_in_several_statements(
-    ledger: Ledger, again: Draft
-) -> None:
+def test_duplicate_gives_same_result(ledger: Ledger, again: Draft) -> None:
+    """An id or game that already exists gives the same result as in several statements."""
     append(ledger, [draft("anna"), game("g-1", "anna", "ben")], by="referee", clock=lambda: 5)
     done = append(ledger, [again], by="referee", clock=lambda: 5)
 
@@ -120,7 +120,8 @@ def test_given_an_id_or_a_game_that_is_there_when_appended_then_it_is_told_as_in
     assert (done.appended, len(rows(ledger))) == (0, 2)
 
 
-def test_given_somebody_else_behind_what_was_checked_when_appended_then_it_is_judged_again(ledger: Ledger) -> None:
+def test_changed_head_is_validated_again(ledger: Ledger) -> None:
+    """When others have appended since the check, the event is validated again."""
     append(ledger, [draft("anna")], by="referee", clock=lambda: 5)
     done = append(ledger, [draft("ben")], by="referee", clock=lambda: 5, recheck=refuse, absent_at=0)
 
@@ -128,16 +129,18 @@ def test_given_somebody_else_behind_what_was_checked_when_appended_then_it_is_ju
     assert len(rows(ledger)) == 1
 
 
-def test_given_a_clock_a_little_back_when_appended_then_the_event_has_the_time_of_the_head(ledger: Ledger) -> None:
+def test_slow_clock_keeps_head_time(ledger: Ledger) -> None:
+    """With the clock a little behind, the event is recorded at the time of the head."""
     append(ledger, [draft("anna")], by="referee", clock=lambda: 9)
 
     assert append(ledger, [draft("ben")], by="referee", clock=lambda: 4).head.recorded_at == 9
     assert [row.recorded_at for row in rows(ledger)] == [9, 9]
 
 
-def test_given_the_function_is_changed_or_gone_when_the_guards_are_read_back_then_it_is_named(
+def test_changed_function_is_named(
     postgres_url: str,
 ) -> None:
+    """An append function that is changed or missing is named among the missing guards."""
     upgrade(postgres_url)
     ledger = open_ledger(postgres_url)
     name = "events_append_one"

@@ -39,7 +39,8 @@ def refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
 ANNA, BEN, CLEO = seat("anna 20 20 standard", 0), seat("ben 15 12", 1), seat("cleo 9 9", 0)
 
 
-def test_given_everything_the_director_asks_for_when_read_then_it_is_kept_as_given() -> None:
+def test_all_optional_members_are_kept() -> None:
+    """A game with everything the director asks for is kept as it was given."""
     anna = {**ANNA, "race": "Human", "agenda": "Alliance of Races", "lid": "L-7", "seat": 2, "vp": 1}
     found = read(anna, BEN, CLEO, within_time=True, deck="sealed", referee="dora", tourney=True, season="2010-1")
 
@@ -49,7 +50,8 @@ def test_given_everything_the_director_asks_for_when_read_then_it_is_kept_as_giv
     assert told == {"within_time": True, "deck": "sealed", "referee": "dora", "tourney": True, "season": "2010-1"}
 
 
-def test_given_defaults_spelled_out_or_left_out_when_compared_then_the_game_means_the_same() -> None:
+def test_explicit_defaults_mean_the_same() -> None:
+    """A game means the same whether its default values are spelled out or left out."""
     short = read(ANNA, BEN, seat("cleo 9 9"))
     full = read(ANNA, {**BEN, "victory": None}, CLEO, within_time=False, tourney=False, deck=None, referee=None)
 
@@ -81,9 +83,8 @@ MEMBERS = {
 
 
 @pytest.mark.parametrize(("participants", "code", "words"), MEMBERS.values(), ids=MEMBERS)
-def test_given_participants_that_are_none_when_read_then_code_and_words_say_so(
-    participants: list[dict[str, Any]], code: str, words: str
-) -> None:
+def test_bad_participants_are_refused(participants: list[dict[str, Any]], code: str, words: str) -> None:
+    """Participants that break a rule are refused with the right code and message."""
     found = refusal(*participants)
 
     assert found[0] == code
@@ -91,13 +92,17 @@ def test_given_participants_that_are_none_when_read_then_code_and_words_say_so(
 
 
 @pytest.mark.parametrize("deck", ["open", "", 3])
-def test_given_a_deck_that_is_neither_sealed_nor_constructed_when_read_then_it_is_refused(deck: object) -> None:
+def test_unknown_deck_is_refused(deck: object) -> None:
+    """A deck that is neither sealed nor constructed is refused."""
     assert refusal(ANNA, BEN, CLEO, deck=deck)[0] == "bad-value"
 
 
 @pytest.mark.parametrize("referee", ["ben", "be\u0301n"])
-def test_given_a_referee_who_plays_when_read_then_the_game_is_refused(referee: str) -> None:
-    """Also if one id is written with a combining accent and the other is not."""
+def test_referee_who_plays_is_refused(referee: str) -> None:
+    """A game is refused if its referee also plays.
+
+    This holds even if only one of the two IDs is written with a combining accent.
+    """
     players = [ANNA, {**BEN, "player": "bén" if referee != "ben" else "ben"}, CLEO]
 
     assert refusal(*players, referee=referee)[0] == "referee-plays"
@@ -116,9 +121,8 @@ def table(players: int, victory: str | None, vps: dict[int, int]) -> list[dict[s
 @pytest.mark.parametrize(("victory", "within_time", "more"), [
     (None, False, 0), ("standard", False, 0), ("standard", True, 1), ("major", False, 1), ("major", True, 2),
 ])  # fmt: skip
-def test_given_victory_points_when_read_then_only_players_minus_2_and_the_additions_are_taken(
-    players: int, victory: str | None, within_time: bool, more: int
-) -> None:
+def test_victory_point_total_must_be_exact(players: int, victory: str | None, within_time: bool, more: int) -> None:
+    """Victory points must total the number of players minus 2, plus the additions."""
     total = players - 2 + more
     read(*table(players, victory, {2: total}), within_time=within_time)
 
@@ -135,13 +139,13 @@ def test_given_victory_points_when_read_then_only_players_minus_2_and_the_additi
     (table(3, "major", {1: 2, 2: 2}), {"within_time": True},
      "of 3 players are 1 (players - 2), +1 for a major victory, +1 for a win within time, makes 3; handed out: 4"),
 ])  # fmt: skip
-def test_given_a_wrong_total_when_refused_then_the_rule_the_sum_and_what_was_found_are_told(
-    participants: list[dict[str, Any]], members: dict[str, Any], words: str
-) -> None:
+def test_wrong_total_explains_the_sum(participants: list[dict[str, Any]], members: dict[str, Any], words: str) -> None:
+    """The refusal of a wrong victory point total gives the rule, the sum and what was found."""
     assert refusal(*participants, **members) == ("victory-points-total", f"the victory points {words}")
 
 
-def test_given_one_major_and_one_standard_victory_when_read_then_the_addition_counts_once() -> None:
+def test_several_major_victories_add_one_point() -> None:
+    """Several major victories in one game add to the victory point total only once."""
     majors = [seat("anna 20 20 major", 0), seat("ben 15 12 major", 0), seat("cleo 9 9 standard", 2)]
 
     assert places(read(*majors)) == [1, 2, 3]
@@ -166,9 +170,8 @@ KEPT = {
 
 
 @pytest.mark.parametrize(("participants", "code"), KEPT.values(), ids=KEPT)
-def test_given_victory_points_when_read_then_one_must_go_to_somebody_who_did_not_win(
-    participants: list[dict[str, Any]], code: str | None
-) -> None:
+def test_winner_must_share_victory_points(participants: list[dict[str, Any]], code: str | None) -> None:
+    """At least one victory point must go to somebody who did not win."""
     if code is None:
         assert read(*participants)["participants"]
     else:
@@ -189,9 +192,8 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("seats", "expected"), PLACES.values(), ids=PLACES)
-def test_given_victories_power_and_influence_when_placed_then_in_this_order_more_is_better(
-    seats: list[str], expected: list[int]
-) -> None:
+def test_victory_outranks_power_and_influence(seats: list[str], expected: list[int]) -> None:
+    """Places are decided by victory, then power, then influence, and more is better."""
     assert places({"kind": "b5", "participants": [seat(text) for text in seats]}) == expected
 
 
@@ -201,9 +203,8 @@ SUBSTITUTE = seat("dora 30 9", status="substitute", replaces="cleo")
 
 @pytest.mark.parametrize("said", [{}, {"power": 30}, {"power": 30, "influence": 9, "victory": None}])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_given_a_substitute_when_placed_then_he_speaks_for_the_seat_and_it_counts_once(
-    said: dict[str, Any], swapped: bool
-) -> None:
+def test_substitute_decides_the_seats_place(said: dict[str, Any], swapped: bool) -> None:
+    """The substitute's result decides the place of a seat, and the seat counts once."""
     pair = [{**LEAVER, **said}, SUBSTITUTE]
     game = read(seat("anna 20 20"), seat("ben 15 12", 1), *(pair[::-1] if swapped else pair))
 
@@ -211,13 +212,15 @@ def test_given_a_substitute_when_placed_then_he_speaks_for_the_seat_and_it_count
 
 
 @pytest.mark.parametrize("said", [{"power": 31}, {"influence": 8}, {"victory": "standard"}, {"seat": 4}])
-def test_given_a_leaver_who_says_something_else_than_his_substitute_when_read_then_it_is_refused(
+def test_leaver_must_agree_with_the_substitute(
     said: dict[str, Any],
 ) -> None:
+    """A game is refused if a leaver's result or seat differs from that of their substitute."""
     assert refusal(ANNA, BEN, {**LEAVER, **said}, SUBSTITUTE)[0] == "seat-disagrees"
 
 
-def test_given_a_leaver_with_power_and_a_substitute_without_when_read_then_it_is_refused() -> None:
+def test_substitute_must_state_power() -> None:
+    """A game is refused if the substitute states no power, whether or not the leaver does."""
     silent = {name: value for name, value in SUBSTITUTE.items() if name != "power"}
 
     assert refusal(ANNA, BEN, {**LEAVER, "power": 30}, silent)[0] == "seat-disagrees"
@@ -226,7 +229,8 @@ def test_given_a_leaver_with_power_and_a_substitute_without_when_read_then_it_is
     )  # fmt: skip
 
 
-def test_given_random_results_when_placed_then_each_is_behind_exactly_those_who_beat_him() -> None:
+def test_random_places_match_pairwise_comparison() -> None:
+    """In random games, each player is placed behind exactly those who beat them."""
     chance, seen = random.Random(5), Counter[str]()
     rank = {"major": 2, "standard": 1, None: 0}
     for _ in range(2_000):

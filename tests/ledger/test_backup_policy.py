@@ -27,22 +27,24 @@ def dropped(backups: list[Backup], policy: str) -> list[int]:
     return [one.head.position for one in to_drop(backups, read_policy(policy))]
 
 
-def test_given_several_a_day_when_days_are_kept_then_the_last_of_each() -> None:
+def test_last_backup_of_day_is_kept() -> None:
+    """Of several backups a day, the last of each kept day remains."""
     backups = made("2026-03-01T03:00", "2026-03-01T04:00", "2026-03-02T03:00", "2026-03-03T03:00", "2026-03-03T23:59")
     assert dropped(backups, "3d") == [1, 4]
     assert dropped(backups, "2d") == [1, 2, 4]
     assert dropped(backups, "1d") == [1, 2, 3, 4]
 
 
-def test_given_nights_without_backups_when_days_are_kept_then_they_do_not_count() -> None:
-    """Nothing is dropped for want of new ones."""
+def test_days_without_backups_do_not_count() -> None:
+    """Days without backups do not count, so nothing is dropped for want of new backups."""
     backups = made("2025-01-01T03:00", "2025-06-01T03:00", "2026-01-01T03:00")
     assert dropped(backups, "3d") == []
     assert dropped(backups, "2d,9w,9m") == []
 
 
-def test_given_weeks_and_months_when_kept_then_a_week_is_from_monday_and_each_counts_for_itself() -> None:
+def test_weeks_and_months_count_separately() -> None:
     # Sunday, Monday, Sunday, Monday; the last two in another month
+    """Weeks start on Monday, and weeks and months are counted separately."""
     backups = made("2026-02-22T03:00", "2026-02-23T03:00", "2026-03-01T03:00", "2026-03-02T03:00")
     assert dropped(backups, "2w") == [1, 2]
     assert dropped(backups, "3w") == [2]
@@ -50,13 +52,17 @@ def test_given_weeks_and_months_when_kept_then_a_week_is_from_monday_and_each_co
     assert dropped(backups, "1d,2w,2m") == [1]
 
 
-def test_given_a_new_year_when_weeks_are_kept_then_its_first_days_may_be_of_the_old_years_last_week() -> None:
+def test_week_may_span_the_new_year() -> None:
+    """The first days of a year may belong to the last week of the previous year."""
     backups = made("2026-12-28T03:00", "2027-01-01T03:00", "2027-01-03T23:59", "2027-01-04T00:00")
     assert dropped(backups, "2w") == [1, 2]
 
 
-def test_days_are_those_of_utc_whatever_summer_time_does() -> None:
-    """The nights in which clocks of Berlin are changed have 23 and 25 hours; days here have 24."""
+def test_days_are_in_utc() -> None:
+    """Days are those of UTC, whatever daylight saving time does.
+
+    In Berlin, the nights when clocks change make days of 23 and 25 hours; days here have 24.
+    """
     backups = made(
         "2026-03-29T01:30+01:00", "2026-03-29T03:30+02:00", "2026-10-25T02:30+02:00", "2026-10-25T02:30+01:00"
     )
@@ -64,16 +70,16 @@ def test_days_are_those_of_utc_whatever_summer_time_does() -> None:
     assert dropped(made("2026-03-29T01:30+02:00", "2026-03-29T02:30+02:00"), "2d") == []
 
 
-def test_given_a_clock_that_was_set_back_when_kept_then_the_one_just_made_stays_and_so_does_what_reaches_furthest() -> (
-    None
-):
+def test_newest_survive_a_clock_set_back() -> None:
+    """With a clock set back, the backup just made and the one that reaches furthest are both kept."""
     backups = made("2026-03-01T03:00", "2026-03-02T03:00", "1970-01-01T00:00")
     assert dropped(backups, "1d") == [1]
     older_copy = [*backups[:2], backup(1, datetime(2026, 3, 3, tzinfo=UTC))]
     assert dropped(older_copy, "1d") == [1]
 
 
-def test_given_a_clock_that_was_ahead_for_a_night_when_kept_then_it_takes_one_place_and_no_more() -> None:
+def test_future_backup_takes_one_place() -> None:
+    """A backup made while the clock was ahead takes one place in the policy and no more."""
     backups = made("2026-03-01T03:00", "2090-01-01T03:00", "2026-03-02T03:00", "2026-03-03T03:00")
     assert dropped(backups, "2d") == [1, 3]
     assert dropped(backups, "3d") == [1]
@@ -104,9 +110,8 @@ def plainly_kept(backups: list[Backup], policy: str) -> set[int]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_given_drawn_dates_when_kept_then_as_the_plain_telling_has_it_and_never_without_the_newest(
-    policy: str, at_length: bool
-) -> None:
+def test_random_backups_follow_the_policy(policy: str, at_length: bool) -> None:
+    """For random dates, the kept backups are those of a plain model and always include the newest."""
     for seed in range(2_000 if at_length else 200):
         backups = list(drawn(random.Random(seed)))
         gone = [id(one) for one in to_drop(backups, read_policy(policy))]
@@ -120,6 +125,7 @@ def test_given_drawn_dates_when_kept_then_as_the_plain_telling_has_it_and_never_
 @pytest.mark.parametrize(
     "policy", ["", "14", "d", "0d", "14d,", "14d,3d", "-1d", "14 d", "14y", "1.5w", "99999d", "１d"]
 )
-def test_given_what_is_no_policy_when_read_then_it_is_refused(policy: str) -> None:
+def test_malformed_policy_is_refused(policy: str) -> None:
+    """A malformed policy is refused with an example of a good one."""
     with pytest.raises(ValueError, match="such as 14d,8w,12m"):
         read_policy(policy)

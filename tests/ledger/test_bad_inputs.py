@@ -137,15 +137,13 @@ LINES = {
 
 
 @pytest.mark.parametrize(("bad", "code"), LINES.values(), ids=LINES)
-def test_given_a_good_line_and_a_bad_one_when_imported_then_the_bad_one_is_named_and_nothing_is_appended(
-    bad: bytes, code: str, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_bad_line_refuses_the_import(bad: bytes, code: str, db: str, ratings: Callable[..., Any]) -> None:
+    """A bad line beside a good one is refused with its line and code, and nothing is appended."""
     assert refused(ratings, db, GOOD.encode() + b"\n" + bad + b"\n") == [(2, code)]
 
 
-def test_given_several_bad_lines_when_imported_then_all_are_named_in_order(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_all_bad_lines_are_named(db: str, ratings: Callable[..., Any]) -> None:
+    """Several bad lines are all named, in order."""
     content = b"\n".join((placed(1), GOOD.encode(), b"", b"nonsense", placed(1, 3)))
 
     assert refused(ratings, db, content) == [(1, "too-few-participants"), (4, "bad-json"), (5, "place-gap")]
@@ -168,9 +166,10 @@ WORKING = {
 
 
 @pytest.mark.parametrize(("line", "places"), WORKING.values(), ids=WORKING)
-def test_given_places_and_scores_that_fit_when_imported_then_the_game_is_recorded_as_given(
+def test_fitting_places_and_scores_are_kept(
     line: bytes, places: list[int | None], db: str, ratings: Callable[..., Any]
 ) -> None:
+    """A game whose places and scores fit together is recorded as given."""
     (game,) = accepted(ratings, db, line)
 
     assert [participant.get("place") for participant in game["participants"]] == places
@@ -188,9 +187,8 @@ def test_given_places_and_scores_that_fit_when_imported_then_the_game_is_recorde
         ("[red]x", "[red]x"),
     ],
 )
-def test_given_an_unusual_player_id_when_imported_then_it_is_kept_in_its_composed_form(
-    written: str, kept: str, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_player_id_is_kept_composed(written: str, kept: str, db: str, ratings: Callable[..., Any]) -> None:
+    """An unusual player id is kept in its composed form."""
     (game,) = accepted(ratings, db, replace("anna", written))
 
     assert game["participants"][0]["player"] == kept
@@ -205,29 +203,27 @@ def record_of(size: int) -> bytes:
     return padding.replace(b"NOTES", b"x" * (size - (len(padding) - len("NOTES")) - overhead))
 
 
-def test_given_a_record_of_exactly_65_535_bytes_when_imported_then_it_works(
-    db: str, ratings: Callable[..., Any]
-) -> None:
+def test_largest_record_is_accepted(db: str, ratings: Callable[..., Any]) -> None:
+    """A record of exactly 65,535 bytes is accepted."""
     accepted(ratings, db, record_of(RECORD_BYTES_MAX), "--by", "r")
 
     assert len(ratings("export", "events", db=db).stdout.rstrip("\n").encode()) == RECORD_BYTES_MAX
 
 
-def test_given_a_record_of_one_byte_more_when_imported_then_it_is_refused(db: str, ratings: Callable[..., Any]) -> None:
+def test_record_above_the_limit_is_refused(db: str, ratings: Callable[..., Any]) -> None:
+    """A record one byte larger than the limit is refused."""
     assert refused(ratings, db, record_of(RECORD_BYTES_MAX + 1), "--by", "r") == [(1, "record-too-large")]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \r\n\r\n", b"\xef\xbb\xbf"])
-def test_given_a_file_without_an_event_when_imported_then_it_is_refused_as_empty(
-    content: bytes, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_file_without_events_is_empty(content: bytes, db: str, ratings: Callable[..., Any]) -> None:
+    """A file without an event is refused as empty."""
     assert refused(ratings, db, content) == [(None, "empty-file")]
 
 
 @pytest.mark.parametrize(
     "content", [b"\x00" * 1_000, b"\x89PNG\r\n\x1a\n" + bytes(range(256)), b"PK\x03\x04" + b"\x00" * 50]
 )
-def test_given_a_binary_file_when_imported_then_it_is_refused_in_one_message(
-    content: bytes, db: str, ratings: Callable[..., Any]
-) -> None:
+def test_binary_file_gets_one_message(content: bytes, db: str, ratings: Callable[..., Any]) -> None:
+    """A binary file is refused with a single message."""
     assert len(refused(ratings, db, content)) == 1

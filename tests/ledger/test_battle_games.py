@@ -40,7 +40,8 @@ def refusal(*participants: dict[str, Any], **members: Any) -> tuple[str, str]:
 ANNA, BEN, CLEO = fighter("anna red 1 0 1 60"), fighter("ben blue 1 1 0 20"), fighter("cleo blue")
 
 
-def test_given_everything_of_a_battle_when_read_then_it_is_kept_as_given() -> None:
+def test_battle_is_kept_as_given() -> None:
+    """Everything that a battle can hold is kept as given."""
     found = read(ANNA, {**BEN, "status": "surrendered", "seat": 2}, CLEO, ended="draw", league="L1")
 
     assert found["participants"] == [
@@ -52,14 +53,16 @@ def test_given_everything_of_a_battle_when_read_then_it_is_kept_as_given() -> No
     assert (found["ended"], found["league"]) == ("draw", "L1")
 
 
-def test_given_defaults_spelled_out_or_left_out_when_compared_then_the_game_means_the_same() -> None:
+def test_spelled_out_defaults_mean_the_same() -> None:
+    """A battle means the same whether its defaults are spelled out or left out."""
     short = read(ANNA, BEN, CLEO)
     full = read(ANNA, {**BEN, "status": "finished"}, fighter("cleo blue 1 0 0 0"), ended="natural", rated=True)
 
     assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
 
 
-def test_given_a_battle_when_placed_then_nobody_has_a_place() -> None:
+def test_battles_have_no_places() -> None:
+    """Nobody in a battle has a place."""
     assert places(read(ANNA, BEN, CLEO)) == [0, 0, 0]
 
 
@@ -88,9 +91,8 @@ MEMBERS = {
 
 
 @pytest.mark.parametrize(("participants", "code", "words"), MEMBERS.values(), ids=MEMBERS)
-def test_given_participants_that_are_none_when_read_then_code_and_words_say_so(
-    participants: list[dict[str, Any]], code: str, words: str
-) -> None:
+def test_bad_participants_are_refused(participants: list[dict[str, Any]], code: str, words: str) -> None:
+    """Bad participants are refused with the right code and words."""
     found = refusal(*participants)
 
     assert found[0] == code
@@ -98,7 +100,8 @@ def test_given_participants_that_are_none_when_read_then_code_and_words_say_so(
 
 
 @pytest.mark.parametrize("ended", ["agreed", "", True])
-def test_given_an_end_that_is_neither_natural_nor_a_draw_when_read_then_it_is_refused(ended: object) -> None:
+def test_unknown_end_is_refused(ended: object) -> None:
+    """An end that is neither natural nor a draw is refused."""
     assert refusal(ANNA, BEN, ended=ended)[0] == "bad-value"
 
 
@@ -117,9 +120,8 @@ SIDES = {
 
 
 @pytest.mark.parametrize(("texts", "code", "words"), SIDES.values(), ids=SIDES)
-def test_given_sides_when_read_then_there_must_be_two_with_units(
-    texts: list[str], code: str | None, words: str
-) -> None:
+def test_battle_needs_two_sides_with_units(texts: list[str], code: str | None, words: str) -> None:
+    """A battle needs exactly two sides, both with units."""
     if code is None:
         assert read(*map(fighter, texts))
     else:
@@ -128,7 +130,8 @@ def test_given_sides_when_read_then_there_must_be_two_with_units(
         assert words in found[1]
 
 
-def test_given_one_side_written_composed_and_decomposed_when_read_then_it_is_one() -> None:
+def test_composed_and_decomposed_sides_match() -> None:
+    """Composed and decomposed spellings of a side are one side."""
     assert (
         read(fighter("anna bl\u00e5"), fighter("ben bla\u030a"), fighter("cleo red"))["participants"][1]["side"]
         == "blå"
@@ -151,14 +154,16 @@ LOSSES = {
 
 
 @pytest.mark.parametrize(("texts", "code"), LOSSES.values(), ids=LOSSES)
-def test_given_losses_and_kills_when_read_then_they_must_be_possible(texts: list[str], code: str | None) -> None:
+def test_losses_and_kills_must_be_possible(texts: list[str], code: str | None) -> None:
+    """Losses and kills are refused unless they are possible."""
     if code is None:
         assert read(*map(fighter, texts))
     else:
         assert refusal(*map(fighter, texts))[0] == code
 
 
-def test_given_impossible_losses_and_kills_when_refused_then_who_and_how_many_are_told() -> None:
+def test_refusal_tells_who_and_how_many() -> None:
+    """A refusal of impossible losses or kills tells who and how many."""
     assert refusal(fighter("anna red 2 3"), BEN)[1] == "'anna': units lost 3, units 2"
     assert refusal(ANNA, fighter("ben blue 1 0"))[1] == "'anna': kills 1, units that the enemy lost 0"
 
@@ -180,9 +185,8 @@ SAID = {
 
 @pytest.mark.parametrize(("said", "code"), SAID.values(), ids=SAID)
 @pytest.mark.parametrize("swapped", [False, True])
-def test_given_a_substitute_when_read_then_the_seat_has_one_side_and_one_number_of_units(
-    said: dict[str, Any], code: str | None, swapped: bool
-) -> None:
+def test_substitute_shares_side_and_units(said: dict[str, Any], code: str | None, swapped: bool) -> None:
+    """A player and their substitute share one side and one number of units on their seat."""
     pair = [{**LEAVER, **said}, SUBSTITUTE]
     given = [ANNA, BEN, *(pair[::-1] if swapped else pair)]
     if code is None:
@@ -191,7 +195,8 @@ def test_given_a_substitute_when_read_then_the_seat_has_one_side_and_one_number_
         assert refusal(*given)[0] == code
 
 
-def test_given_a_leaver_who_lost_most_units_when_refused_then_the_substitutes_rest_is_told() -> None:
+def test_refusal_tells_units_left_on_seat() -> None:
+    """If a leaver's losses leave the substitute too few units, the refusal tells how many are left."""
     found = refusal(ANNA, BEN, {**LEAVER, "units_lost": 3}, SUBSTITUTE)
 
     assert found == ("units-lost-exceed", "'dora': units lost 1, units 0 left on the seat")
@@ -207,7 +212,8 @@ def columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, list[int]
     }  # fmt: skip
 
 
-def test_given_a_battle_when_asked_for_numbers_then_each_has_his_own_those_of_his_side_and_of_the_enemy() -> None:
+def test_numbers_cover_own_side_and_enemy() -> None:
+    """The numbers of a battle give all players their own values, their side's and the enemy's."""
     found = columns("anna red 2 1 3 60", "ben blue 1 1 0 20", "cleo red 3 0 0 7", "dora blue 2 1 1 25", "emil blue")
 
     assert found == {
@@ -229,14 +235,16 @@ def test_given_a_battle_when_asked_for_numbers_then_each_has_his_own_those_of_hi
     }
 
 
-def test_given_a_draw_and_a_player_alone_on_his_side_when_asked_for_numbers_then_he_has_no_mates() -> None:
+def test_lone_player_has_no_mates() -> None:
+    """A player alone on a side has no mates, and a draw is marked for everybody."""
     found = columns("anna red 1 0 0 5", "ben blue 1 0 0 7", "cleo blue 1 0 0 7", ended="draw")
 
     assert found["mates_best"] == [-1, 7, 7]
     assert found["agreed_draw"] == [1, 1, 1]
 
 
-def test_given_a_seat_that_changed_hands_when_asked_for_numbers_then_those_left_on_it_are_of_both() -> None:
+def test_units_left_on_seat_are_shared() -> None:
+    """On a seat that changed hands, the units left at the change count for both players."""
     found = columns("anna red 1 0 2 60", {**LEAVER, "units_lost": 1, "score": 30}, SUBSTITUTE)
 
     assert found["side"] == [1, 0, 0]
@@ -248,13 +256,15 @@ def test_given_a_seat_that_changed_hands_when_asked_for_numbers_then_those_left_
     assert found["mates_best"] == [-1, 10, 30]
 
 
-def test_given_all_kinds_when_compared_then_no_two_have_a_column_of_one_name() -> None:
+def test_kinds_share_no_column_names() -> None:
+    """No two kinds of game have a column of the same name."""
     names = [column for kind in GAME_TYPES.values() for column in kind.columns]
 
     assert len(set(names)) == len(names)
 
 
-def test_given_random_battles_when_asked_for_numbers_then_they_are_what_a_naive_count_finds() -> None:
+def test_random_battles_match_a_naive_count() -> None:
+    """The numbers of random battles are those that a naive count finds."""
     chance, seen = random.Random(21), Counter[str]()
     for _ in range(2_000):
         texts = [
@@ -282,8 +292,12 @@ def test_given_random_battles_when_asked_for_numbers_then_they_are_what_a_naive_
     assert min(seen.values()) > 100, seen
 
 
-def test_given_the_most_players_that_a_record_can_hold_when_their_points_are_added_then_32_bits_are_enough() -> None:
-    """Columns of ladders hold 32 bits; no two players have the same id, so one letter is not enough."""
+def test_sums_of_points_fit_32_bits() -> None:
+    """The points of as many players as a record can hold sum to a number that fits 32 bits.
+
+    Columns of ladders hold 32 bits; no two players have the same id, so ids of one letter would not
+    be enough.
+    """
     shortest = dump({"player": "aa", "score": 1_000_000, "side": "a"})
 
     assert 65_535 // len(f"{shortest},") * 1_000_000 < 2**31

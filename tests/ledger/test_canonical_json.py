@@ -32,12 +32,14 @@ def outcome(read: Callable[[bytes], Any], line: bytes) -> Any:
 
 
 @given(objects)
-def test_given_what_a_record_can_hold_when_dumped_then_it_is_rfc_8785(value: dict[str, object]) -> None:
+def test_dump_follows_rfc_8785(value: dict[str, object]) -> None:
+    """Whatever a record can hold is dumped as RFC 8785 requires."""
     assert dump(value).encode() == rfc8785.dumps(value)
 
 
 @given(objects)
-def test_given_canonical_json_when_parsed_and_dumped_then_not_a_byte_moves(value: dict[str, object]) -> None:
+def test_canonical_json_round_trips(value: dict[str, object]) -> None:
+    """Canonical JSON is the same byte for byte after parsing and dumping."""
     line = dump(value).encode()
 
     assert parse_object(line) == value
@@ -45,16 +47,16 @@ def test_given_canonical_json_when_parsed_and_dumped_then_not_a_byte_moves(value
 
 
 @given(objects, st.booleans())
-def test_given_other_spellings_when_parsed_then_the_canonical_form_is_one(
-    value: dict[str, object], escaped: bool
-) -> None:
+def test_other_spellings_have_one_form(value: dict[str, object], escaped: bool) -> None:
+    """The same JSON spelled differently has one canonical form."""
     spelled = json.dumps(value, ensure_ascii=escaped, indent=1).encode()
 
     assert dump(parse_object(spelled)) == dump(value)
 
 
 @given(st.binary(max_size=60) | texts.map(str.encode))
-def test_given_any_bytes_when_parsed_then_an_object_or_a_refusal(line: bytes) -> None:
+def test_any_bytes_are_read_or_refused(line: bytes) -> None:
+    """Any bytes give either an object or a refusal with a printable message."""
     value = outcome(parse_object, line)
 
     assert value.message.isprintable() if isinstance(value, Refused) else isinstance(value, dict)
@@ -96,9 +98,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("line", "code"), REFUSED.values(), ids=REFUSED)
-def test_given_a_line_that_is_not_strict_json_when_parsed_then_it_is_refused_with_its_code(
-    line: bytes, code: str
-) -> None:
+def test_lax_json_is_refused_with_code(line: bytes, code: str) -> None:
+    """A line that is not strict JSON is refused with its code."""
     with pytest.raises(Refused) as refusal:
         parse_object(line)
 
@@ -106,7 +107,8 @@ def test_given_a_line_that_is_not_strict_json_when_parsed_then_it_is_refused_wit
 
 
 @pytest.mark.parametrize("depth", [50, 300, 500, 800, 900, 950, 980, 990, 1_000, 2_000])
-def test_given_nested_brackets_when_parsed_then_the_object_can_be_dumped_or_is_refused(depth: int) -> None:
+def test_deep_nesting_is_dumped_or_refused(depth: int) -> None:
+    """Deeply nested brackets give an object that can be dumped or are refused."""
     line = b'{"a":' + b"[" * depth + b'"\\ud83d\\ude00"' + b"]" * depth + b"}"
     value = outcome(parse_object, line)
 
@@ -116,18 +118,22 @@ def test_given_nested_brackets_when_parsed_then_the_object_can_be_dumped_or_is_r
         assert parse_object(dump(value).encode()) == value
 
 
-def test_given_null_members_when_parsed_then_they_are_absent() -> None:
+def test_null_members_are_absent() -> None:
+    """Members that are null are treated as absent."""
     assert parse_object(b'{"a":null,"b":{"c":null},"d":[]}') == {"b": {}, "d": []}
 
 
-def test_given_a_surrogate_pair_when_parsed_then_it_is_one_character() -> None:
+def test_surrogate_pair_is_one_character() -> None:
+    """An escaped surrogate pair is read as one character."""
     assert parse_object(b'{"a":"\\ud83d\\ude00"}') == {"a": "\U0001f600"}
 
 
 @pytest.mark.parametrize("number", [0, -0, 1, INTEGER_MAX, -INTEGER_MAX])
-def test_given_an_integer_within_2_to_the_53_when_parsed_then_it_is_exact(number: int) -> None:
+def test_integers_are_exact(number: int) -> None:
+    """Integers within 2^53 are read exactly."""
     assert parse_object(b'{"a":%d}' % number) == {"a": number}
 
 
-def test_given_a_minus_zero_when_parsed_then_it_is_zero() -> None:
+def test_minus_zero_is_zero() -> None:
+    """Minus zero is read as zero."""
     assert dump(parse_object(b'{"a":-0}')) == '{"a":0}'

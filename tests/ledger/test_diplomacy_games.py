@@ -49,14 +49,16 @@ def years(*texts: str) -> dict[str, dict[str, int]]:
     }  # fmt: skip
 
 
-def test_given_a_game_when_read_then_it_is_kept_as_given_and_its_keys_are_ascii() -> None:
+def test_game_is_kept_with_ascii_keys() -> None:
+    """A game is kept as given, and its keys are ASCII."""
     found = read(centres={"1901": START, "1902": {"Turkey": 0, "Russia": 6}}, league="L1")
 
     assert found["centres"] == {"1901": START, "1902": {"Turkey": 0, "Russia": 6}}
     assert dump(found).isascii()
 
 
-def test_given_a_power_without_centres_when_left_out_or_spelled_out_then_the_game_means_the_same() -> None:
+def test_zero_centres_may_be_left_out() -> None:
+    """A game means the same whether a power without centres is spelled out or left out."""
     short = read(centres={"1901": START, "1902": {"Russia": 6}})
     full = read(centres={"1901": START, "1902": {"Russia": 6, "Turkey": 0, "France": 0}})
     other = read(centres={"1901": START, "1902": {"Russia": 6, "Turkey": 1}})
@@ -89,9 +91,8 @@ PEOPLE = {
 
 
 @pytest.mark.parametrize(("participants", "code", "words"), PEOPLE.values(), ids=PEOPLE)
-def test_given_participants_when_read_then_all_seven_powers_are_played_once(
-    participants: list[dict[str, Any]], code: str, words: str
-) -> None:
+def test_all_seven_powers_are_played_once(participants: list[dict[str, Any]], code: str, words: str) -> None:
+    """A game is refused unless each of the seven powers is played exactly once."""
     found = refusal(participants)
 
     assert found[0] == code
@@ -126,9 +127,8 @@ CENTRES = {
 
 
 @pytest.mark.parametrize(("centres", "code", "words"), CENTRES.values(), ids=CENTRES)
-def test_given_centres_when_read_then_each_year_from_1901_has_at_most_34(
-    centres: Any, code: str | None, words: str
-) -> None:
+def test_years_and_centres_must_be_valid(centres: Any, code: str | None, words: str) -> None:
+    """Years must run from 1901 without gaps, each with at most 34 centres."""
     if code is None:
         assert read(centres=centres)["centres"] == centres
     else:
@@ -137,7 +137,8 @@ def test_given_centres_when_read_then_each_year_from_1901_has_at_most_34(
         assert words in found[1]
 
 
-def test_given_a_game_without_centres_when_read_then_it_is_refused() -> None:
+def test_game_without_centres_is_refused() -> None:
+    """A game without centres is refused."""
     without = event()
     del without["data"]["centres"]
     with pytest.raises(Refused) as caught:
@@ -161,20 +162,23 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("texts", "expected"), PLACES.values(), ids=PLACES)
-def test_given_centres_when_placed_then_later_years_decide_before_earlier_ones_and_powers_last(
-    texts: list[str], expected: list[int]
-) -> None:
+def test_later_years_decide_places_first(texts: list[str], expected: list[int]) -> None:
+    """Later years decide places before earlier ones, and the order of powers decides last."""
     assert places(read(centres=years(*texts))) == expected
 
 
-def test_given_9_and_9_centres_in_1907_when_a_had_9_and_b_8_in_1906_then_a_wins() -> None:
-    """The page's example: B is second, although his power stands before in the order of powers."""
+def test_previous_year_breaks_a_tie() -> None:
+    """With 9 centres each in 1907, a player who had 9 in 1906 wins against one who had 8.
+
+    This is the page's example: B is second, although B's power comes first in the order of powers.
+    """
     texts = ["5 5 5 5 5 5 4"] * 5 + ["8 9 5 4 4 2 2", "9 9 5 4 4 2 1"]
 
     assert places(read(centres=years(*texts)))[:2] == [2, 1]
 
 
-def test_given_france_and_italy_even_since_1901_when_placed_then_italy_has_precedence() -> None:
+def test_italy_precedes_france_when_even() -> None:
+    """Italy has precedence over France when they have been even since 1901."""
     found = places(read(centres=years("4 4 7 4 4 4 7", "3 3 9 3 3 3 9")))
 
     assert found[POWERS.index("Italy")] == 1
@@ -182,7 +186,8 @@ def test_given_france_and_italy_even_since_1901_when_placed_then_italy_has_prece
 
 
 @pytest.mark.parametrize("order", [[6, 5, 4, 3, 2, 1, 0], [2, 0, 6, 1, 5, 3, 4]])
-def test_given_each_order_of_participants_when_placed_then_each_has_the_same_place(order: list[int]) -> None:
+def test_order_of_participants_is_irrelevant(order: list[int]) -> None:
+    """Players have the same place whatever the order of the participants."""
     straight = places(read(centres=years("3 3 9 3 3 3 9")))
 
     assert places(read([SEVEN[i] for i in order], centres=years("3 3 9 3 3 3 9"))) == [straight[i] for i in order]
@@ -195,9 +200,8 @@ OTHERS = [player for player in SEVEN if player["power"] != "Turkey"]
 
 @pytest.mark.parametrize("said", [{}, {"power": "Turkey"}])
 @pytest.mark.parametrize("swapped", [False, True])
-def test_given_a_substitute_when_placed_then_both_have_the_place_and_the_centres_of_their_power(
-    said: dict[str, Any], swapped: bool
-) -> None:
+def test_substitute_shares_place_and_centres(said: dict[str, Any], swapped: bool) -> None:
+    """A player and their substitute both have the place and the centres of their power."""
     pair = [{**LEAVER, **said}, SUBSTITUTE]
     game = read([*OTHERS, *(pair[::-1] if swapped else pair)], centres=years("5 4 4 9 4 4 4"))
 
@@ -206,19 +210,22 @@ def test_given_a_substitute_when_placed_then_both_have_the_place_and_the_centres
     assert numbers(game)["centres"][-2:] == [9, 9]
 
 
-def test_given_a_leaver_of_another_power_when_read_then_it_is_refused() -> None:
+def test_leaver_of_another_power_is_refused() -> None:
+    """A leaver whose power differs from the substitute's is refused, as is a seat without a power."""
     assert refusal([*OTHERS, {**LEAVER, "power": "Italy"}, SUBSTITUTE])[0] == "seat-disagrees"
     assert refusal([*OTHERS, LEAVER, {**SUBSTITUTE, "power": None}]) == ("missing-member", "'tom' has no power")
 
 
-def test_given_a_game_when_asked_for_numbers_then_they_are_those_of_the_last_year_by_place() -> None:
+def test_numbers_are_last_years_by_place() -> None:
+    """The numbers of a game are the last year's centres, by player and by place."""
     found = numbers(read(centres={**years("5 5 5 5 5 5 4"), "1902": {"Russia": 12, "Italy": 9, "Turkey": 9}}))
 
     assert found["centres"] == [0, 0, 9, 9, 0, 12, 0]
     assert [found[f"centres_{place}"] for place in range(1, 8)] == [[c] * 7 for c in (12, 9, 9, 0, 0, 0, 0)]
 
 
-def test_given_random_histories_when_placed_then_the_order_is_strict_and_each_is_behind_who_beat_him() -> None:
+def test_random_histories_give_a_strict_order() -> None:
+    """Random histories place all players in a strict order, each behind whoever beat them."""
     chance, seen = random.Random(22), Counter[str]()
     for _ in range(2_000):
         most = chance.choice([1, 2, 4])

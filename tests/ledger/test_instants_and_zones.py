@@ -16,7 +16,8 @@ HOUR = 3_600 * SECOND
 
 
 @given(st.integers(INSTANT_MIN, INSTANT_MAX))
-def test_given_any_instant_of_the_years_1_to_9999_when_formatted_and_parsed_then_it_is_the_same(instant: int) -> None:
+def test_instant_survives_formatting(instant: int) -> None:
+    """Any instant of the years 1 to 9999 is the same after formatting and parsing."""
     text = format_instant(instant)
 
     assert parse_instant(text) == instant
@@ -24,9 +25,8 @@ def test_given_any_instant_of_the_years_1_to_9999_when_formatted_and_parsed_then
 
 
 @given(st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 12, 31)), st.integers(-1_439, 1_439))
-def test_given_any_time_with_an_offset_when_parsed_then_it_is_the_instant_that_python_says(
-    value: datetime, minutes: int
-) -> None:
+def test_offset_time_matches_python(value: datetime, minutes: int) -> None:
+    """Any time with an offset parses to the instant that Python computes."""
     aware = value.replace(tzinfo=timezone(timedelta(minutes=minutes)))
 
     assert EPOCH + timedelta(microseconds=parse_instant(aware.isoformat())) == aware
@@ -43,7 +43,8 @@ def test_given_any_time_with_an_offset_when_parsed_then_it_is_the_instant_that_p
         ("1969-12-31T23:59:59.999999-00:00", "1969-12-31T23:59:59.999999Z"),
     ],
 )
-def test_given_a_time_as_people_write_it_when_parsed_then_it_is_utc(text: str, utc: str) -> None:
+def test_written_time_is_parsed_to_utc(text: str, utc: str) -> None:
+    """A time written in any accepted notation is parsed to UTC."""
     assert format_instant(parse_instant(text)) == utc
 
 
@@ -70,7 +71,8 @@ def test_given_a_time_as_people_write_it_when_parsed_then_it_is_utc(text: str, u
         (True, "wrong-type"),
     ],
 )
-def test_given_what_is_no_instant_when_parsed_then_it_is_refused_with_its_code(text: object, code: str) -> None:
+def test_bad_instant_is_refused(text: object, code: str) -> None:
+    """What is not an instant is refused with the code of its defect."""
     with pytest.raises(Refused) as refusal:
         parse_instant(text)
 
@@ -87,9 +89,8 @@ def test_given_what_is_no_instant_when_parsed_then_it_is_refused_with_its_code(t
         ("2010-03-05T20:30:00-03:00", "Europe/Berlin", "2010-03-05T23:30:00.000000Z"),
     ],
 )
-def test_given_a_local_time_when_read_in_a_zone_then_the_zone_decides_unless_there_is_an_offset(
-    text: str, zone_name: str, utc: str
-) -> None:
+def test_local_time_uses_its_zone(text: str, zone_name: str, utc: str) -> None:
+    """A local time is read in the given zone unless it has an offset of its own."""
     assert format_instant(read_instant(text, zone_name)) == utc
 
 
@@ -114,9 +115,8 @@ def test_given_a_local_time_when_read_in_a_zone_then_the_zone_decides_unless_the
         ("9999-12-31 23:30", "America/New_York", "bad-time"),
     ],
 )
-def test_given_a_local_time_that_names_no_single_instant_when_read_then_it_is_refused(
-    text: str, zone_name: str | None, code: str
-) -> None:
+def test_unclear_local_time_is_refused(text: str, zone_name: str | None, code: str) -> None:
+    """A local time that names no single instant is refused."""
     with pytest.raises(Refused) as refusal:
         read_instant(text, zone_name)
 
@@ -124,16 +124,16 @@ def test_given_a_local_time_that_names_no_single_instant_when_read_then_it_is_re
 
 
 @pytest.mark.parametrize("minute", ["01:59", "03:00"])
-def test_given_the_minutes_beside_a_gap_when_read_then_they_exist(minute: str) -> None:
+def test_minutes_beside_a_gap_exist(minute: str) -> None:
+    """The minutes just before and after a skipped hour are accepted."""
     expected = {"01:59": "2010-03-28T00:59:00.000000Z", "03:00": "2010-03-28T01:00:00.000000Z"}
 
     assert format_instant(read_instant(f"2010-03-28 {minute}", "Europe/Berlin")) == expected[minute]
 
 
 @given(st.datetimes(datetime(1995, 1, 1), datetime(2037, 1, 1)), st.sampled_from(["Europe/Berlin", "America/St_Johns"]))
-def test_given_an_accepted_local_time_when_shown_in_its_zone_again_then_it_reads_the_same(
-    value: datetime, zone_name: str
-) -> None:
+def test_accepted_local_time_round_trips(value: datetime, zone_name: str) -> None:
+    """An accepted local time reads the same when it is shown in its zone again."""
     try:
         instant = read_instant(value.isoformat(), zone_name)
     except Refused as problem:
@@ -156,9 +156,8 @@ def test_given_an_accepted_local_time_when_shown_in_its_zone_again_then_it_reads
         ("9999-12-31", "America/New_York", "9999-12-31T23:59:59.999999Z"),
     ],
 )
-def test_given_a_date_when_it_means_up_to_then_it_is_its_last_microsecond_there(
-    text: str, zone_name: str, utc: str
-) -> None:
+def test_date_ends_at_its_last_microsecond(text: str, zone_name: str, utc: str) -> None:
+    """A date used as an end is its last microsecond in the given zone."""
     assert format_instant(end_of(text, zone_name)) == utc
 
 
@@ -166,15 +165,18 @@ def test_given_a_date_when_it_means_up_to_then_it_is_its_last_microsecond_there(
     ("day", "hours"),
     [(date(2010, 3, 28), 23), (date(2010, 10, 31), 25), (date(2010, 6, 1), 24)],
 )
-def test_given_a_day_on_which_clocks_change_when_bounded_then_it_has_its_own_length(day: date, hours: int) -> None:
+def test_clock_change_day_has_own_length(day: date, hours: int) -> None:
+    """A day on which clocks change has 23 or 25 hours, any other day 24."""
     assert end_of(day.isoformat(), "Europe/Berlin") + 1 - day_start(day, "Europe/Berlin") == hours * HOUR
 
 
-def test_given_a_midnight_that_is_skipped_when_the_day_starts_then_it_starts_behind_the_gap() -> None:
+def test_skipped_midnight_starts_after_gap() -> None:
+    """A day whose midnight is skipped starts after the gap."""
     assert format_instant(day_start(date(2018, 11, 4), "America/Sao_Paulo")) == "2018-11-04T03:00:00.000000Z"
 
 
-def test_given_a_host_without_zone_files_when_a_zone_is_asked_for_then_it_comes_from_the_tzdata_package() -> None:
+def test_zones_come_from_tzdata_package() -> None:
+    """On a host without zone files, zones come from the tzdata package."""
     zone.cache_clear()
     ZoneInfo.clear_cache()
     reset_tzpath(to=())

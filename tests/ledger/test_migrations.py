@@ -35,23 +35,26 @@ def put_one_event(url: str) -> None:
     append(open_ledger(url), [draft], by="referee", clock=lambda: 0)
 
 
-def test_given_a_migrated_store_when_compared_with_the_declared_tables_then_there_is_no_difference(
+def test_migrated_store_matches_declared_tables(
     ledger_url: str,
 ) -> None:
+    """A migrated store has exactly the tables that the code declares."""
     with connect(ledger_url).reading() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
 
         assert compare_metadata(context, metadata) == []
 
 
-def test_given_a_migrated_store_when_its_guards_are_read_back_then_all_are_in_place(ledger_url: str) -> None:
+def test_migrated_store_has_all_guards(ledger_url: str) -> None:
+    """A migrated store has all of its guards and the current schema revision."""
     ledger = open_ledger(ledger_url)
     with ledger.reading() as connection:
         assert ledger.dialect.guards_missing(connection) == []
         assert schema_revision(connection) == SCHEMA_REVISION
 
 
-def test_given_an_empty_ledger_when_migrated_down_and_up_then_it_is_as_before_and_works(store: str) -> None:
+def test_empty_ledger_survives_down_and_up(store: str) -> None:
+    """An empty ledger that is migrated down and up again is as before and works."""
     upgrade(store)
     made = objects(store)
     move(store, "base")
@@ -66,7 +69,8 @@ def test_given_an_empty_ledger_when_migrated_down_and_up_then_it_is_as_before_an
         assert ledger.dialect.guards_missing(connection) == []
 
 
-def test_given_a_ledger_with_events_when_downgraded_then_it_is_refused_and_nothing_is_lost(ledger_url: str) -> None:
+def test_downgrade_with_events_is_refused(ledger_url: str) -> None:
+    """Downgrading a ledger that holds events is refused, and nothing is lost."""
     put_one_event(ledger_url)
     made = objects(ledger_url)
     with pytest.raises(RuntimeError, match="the ledger holds events"):
@@ -77,7 +81,8 @@ def test_given_a_ledger_with_events_when_downgraded_then_it_is_refused_and_nothi
         assert head(connection).position == 1
 
 
-def test_given_a_ledger_when_upgraded_again_then_nothing_changes(ledger_url: str) -> None:
+def test_second_upgrade_changes_nothing(ledger_url: str) -> None:
+    """Upgrading an up-to-date ledger changes nothing."""
     put_one_event(ledger_url)
     made = objects(ledger_url)
     upgrade(ledger_url)
@@ -87,9 +92,10 @@ def test_given_a_ledger_when_upgraded_again_then_nothing_changes(ledger_url: str
         assert head(connection).position == 1
 
 
-def test_given_an_older_schema_when_opened_then_it_says_how_to_upgrade_and_the_upgrade_keeps_the_events(
+def test_older_schema_can_be_upgraded(
     store: str,
 ) -> None:
+    """Opening an older schema says how to upgrade it, and the upgrade keeps the events."""
     upgrade(store)
     put_one_event(store)
     with connect(store).writing() as connection:
@@ -105,7 +111,8 @@ def test_given_an_older_schema_when_opened_then_it_says_how_to_upgrade_and_the_u
 
 
 @pytest.mark.parametrize("store_kind", ["postgres"], indirect=True)
-def test_given_the_guard_of_an_earlier_schema_when_upgraded_then_it_is_replaced(ledger_url: str) -> None:
+def test_upgrade_replaces_an_older_guard(ledger_url: str) -> None:
+    """In PostgreSQL, an upgrade replaces the guard of an earlier schema."""
     with connect(ledger_url).writing() as connection:
         old = "FUNCTION events_guard_insert() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
         connection.execute(text(f"CREATE OR REPLACE {old}"))
@@ -117,7 +124,8 @@ def test_given_the_guard_of_an_earlier_schema_when_upgraded_then_it_is_replaced(
         assert ledger.dialect.guards_missing(connection) == []
 
 
-def test_given_a_schema_of_a_newer_program_when_opened_or_upgraded_then_it_is_left_alone(ledger_url: str) -> None:
+def test_newer_schema_is_left_alone(ledger_url: str) -> None:
+    """A schema of a newer program can be neither opened nor upgraded."""
     with connect(ledger_url).writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
 
@@ -126,7 +134,8 @@ def test_given_a_schema_of_a_newer_program_when_opened_or_upgraded_then_it_is_le
             use(ledger_url)
 
 
-def test_given_a_store_of_another_program_when_a_ledger_is_made_there_then_it_is_refused(store: str) -> None:
+def test_store_of_another_program_is_refused(store: str) -> None:
+    """Creating or opening a ledger in a store with another program's tables is refused."""
     with connect(store, create=True).writing() as connection:
         connection.execute(text("CREATE TABLE events (theirs integer)"))
 
@@ -137,7 +146,8 @@ def test_given_a_store_of_another_program_when_a_ledger_is_made_there_then_it_is
     assert objects(store) == {"events"}
 
 
-def test_given_a_store_of_another_alembic_program_when_a_ledger_is_made_there_then_it_is_refused(store: str) -> None:
+def test_another_alembic_store_is_refused(store: str) -> None:
+    """A store that another program manages with Alembic is neither opened nor upgraded."""
     with connect(store, create=True).writing() as connection:
         connection.execute(text("CREATE TABLE alembic_version (version_num varchar(32))"))
         connection.execute(text("INSERT INTO alembic_version VALUES ('0001')"))
@@ -147,12 +157,14 @@ def test_given_a_store_of_another_alembic_program_when_a_ledger_is_made_there_th
             use(store)
 
 
-def test_given_no_file_when_opened_then_none_is_made(tmp_path: object) -> None:
+def test_opening_a_missing_file_creates_none(tmp_path: object) -> None:
+    """Opening a ledger file that does not exist fails and creates no file."""
     with pytest.raises(StoreUnavailable, match="there is no ledger"):
         open_ledger(f"{tmp_path}/missing.db")
 
 
-def test_given_a_file_name_with_odd_characters_when_a_ledger_is_made_then_it_is_that_file(tmp_path: object) -> None:
+def test_odd_file_name_is_kept(tmp_path: object) -> None:
+    """A ledger whose file name has odd characters is created and opened under that very name."""
     name = f"{tmp_path}/50% off? #1 über.db"
     upgrade(name)
     put_one_event(name)

@@ -28,19 +28,21 @@ def close(one: str, other: str) -> bool:
 
 
 @pytest.mark.parametrize(("one", "other"), CLOSE)
-def test_names_are_close_in_either_direction(one: str, other: str) -> None:
+def test_similar_names_are_close(one: str, other: str) -> None:
+    """Names that differ only slightly are close, whichever of the two is known."""
     assert close(one, other)
     assert close(other, one)
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
-def test_names_are_not_close(one: str, other: str) -> None:
+def test_different_names_are_not_close(one: str, other: str) -> None:
+    """Names that differ too much are not close, whichever of the two is known."""
     assert not close(one, other)
     assert not close(other, one)
 
 
-def test_of_two_new_names_the_later_is_told() -> None:
-    """Given new names in their order and known ones, when compared, then each is told with those before it."""
+def test_later_new_name_is_reported() -> None:
+    """Each new name is reported with the known and the earlier new names that are close to it."""
     assert list(close_names(["Ben", "Johanna", "ben", "Johana"], ["BEN", "dora"])) == [
         ("Ben", ["BEN"]), ("ben", ["BEN", "Ben"]), ("Johana", ["Johanna"]),
     ]  # fmt: skip
@@ -88,8 +90,8 @@ def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     return known, list(dict.fromkeys(name for name in new if name not in known))
 
 
-def test_drawn_names_are_close_as_the_naive_definition_has_it() -> None:
-    """Given drawn names, when compared, then all pairs that are close are found, and no others."""
+def test_close_names_match_naive_definition() -> None:
+    """For drawn names, exactly the pairs that the naive definition calls close are found."""
     seen: Counter[str] = Counter()
 
     @settings(max_examples=400)
@@ -119,14 +121,16 @@ def test_drawn_names_are_close_as_the_naive_definition_has_it() -> None:
         ("& Co", []), ("Anna, Ben", []), ("Anna", []),
     ],
 )  # fmt: skip
-def test_a_cell_holds_several_players(cell: str, parts: list[str]) -> None:
+def test_cell_with_several_players_is_split(cell: str, parts: list[str]) -> None:
+    """A cell that holds several players is split into their names, and any other cell is not."""
     assert tied_parts(cell) == parts
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("Calra", "Clara"), ("Benn", "Ben"), ("Anna", "Hanna"), ("Jonahtan", "Jonathan"), ("Bne", "Ben")]
 )
-def test_names_that_a_slip_may_have_made_are_alike(one: str, other: str) -> None:
+def test_mistyped_names_are_alike(one: str, other: str) -> None:
+    """Names that a slip may have turned into each other are alike in both directions."""
     assert alike([one], [other]) == {one: [other]}
     assert alike([other], [one]) == {other: [one]}
 
@@ -135,8 +139,10 @@ def test_names_that_a_slip_may_have_made_are_alike(one: str, other: str) -> None
     ("one", "other"), [("Ben", "Len"), ("Jo", "oJ"), ("team12", "team21"), ("ben", "BEN"), ("Al", "Ali")]
 )
 def test_other_names_are_not_alike(one: str, other: str) -> None:
+    """Names that no slip explains are not alike."""
     assert alike([one], [other]) == {}
 
 
-def test_of_two_new_names_that_are_alike_the_later_is_told() -> None:
+def test_later_alike_name_is_reported() -> None:
+    """Of two new names that are alike, only the later one is reported."""
     assert alike(["Clara", "Calra"], ["Clara", "Calra"]) == {"Calra": ["Clara"]}

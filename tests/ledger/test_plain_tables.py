@@ -65,9 +65,10 @@ def one_by_one(lines: Any, first: int, *table: Any) -> Generator[Any, None, Rest
     return Rest(lines, first, None)
 
 
-def test_given_any_table_when_rows_are_read_at_once_then_they_say_what_they_say_one_by_one(
+def test_bulk_and_single_rows_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Any table gives the same events whether its rows are read in bulk or one by one."""
     chance = random.Random(1)
     ends: list[str | None] = []
     ways = {"at once": 0, "then one by one": 0, "one by one": 0}

@@ -28,21 +28,24 @@ def draft_of(data: str, event_id: str = "player:1") -> Draft:
     return Draft(event_id, "player.registered", 1, "player:anna", 0, data)
 
 
-def test_given_the_example_of_the_contract_when_built_then_the_record_and_its_hash_are_those_of_the_contract() -> None:
+def test_record_matches_the_contract_example() -> None:
+    """The contract's example event gives the contract's record and hash, byte for byte."""
     record = example_record()
 
     assert record == RECORD
     assert leaf_hash(record).hex() == "c29d57a8bbcce9e2de8065dc016d15a947e82e5effeaba6e5c7360334ac13139"
 
 
-def test_given_a_record_when_hashed_then_leaf_and_chain_follow_rfc_6962_and_the_design() -> None:
+def test_hashes_follow_rfc_and_design() -> None:
+    """Leaf hashes follow RFC 6962, and chain hashes follow the design."""
     leaf = sha256(b"\0" + RECORD.encode()).digest()
 
     assert leaf_hash(RECORD) == leaf_hash(RECORD.encode()) == leaf
     assert chain_hash(ZERO, leaf) == sha256(bytes(32) + leaf).digest()
 
 
-def test_given_a_record_when_built_then_it_is_canonical_json_and_its_columns_are_read_back_from_it() -> None:
+def test_canonical_record_gives_its_columns() -> None:
+    """A record is canonical JSON, and its columns can be read back from it."""
     record = example_record()
     row = columns(record, parse_object(record.encode()), ZERO)
 
@@ -51,7 +54,8 @@ def test_given_a_record_when_built_then_it_is_canonical_json_and_its_columns_are
     assert row.chain_hash == chain_hash(ZERO, leaf_hash(record))
 
 
-def test_given_an_event_that_supersedes_another_when_built_then_the_record_names_it_in_canonical_order() -> None:
+def test_superseded_event_is_in_the_record() -> None:
+    """The record of an event that supersedes another names that event, in canonical order."""
     record = build(draft_of('{"player":"anna"}'), 2, 0, "referee", supersedes='"x"')
 
     assert dump(parse_object(record.encode())) == record
@@ -59,7 +63,8 @@ def test_given_an_event_that_supersedes_another_when_built_then_the_record_names
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "€", "😀"])
-def test_given_a_record_at_the_limit_when_built_then_it_fits_and_one_byte_more_is_refused(letter: str) -> None:
+def test_record_size_limit_is_exact(letter: str) -> None:
+    """A record of exactly the maximum size is built, and one byte more is refused."""
     empty = len(build(draft_of('{"player":""}'), 1, 0, "referee").encode())
     count, rest = divmod(RECORD_BYTES_MAX - empty, len(letter.encode()))
     text = letter * count + "a" * rest
@@ -70,7 +75,8 @@ def test_given_a_record_at_the_limit_when_built_then_it_fits_and_one_byte_more_i
     assert refusal.value.code == "record-too-large"
 
 
-def test_given_an_exported_line_when_restored_then_the_row_holds_it_verbatim() -> None:
+def test_restored_row_keeps_the_line_verbatim() -> None:
+    """A row restored from an exported line holds that line verbatim."""
     row = restored(RECORD.encode(), 19, 0, ZERO)
 
     assert row.record == RECORD
@@ -101,14 +107,16 @@ ALTERED = {
 
 
 @pytest.mark.parametrize(("line", "code"), ALTERED.values(), ids=ALTERED)
-def test_given_a_line_that_no_export_wrote_when_restored_then_it_is_refused(line: str, code: str) -> None:
+def test_line_no_export_wrote_is_refused(line: str, code: str) -> None:
+    """Restoring a line that no export can have written is refused with its code."""
     with pytest.raises(Refused) as refusal:
         restored(line.encode(), 19, 0, ZERO)
 
     assert refusal.value.code == code
 
 
-def test_given_a_line_recorded_before_its_predecessor_when_restored_then_it_is_refused() -> None:
+def test_restored_times_may_not_decrease() -> None:
+    """Restoring a line that was recorded before the previous one is refused."""
     with pytest.raises(Refused) as refusal:
         restored(RECORD.encode(), 19, parse_instant("2010-03-05T19:31:02.500001Z"), ZERO)
 

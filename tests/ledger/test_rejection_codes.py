@@ -316,12 +316,14 @@ CASES = {
 }  # fmt: skip
 
 
-def test_given_the_vocabulary_when_compared_with_the_cases_then_every_code_can_be_produced() -> None:
+def test_every_code_has_a_case() -> None:
+    """Every rejection code can be produced, and every case has its code."""
     assert sorted(CODES.keys() - CASES.keys()) == []
     assert sorted(CASES.keys() - CODES.keys()) == []
 
 
-def test_given_the_vocabulary_when_read_then_codes_are_lower_case_hyphenated_words_with_a_meaning() -> None:
+def test_codes_are_hyphenated_words() -> None:
+    """Rejection codes are lower-case hyphenated words with a meaning."""
     assert all(code.replace("-", "").isalnum() and code == code.lower() and meaning for code, meaning in CODES.items())
 
 
@@ -332,13 +334,14 @@ def with_a_game(ratings: Callable[..., Any], url: str) -> None:
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_given_its_input_when_imported_then_the_code_is_reported_with_file_and_line_and_nothing_is_appended(
+def test_rejection_names_code_file_and_line(
     code: str,
     copied_file: Callable[..., str],
     tmp_path: Path,
     ratings: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Each bad input is refused with its code, file and line, and nothing is appended."""
     case = CASES[code]
     monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [PickyEntry("picky/1", "here", group)])
     registry.rule.cache_clear()

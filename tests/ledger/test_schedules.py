@@ -31,12 +31,14 @@ def refuse_unbalanced(games: list[list[str]], size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_given_a_number_of_players_when_scheduled_then_seats_meetings_and_sets_are_balanced(size: int) -> None:
+def test_schedule_is_balanced(size: int) -> None:
+    """For each number of players per game, seats, meetings and sets of players are balanced."""
     refuse_unbalanced([[PLAYERS[number] for number in game] for game in league_schedule(size)], size)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_given_a_thousand_seeds_when_drawn_then_each_schedule_is_balanced_and_another(size: int) -> None:
+def test_drawn_schedules_are_balanced(size: int) -> None:
+    """Schedules drawn from a thousand seeds are all balanced, and nearly all of them differ."""
     drawn = [draw_schedule(PLAYERS, size, f"seed {number}") for number in range(1_000)]
 
     for games in drawn:
@@ -44,7 +46,8 @@ def test_given_a_thousand_seeds_when_drawn_then_each_schedule_is_balanced_and_an
     assert len({str(games) for games in drawn}) > 950
 
 
-def test_given_a_seed_when_drawn_again_then_the_schedule_is_the_same_whoever_subscribed_first() -> None:
+def test_same_seed_draws_the_same_schedule() -> None:
+    """The same seed draws the same schedule, whatever the order of the players."""
     shuffled = random.Random(1).sample(PLAYERS, 8)
 
     assert draw_schedule(shuffled, 5, "x") == draw_schedule(PLAYERS, 5, "x")

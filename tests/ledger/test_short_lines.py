@@ -59,7 +59,8 @@ def outcome(read: Callable[[bytes], Any], line: bytes) -> Any:
         return problem.code, problem.message
 
 
-def test_given_any_line_when_read_in_one_step_then_it_says_what_it_says_step_by_step() -> None:
+def test_one_step_reading_matches_two_steps() -> None:
+    """Reading any line in one step gives the event or refusal that parsing it first gives."""
     chance = random.Random(1)
     codes: set[str] = set()
     taken = 0
@@ -74,7 +75,8 @@ def test_given_any_line_when_read_in_one_step_then_it_says_what_it_says_step_by_
     assert {"duplicate-key", "not-an-integer", "integer-too-large", "bad-utf8", "unknown-member"} <= codes
 
 
-def test_given_any_time_when_read_then_the_short_way_says_what_the_long_way_says() -> None:
+def test_short_time_parsing_matches_long() -> None:
+    """The short way of reading any time gives the same instant or refusal as the long way."""
     chance = random.Random(2)
     for _ in range(20_000):
         text = chance.choice(("2010-03-05T19:30:00Z", "0001-01-01T00:00:00.000001Z", "2008-02-29T23:59:59.12345Z"))
@@ -84,7 +86,8 @@ def test_given_any_time_when_read_then_the_short_way_says_what_the_long_way_says
         assert outcome(parse_instant, text) == outcome(long_way, text)  # type: ignore[arg-type]
 
 
-def test_given_any_instant_when_formatted_then_it_is_what_isoformat_says() -> None:
+def test_formatting_matches_isoformat() -> None:
+    """Any instant is formatted as `isoformat` formats it."""
     chance = random.Random(3)
     ends = (INSTANT_MIN, INSTANT_MAX, 0, -1, 1, 59_999_999, 60_000_000, -60_000_000, -60_000_001)
     for since in (*ends, *(chance.randrange(INSTANT_MIN, INSTANT_MAX) for _ in range(20_000))):

@@ -98,7 +98,8 @@ def long_way(kind: str, game: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", GAME_TYPES)
-def test_given_any_game_when_normalised_then_the_short_way_says_what_the_model_says(kind: str) -> None:
+def test_short_normalising_matches_model(kind: str) -> None:
+    """The short way normalises or refuses any game exactly as the model does."""
     chance = random.Random(kind)
     taken = 0
     for _ in range(4_000):
@@ -119,7 +120,8 @@ def in_order(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", GAME_TYPES)
-def test_given_a_plain_game_of_each_kind_when_normalised_then_the_short_way_takes_it(kind: str) -> None:
+def test_short_way_takes_plain_games(kind: str) -> None:
+    """The short way takes a plain game of each kind."""
     short_way = _short_way(GAME_TYPES[kind].model)
 
     assert short_way is not None
@@ -136,11 +138,13 @@ def draft(**members: Any) -> Draft:
 
 
 @pytest.mark.parametrize("by", ["ref", 'x","data":{"game":"catan"', 'x\\","data":', "\\", '"'])
-def test_given_a_record_of_a_draft_when_compared_then_it_says_the_same_whoever_wrote_it(by: str) -> None:
+def test_record_says_the_same_as_draft(by: str) -> None:
+    """A record says the same as the draft it was built from, whoever wrote it."""
     assert says_the_same(build(draft(), 7, 0, by), draft())
 
 
-def test_given_a_record_that_differs_in_anything_said_when_compared_then_it_has_to_be_read() -> None:
+def test_different_record_is_not_the_same() -> None:
+    """A record that differs from a draft in anything it states does not count as the same."""
     record = build(draft(), 7, 0, "ref")
     for other in (
         draft(id="other"),
@@ -155,7 +159,8 @@ def test_given_a_record_that_differs_in_anything_said_when_compared_then_it_has_
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "😀", '"', "\n"])
-def test_given_a_draft_that_surely_fits_when_built_then_it_does(letter: str) -> None:
+def test_surely_fitting_draft_fits(letter: str) -> None:
+    """A draft that surely fits gives a record within the size limit."""
     for length in (1_000, 5_000, 10_000, 16_000, 16_130, 21_000):
         made = draft()._replace(data=dump({"game_id": letter * length}), event_id=letter * 128)
         if surely_fits(made, letter * 2_000):
@@ -166,7 +171,8 @@ def test_given_a_draft_that_surely_fits_when_built_then_it_does(letter: str) -> 
 # where drafts wait
 
 
-def test_given_drafts_with_ids_and_games_that_recur_when_looked_up_then_the_spool_finds_what_was_put_in() -> None:
+def test_spool_finds_waiting_drafts() -> None:
+    """The spool finds waiting drafts by id or game exactly as a naive search does."""
     chance = random.Random(3)
     with closing(Spool()) as spool:
         waiting: list[Draft] = []
@@ -206,9 +212,10 @@ def naive(waiting: list[Draft], one: Draft) -> Draft | None:
 
 
 @pytest.mark.parametrize(("place", "existing", "codes"), [(1, 1, []), (2, 0, ["id-conflict"])])
-def test_given_an_import_when_somebody_appends_a_game_of_a_later_chunk_meanwhile_then_it_is_seen(
+def test_import_sees_concurrent_append(
     ledger_url: str, monkeypatch: pytest.MonkeyPatch, place: int, existing: int, codes: list[str]
 ) -> None:
+    """An import sees a game of a later chunk that somebody else appends in the meantime."""
     monkeypatch.setattr(importing, "CHUNK_EVENTS", 2)
     ledger = open_ledger(ledger_url)
     events = [played(f"g-{number}", "anna", "ben") for number in range(8)]

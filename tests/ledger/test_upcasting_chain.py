@@ -34,13 +34,13 @@ CHAIN = {("player.registered", 1): named_twice, ("player.registered", 2): rename
         (3, {"player": "ab"}, {"player": "ab"}),
     ],
 )
-def test_given_data_of_any_version_when_upcast_then_every_step_from_there_on_is_taken(
-    version: int, data: Data, expected: Data
-) -> None:
+def test_every_later_step_is_taken(version: int, data: Data, expected: Data) -> None:
+    """Upcasting data of any version takes every step from that version on."""
     assert upcast("player.registered", version, 3, data, CHAIN) == expected
 
 
-def test_given_old_data_when_upcast_then_what_was_given_is_untouched() -> None:
+def test_upcasting_leaves_its_input_alone() -> None:
+    """Upcasting leaves the data that it was given untouched."""
     data = {"name": "ab"}
     upcast("player.registered", 1, 3, data, CHAIN)
 
@@ -48,28 +48,30 @@ def test_given_old_data_when_upcast_then_what_was_given_is_untouched() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 4, -1, True, "1", None, [1]])
-def test_given_a_version_that_is_not_known_when_upcast_then_it_is_refused(version: object) -> None:
+def test_unknown_version_is_refused(version: object) -> None:
+    """A version that is not known is refused."""
     with pytest.raises(Refused) as refusal:
         upcast("player.registered", version, 3, {"name": "ab"}, CHAIN)
 
     assert refusal.value.code == "unknown-schema-version"
 
 
-def test_given_a_true_for_version_1_when_upcast_then_it_is_refused() -> None:
+def test_true_is_not_version_1() -> None:
+    """`True` is refused as a version, although it equals 1."""
     with pytest.raises(Refused):
         upcast("player.registered", True, 1, {"player": "anna"})
 
 
-def test_given_the_types_of_this_program_when_checked_then_the_chain_reaches_from_version_1_to_each_current_one() -> (
-    None
-):
+def test_steps_reach_every_current_version() -> None:
+    """Every event type of this program has all steps from version 1 to its current one."""
     assert set(STEPS) == {(name, step) for name, kind in TYPES.items() for step in range(1, kind.schema_version)}
 
 
 @pytest.mark.parametrize(("type_name", "version"), [("player.registered", 2), ("player.exiled", 1)])
-def test_given_an_event_of_a_newer_program_when_the_ledger_is_read_then_it_does_not_count_and_that_is_said(
+def test_event_of_newer_program_is_ignored(
     ledger_url: str, type_name: str, version: int, ratings: Callable[..., tuple[int, str, str]]
 ) -> None:
+    """An event of a newer program does not count, and reading the ledger says so."""
     append_as_a_newer_program(ledger_url, type_name, version)
 
     exit_code, _, stderr = ratings("ladders", db=ledger_url)

@@ -53,7 +53,8 @@ def db(tmp_path: Path, ratings: Callable[..., Any]) -> str:
     return name
 
 
-def test_given_many_games_when_one_judge_is_asked_of_all_then_each_answer_is_that_of_a_new_one(db: str) -> None:
+def test_reused_validator_answers_like_new(db: str) -> None:
+    """Asked about many games, a reused validator gives the same answers as a new one each time."""
     chance = random.Random(7)
     answers = set()
     with open_ledger(db).reading() as connection:
@@ -71,7 +72,8 @@ def test_given_many_games_when_one_judge_is_asked_of_all_then_each_answer_is_tha
     assert None in answers
 
 
-def test_given_a_remembered_game_when_a_version_is_gone_then_it_is_asked_again(db: str) -> None:
+def test_voided_version_is_forgotten(db: str) -> None:
+    """After rule versions are withdrawn, a remembered game is checked again."""
     participants = [{"player": f"p{number}", "place": number} for number in range(1, 8)]
     data = {"game_id": "g", "game": "catan", "group": "basic", "city": "7", "participants": participants}
     with open_ledger(db).reading() as connection:

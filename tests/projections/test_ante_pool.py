@@ -43,30 +43,37 @@ def explained(points, places, vps=None, **params):
     return [[tuple(term) for term in mine] for mine in terms]
 
 
-def test_given_the_all_inclusive_example_when_scored_then_richie_ends_on_102():
-    """95 points ante 9, the pot is 39, the first of four gets 15 back, and keeps 1 of 3 victory points."""
+def test_complete_example_matches_source():
+    """In the source's complete example, the winner goes from 95 to 102 points.
+
+    95 points ante 9, the pot is 39, the first of four gets 15 back, and keeps 1 of 3 victory points.
+    """
     assert scored([95, 100, 100, 100], [1, 2, 3, 4], [1, 2, 0, 0]) == ([7, 3, -3, -7], 3, 39 - 15 - 11 - 7 - 3)
 
 
-def test_given_a_pot_of_38_when_second_and_third_are_tied_then_they_get_9_each():
+def test_second_place_tie_shares_pot():
+    """From a pot of 38, two players tied for second get 9 each."""
     changes, _, burned = scored([95, 95, 100, 100], [1, 2, 2, 4])
 
     assert changes == [15 - 9, 9 - 9, 9 - 10, 3 - 10]
     assert burned == 38 - 15 - 9 - 9 - 3
 
 
-def test_given_newcomers_when_second_and_third_are_tied_then_points_change_as_in_the_example():
+def test_tied_newcomers_match_example():
+    """Newcomers of whom two are tied for second change as in the source's example."""
     assert scored([100] * 4, [1, 2, 2, 4], [0, 2, 0, 0]) == ([6, 2, 0, -6], 2, 0)
 
 
-def test_given_21_power_and_21_influence_twice_when_time_runs_out_then_35_percent_go_to_each():
+def test_tied_winners_get_35_percent_each():
+    """Two tied winners get 35 percent of the pot each, as in the source's example."""
     assert scored([100] * 4, [1, 1, 3, 4], [1, 0, 1, 0]) == ([14 - 10 + 1, 14 - 10, 8 - 10 + 1, 4 - 10], 2, 0)
 
 
 FALL = [100, 90, 81, 73, 66, 60, 54, 49, 45, 41, 37, 34, 31, 28, 26, 24, 22, 20, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9]
 
 
-def test_given_a_loser_who_gets_nothing_back_when_he_goes_on_then_he_falls_to_9_and_no_further():
+def test_constant_loser_falls_to_nine():
+    """A player who always loses falls as the source lists, to 9 points and no further."""
     points = [100]
     for _ in range(40):
         points.append(points[-1] + scored([100, 100, 100, 100, points[-1]], [1, 2, 3, 4, 5])[0][4])
@@ -76,9 +83,8 @@ def test_given_a_loser_who_gets_nothing_back_when_he_goes_on_then_he_falls_to_9_
 
 
 @pytest.mark.parametrize(("points", "antes"), [(9, 0), (10, 1), (0, 0), (-1, 0), (-100, 0), (19, 1), (1_005, 100)])
-def test_given_points_when_a_player_antes_then_it_is_a_tenth_without_fractions_and_never_less_than_nothing(
-    points, antes
-):
+def test_ante_is_a_tenth_rounded_down(points, antes):
+    """The ante is a tenth of the points without fractions, and never less than zero."""
     assert scored([0, 0, 0, 0, points], [1, 2, 3, 4, 5])[0][4] == -antes
 
 
@@ -92,7 +98,8 @@ PLAYERS = {
 
 
 @pytest.mark.parametrize(("n", "expected"), PLAYERS.items())
-def test_given_newcomers_when_scored_then_five_or_more_share_by_the_row_of_five(n, expected):
+def test_row_of_five_serves_larger_games(n, expected):
+    """Newcomers share by the row for their number; from five players on, by that for five."""
     assert scored([100] * n, range(1, n + 1)) == (expected[0], 0, expected[1])
 
 
@@ -113,11 +120,13 @@ TIES = {
 
 
 @pytest.mark.parametrize(("places", "changes", "burned"), TIES.values(), ids=TIES)
-def test_given_ties_when_scored_then_the_shares_of_the_tied_places_are_divided_equally(places, changes, burned):
+def test_ties_divide_their_shares(places, changes, burned):
+    """Tied players divide the shares of their places equally."""
     assert scored([100] * len(places), places) == (changes, 0, burned)
 
 
-def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+def test_order_of_participants_is_irrelevant():
+    """Each player gets the same whatever the order of the participants."""
     points, places, vps = [95, 133, 7, 100], [2, 1, 4, 2], [0, 1, 2, 0]
     straight = scored(points, places, vps)[0]
     for order in ([1, 0, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
@@ -125,14 +134,20 @@ def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
         assert mixed == [straight[i] for i in order]
 
 
-def test_given_a_seat_that_does_not_count_when_scored_then_the_row_is_that_of_all_seats():
-    """Of four seats the second does not count: its 30 % of the pot are burned."""
+def test_uncounted_seat_keeps_the_row():
+    """With a seat that does not count, the row is still that for all seats.
+
+    Of four seats the second does not count: its 30 % of the pot is burned.
+    """
     assert scored([100] * 3, [1, 3, 4], seats=4) == ([2, -4, -7], 0, 9)
 
 
 @pytest.mark.parametrize(("n", "divisor"), [(3, 10), (8, 5), (922, 1)])
-def test_given_the_most_points_when_scored_then_no_step_leaves_64_bits_and_the_floors_are_exact(n, divisor):
-    """With 922 players who ante everything the pot is the largest that fits."""
+def test_largest_points_stay_exact(n, divisor):
+    """With the most points possible, no step leaves 64 bits and all rounding is exact.
+
+    With 922 players who ante everything the pot is the largest that fits.
+    """
     params = bound(ante_divisor=divisor)
     assert refuse_params(params, n) is None
     points = [UNITS_MAX - number for number in range(n)]
@@ -159,7 +174,8 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
-def test_given_a_game_when_checked_then_only_3_or_more_seats_with_one_player_each_can_be_scored(given, reason):
+def test_check_says_what_can_be_scored(given, reason):
+    """Only games of 3 or more seats, each held by one player, can be scored."""
     found = check(len(given[0]), given, bound())
 
     assert found is None if reason is None else reason in (found or "")
@@ -185,16 +201,19 @@ BAD = {
 
 
 @pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
-def test_given_params_that_cannot_be_kept_exact_when_bound_then_the_key_and_the_reason_are_told(params, reason):
+def test_inexact_params_are_refused(params, reason):
+    """Parameters that cannot be kept exact are refused with the key and the reason."""
     assert reason in (refuse_params(bound(**params), PLAYERS_MAX) or "")
 
 
 @pytest.mark.parametrize("params", [{}, {"ante_divisor": 5}, {"shares": {"2": [50, 0]}}, {"shares": {"2": [0, 0]}}])
-def test_given_params_that_can_be_kept_exact_when_bound_then_there_is_no_reason(params):
+def test_exact_params_are_accepted(params):
+    """Parameters that can be kept exact are accepted."""
     assert refuse_params(bound(**params), PLAYERS_MAX) is None
 
 
-def test_given_few_players_when_bound_then_everything_may_go_into_the_pot():
+def test_few_players_may_ante_everything():
+    """With few enough players, the whole of their points may be the ante."""
     assert refuse_params(bound(ante_divisor=1), 922) is None
     assert refuse_params(bound(ante_divisor=1), 923) is not None
 
@@ -202,12 +221,14 @@ def test_given_few_players_when_bound_then_everything_may_go_into_the_pot():
 @pytest.mark.parametrize(
     "params", [{"shares": None}, {"shares": {"3": ["50", 30, 20]}}, {"ante_divisor": 0}, {"min_games": -1}]
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_params_of_wrong_kind_are_refused(params):
+    """Parameters of the wrong kind are refused."""
     with pytest.raises(ValueError):
         bound(**params)
 
 
-def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
+def test_wrong_row_is_named_by_line():
+    """A wrong row in a ruleset file is reported with its line."""
     text = shipped_text("b5-league")
     ((key, _, line),) = read_toml(text.replace("[50, 30, 20]", "[50, 30, 30]"))[1]
 
@@ -216,7 +237,8 @@ def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
     assert text.splitlines()[line - 1].startswith("3 = ")
 
 
-def test_given_a_game_when_explained_then_ante_share_and_victory_points_are_told():
+def test_explanation_shows_each_term():
+    """An explanation shows the ante, the share and the victory points of each player."""
     first, second, third, fourth = explained([95, 9, -4, 120], [1, 2, 2, 4], [0, 2, 0, 0])
 
     assert first == [
@@ -237,7 +259,8 @@ def test_given_a_game_when_explained_then_ante_share_and_victory_points_are_told
     ]
 
 
-def test_given_ties_behind_the_last_share_when_explained_then_only_shares_that_exist_are_told():
+def test_explanation_omits_missing_shares():
+    """For ties beyond the last share, an explanation names only shares that exist."""
     told = explained([100] * 8, [1, 2, 3, 4, 4, 4, 7, 7])
 
     middle = "shares 10 + 0 of places 4 to 6, divided by 3; 2.666667 rounded down"
@@ -259,7 +282,8 @@ def naive(points, places, vps):
     return changes, sum(vps.values()), pot - sum(backs.values())
 
 
-def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+def test_random_games_match_naive_scores():
+    """For random games, scoring and explanation agree with a naive computation."""
     chance, seen = random.Random(12), Counter[str]()
     for _ in range(6_000):
         n = chance.randint(3, 8)
@@ -294,10 +318,13 @@ def recorded(game_id, day, *players, **members):
     return {"type": "game.recorded", "occurred_at": f"2010-02-{day:02d}T20:00:00Z", "data": data}
 
 
-def test_given_the_shipped_ruleset_when_a_season_is_replayed_then_it_has_its_ladder_and_ranks_after_five_games(
+def test_shipped_ruleset_ranks_a_season(
     ledger_url,
 ):
-    """Given five wins of anna, of which dora saw one, and a game without a season, when replayed, then dora waits."""
+    """A season has its own ladder under the shipped ruleset and ranks from five games on.
+
+    Of anna's five wins dora saw one, so dora is not ranked, and a game without a season is left out.
+    """
     events = [
         ruleset(shipped_text("b5-league")),
         *(recorded(f"g{day}", day, "anna", "ben", "cleo", season="2010-1") for day in range(1, 5)),

@@ -64,14 +64,16 @@ def raising(*arguments: Any) -> Any:
         ({"table": lambda: [1, 2.5]}, "rule: own/1 fails: table: 2.5; a whole number is needed"),
     ],
 )  # fmt: skip
-def test_given_a_rule_that_cannot_run_when_a_ruleset_names_it_then_it_says_what_is_wrong_and_what_there_is(
+def test_rule_that_cannot_run_is_explained(
     changed: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A ruleset whose rule cannot run is refused with what is wrong and what is available."""
     problems = told(monkeypatch, PLAIN._replace(**changed))
     assert [problem.startswith(message) for problem in problems] == [True], problems
 
 
-def test_given_a_parameter_of_other_rules_when_read_then_they_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_parameter_names_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parameter that only other rules have is refused, and those rules are named."""
     (problem,) = told(monkeypatch, PLAIN, "params.best_of = 3\n")
     assert problem == (
         "params.best_of: there is no key of this name here; blue-max/1, italia/1, placement-points/1 and "
@@ -79,7 +81,8 @@ def test_given_a_parameter_of_other_rules_when_read_then_they_are_named(monkeypa
     )
 
 
-def test_given_points_beyond_the_bounds_when_read_then_the_start_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting points beyond the bounds are refused."""
     (problem,) = told(monkeypatch, PLAIN._replace(scale=10**12), "params.start = 1000000\n")
     assert problem == "params.start: 1000000 points of 1,000,000,000,000 units are beyond 10,000,000,000,000,000 units"
 
@@ -93,14 +96,17 @@ def test_given_points_beyond_the_bounds_when_read_then_the_start_is_refused(monk
         ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "it does not say why"),
     ],
 )  # fmt: skip
-def test_given_what_numba_says_when_a_rule_is_not_compiled_then_the_reason_and_the_line_are_told(
-    said: str, reason: str
-) -> None:
+def test_reason_for_not_compiling_is_told(said: str, reason: str) -> None:
+    """When numba cannot compile a rule, its reason and the line are told."""
     assert why_not_compiled(said) == reason
 
 
-def test_given_a_rule_that_is_not_there_when_a_file_names_it_then_those_that_are_there_are_listed() -> None:
-    """Who publishes can take another; a published ruleset waits for its package, on many ladders at once."""
+def test_missing_rule_lists_installed_ones() -> None:
+    """A ruleset file whose rule is not installed is refused with a list of those that are.
+
+    Whoever publishes can take another; a published ruleset waits for its package, on many ladders at
+    once, so it gets the short message.
+    """
     text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text().replace("pairwise-elo/1", "pairwise-eol/1")
     ruleset, (problem,) = read_toml(text)
     assert ruleset is None

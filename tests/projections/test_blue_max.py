@@ -50,7 +50,8 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize(("sides", "points"), EXAMPLES.values(), ids=EXAMPLES)
-def test_given_the_examples_of_the_page_when_scored_then_everybody_gets_what_it_says(sides, points):
+def test_page_examples_score_as_stated(sides, points):
+    """The examples of the page give everybody the points that the page states."""
     assert scored(battle(*sides)) == points
 
 
@@ -83,7 +84,8 @@ ONLY_RESULTS = {"best": 0, "kill_points": 0, "unit_lost": 0}
 
 
 @pytest.mark.parametrize(("sides", "kind", "winner"), RESULTS.values(), ids=RESULTS)
-def test_given_what_is_left_when_scored_then_the_result_is_of_this_kind(sides, kind, winner):
+def test_losses_and_points_decide_the_result(sides, kind, winner):
+    """Units left, losses and game points decide the kind of result and the winner."""
     found = scored(battle(*sides), **ONLY_RESULTS)
     points = {"strategic": 4, "tactical": 3, "marginal": 1, "draw": 0}[kind]
 
@@ -96,20 +98,23 @@ def test_given_what_is_left_when_scored_then_the_result_is_of_this_kind(sides, k
 
 
 @pytest.mark.parametrize(("sides", "kind", "winner"), RESULTS.values(), ids=RESULTS)
-def test_given_an_agreed_draw_when_scored_then_it_is_one_whatever_is_left(sides, kind, winner):
+def test_agreed_draw_overrides_the_result(sides, kind, winner):
+    """An agreed draw counts as a draw, whatever units are left."""
     found = scored(battle(*sides, ended="draw"), **ONLY_RESULTS, draw=7)
 
     assert set(found.values()) == {7}
 
 
-def test_given_an_agreed_draw_when_scored_then_the_personal_points_remain():
+def test_agreed_draw_keeps_personal_points():
+    """In an agreed draw, everybody keeps their personal points."""
     event = battle("A 2 1 2 100, A2 1 1 0 10", "B 3 2 1 20, B2 1 0 1 20", ended="draw")
 
     assert scored(event) == {"A": 1 + 2 - 1, "A2": -1, "B": 1 - 2, "B2": 1}
 
 
 @pytest.mark.parametrize("status", ["surrendered", "removed", "abandoned"])
-def test_given_a_player_who_surrendered_or_left_when_scored_then_he_scores_like_everybody_else(status):
+def test_leavers_score_like_everybody(status):
+    """Players who surrendered or left score like everybody else."""
     assert scored(battle(f"A 1 0 1 60 {status}, A2 1 0 0 20", "B 1 1 0 5")) == {"A": 6, "A2": 4, "B": -1}
 
 
@@ -128,36 +133,44 @@ BEST = {
 
 @pytest.mark.parametrize(("side", "best"), BEST.values(), ids=BEST)
 @pytest.mark.parametrize("foe", ["X 1 1 0 0", "X 9 0 0 9999"])
-def test_given_a_side_won_or_lost_when_scored_then_its_best_has_15_percent_more_than_each_mate(side, best, foe):
+def test_best_needs_15_percent_more(side, best, foe):
+    """The best of a side, won or lost, needs at least 15 % more than each mate."""
     found = scored(battle(side, foe), kill_points=0, unit_lost=0, strategic=0, tactical=0, marginal=0)
 
     assert found == {name: int(best and name == "A") for name in found}
 
 
-def test_given_the_other_comparison_when_scored_then_exactly_15_percent_are_not_enough():
+def test_strict_comparison_excludes_15_percent():
+    """With the comparison `>`, exactly 15 % more is not enough to be the best."""
     for points, best in ((115, 0), (116, 1)):
         event = battle(f"A 1 0 0 {points}, A2 1 0 0 100", "B 1 0 0 9999")
         assert scored(event, best_comparison=">")["A"] == best
 
 
-def test_given_both_sides_with_a_best_player_when_scored_then_both_get_the_point():
+def test_both_sides_can_have_a_best():
+    """If both sides have a best player, both get the point."""
     found = scored(battle("A 1 0 0 60, A2 1 0 0 0", "B 1 0 0 60, B2 1 0 0 0"))
 
     assert found == {"A": 1, "A2": 0, "B": 1, "B2": 0}
 
 
-def test_given_a_kill_shared_by_two_when_scored_then_both_get_it_and_one_unit_is_lost():
-    """The loser has several units, and lost one of them: it costs him one point."""
+def test_shared_kill_counts_for_both():
+    """Both players who share a kill get it, and only one unit is lost.
+
+    The loser has several units and lost one of them, which costs them one point.
+    """
     found = scored(battle("A 1 0 1 10, A2 1 0 1 10", "B 3 1 0 0"))
 
     assert found == {"A": 3 + 1, "A2": 3 + 1, "B": -1}
 
 
-def test_given_several_units_lost_and_destroyed_when_scored_then_each_counts():
+def test_every_unit_counts():
+    """Each unit lost and each unit destroyed counts."""
     assert scored(battle("A 5 3 2 0", "B 4 2 3 0, B2 1 0 0 0")) == {"A": 2 - 3, "B": 3 + 3 - 2, "B2": 3}
 
 
-def test_given_wooden_ships_of_old_when_scored_then_ships_destroyed_do_not_count():
+def test_old_wooden_ships_ignores_kills():
+    """With the parameters of the old Wooden Ships rule, ships destroyed do not count."""
     event = battle(*EXAMPLES["1: strategic, W1 shot down two"][0])
 
     assert scored(event, kill_points=0) == {"W1": 5, "W2": 4, "W3": 4, "D1": -1, "D2": -1, "D3": -1}
@@ -172,20 +185,26 @@ def replaced(*sides, leaver, substitute):
     return event
 
 
-def test_given_a_seat_that_changed_hands_when_scored_then_each_scores_what_he_did_and_the_units_count_once():
-    """A had two units, lost one and left; S lost the other. So the side lost 2 of 3, and the enemy 1 of 2: tactical."""
+def test_shared_seat_counts_units_once():
+    """On a seat that changed hands, players score what they did, and the units count once.
+
+    A had two units, lost one and left; S lost the other. So the side lost 2 of 3 and the enemy 1 of 2,
+    which makes the result tactical.
+    """
     event = replaced("A 2 1 1 50, S 2 1 0 60, A2 1 0 0 20", "B 2 1 2 0", leaver="A", substitute="S")
 
     assert scored(event) == {"A": 1 - 1, "S": 1 - 1, "A2": 0, "B": 3 + 2 - 1}
 
 
-def test_given_one_seat_with_two_players_when_scored_then_neither_is_the_best_of_a_side_without_mates():
+def test_shared_only_seat_has_no_best():
+    """Neither of two players who shared a side's only seat is the best of that side."""
     event = replaced("A 1 0 0 10, S 1 0 0 60", "B 1 0 0 70", leaver="A", substitute="S")
 
     assert scored(event) == {"A": 0, "S": 0, "B": 0}
 
 
-def test_given_players_who_do_not_count_when_scored_then_the_others_get_what_they_would_get():
+def test_uncounted_players_change_nothing():
+    """Players who do not count leave the points of the others unchanged."""
     chance = random.Random(41)
     for _ in range(500):
         event = random_battle(chance, chance.randint(2, 7))
@@ -194,7 +213,8 @@ def test_given_players_who_do_not_count_when_scored_then_the_others_get_what_the
         assert scored(event, counted) == {name: everybody[name] for name in sorted(counted)}
 
 
-def test_given_each_order_of_participants_and_other_names_when_scored_then_everybody_gets_the_same():
+def test_order_and_names_do_not_matter():
+    """The order of participants and the names of players and sides do not change anybody's points."""
     chance = random.Random(42)
     for _ in range(500):
         event = random_battle(chance, chance.randint(2, 7))
@@ -222,7 +242,8 @@ BAD = {
 
 
 @pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
-def test_given_params_when_bound_then_what_would_make_two_players_best_is_refused(params, reason):
+def test_two_best_players_are_refused(params, reason):
+    """Parameters that would allow two best players on a side are refused."""
     found = refuse_params(BlueMaxParams(**params), PLAYERS_MAX)
 
     assert found is None if reason is None else reason in (found or "")
@@ -243,12 +264,14 @@ def test_given_params_when_bound_then_what_would_make_two_players_best_is_refuse
         {"best_of": 0},
     ],
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_wrong_params_are_refused(params):
+    """Parameters of the wrong type or out of range are refused."""
     with pytest.raises(ValueError):
         BlueMaxParams(**params)
 
 
-def test_given_a_strategic_victory_when_explained_then_result_best_kills_and_losses_are_told():
+def test_strategic_victory_is_explained():
+    """A strategic victory is explained by the result, the best player, the kills and the losses."""
     told, said = explained(battle("W1 1 0 2 60, W2 1 1 1 30, W3 1 0 0 60", "D1 3 3 1 10, D2 1 1 0 100"))
 
     left = "2 of 3 units are left, of the enemy 0 of 4"
@@ -268,7 +291,8 @@ def test_given_a_strategic_victory_when_explained_then_result_best_kills_and_los
     assert said == "strategic victory of W1, W2 and W3; winner of the game: W1 and W3 with 60 game points"
 
 
-def test_given_other_results_when_explained_then_both_sides_numbers_and_the_remark_tell_why():
+def test_other_results_are_explained():
+    """Other results are explained by the numbers of both sides and a remark."""
     told, said = explained(battle("A 4 1", "B 3 1"))
     assert told["A"] == [
         ("tactical victory", 3, "lost 1 of 4 units, the enemy 1 of 3"),
@@ -292,7 +316,8 @@ def test_given_other_results_when_explained_then_both_sides_numbers_and_the_rema
     assert said == "draw by agreement"
 
 
-def test_given_a_winning_side_that_does_not_count_when_explained_then_the_remark_says_against_whom():
+def test_remark_names_the_beaten_side():
+    """If players of the winning side do not count, the remark names those they won against."""
     event = battle("A 1 0 1 5", "B 1 1 0 3, C 1 1 0 9")
 
     assert explained(event, ["B", "C"])[1] == "strategic victory of the side against B and C"
@@ -339,7 +364,8 @@ def nobody_left(event):
     return units == lost
 
 
-def test_given_random_battles_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+def test_random_battles_match_naive_scores():
+    """Scores and explanations of random battles agree with a naive computation."""
     chance, seen = random.Random(43), Counter[str]()
     for _ in range(4_000):
         event = random_battle(chance, chance.randint(2, 8))
@@ -366,8 +392,11 @@ def recorded(game_id, day, *sides, **members):
     return event | {"occurred_at": f"2010-02-{day:02d}T20:00:00Z"}
 
 
-def test_given_the_shipped_ruleset_when_a_league_is_replayed_then_its_table_sums_the_points(ledger_url):
-    """Given two examples of the page and a game that does not count, when replayed, then this is the table."""
+def test_league_table_sums_points(ledger_url):
+    """The table of a league replayed under the shipped ruleset sums the points of its games.
+
+    The league has two examples of the page and a game that does not count.
+    """
     examples = [EXAMPLES["1: strategic, W1 shot down two"][0], EXAMPLES["4: both shot down, 20 % more points"][0]]
     events = [ruleset(shipped_text("youplay-bluemax"))]
     events += [recorded(f"g{day}", day, *sides) for day, sides in enumerate(examples, 1)]

@@ -41,32 +41,34 @@ def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Standings
         ("2010-3", {"a": 113, "c": 96, "d": 92}, 302),
     ],
 )
-def test_given_points_that_carry_over_when_a_season_begins_then_everybody_brings_his_last_ones(
-    ledger_url: str, season: str, points: dict[str, int], started: int
-) -> None:
+def test_season_starts_with_carried_points(ledger_url: str, season: str, points: dict[str, int], started: int) -> None:
+    """With carry-over, everybody starts a season with the points of their last one."""
     table = found(ledger_url, CARRYING, season)
 
     assert {row.player: row.points for row in table.rows} == points
     assert table.started == started
 
 
-def test_given_points_that_do_not_when_a_season_begins_then_everybody_begins_anew(ledger_url: str) -> None:
+def test_season_starts_anew_without_carry_over(ledger_url: str) -> None:
+    """Without carry-over, everybody starts each season with the initial points."""
     table = found(ledger_url, LEAGUE, "2010-3")
 
     assert {row.player: row.points for row in table.rows} == {"a": 105, "c": 100, "d": 96}
     assert table.started == 300
 
 
-def test_given_a_late_game_of_the_first_season_when_replayed_then_all_later_seasons_move(ledger_url: str) -> None:
+def test_late_game_moves_all_later_seasons(ledger_url: str) -> None:
+    """With carry-over, a late game of the first season changes the points of all later seasons."""
     table = found(ledger_url, CARRYING, "2010-3", b5("late", "2010-1", 3, "cba"))
 
     # the first season now ends with a 100, b 99, c 101, the second with a 104, b 99, d 95
     assert {row.player: row.points for row in table.rows} == {"a": 108, "c": 100, "d": 91}
 
 
-def test_given_a_season_when_its_first_game_is_explained_then_the_points_before_it_are_those_brought_along(
+def test_first_game_explained_with_carried_points(
     ledger_url: str,
 ) -> None:
+    """Explaining a season's first game shows the carried points as the points before it."""
     ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES])
     facts = facts_of(ledger)
     with ledger.reading() as connection:
@@ -75,7 +77,8 @@ def test_given_a_season_when_its_first_game_is_explained_then_the_points_before_
     assert {player["player"]: player["before"] for player in told["players"]} == {"a": "105", "b": "100", "d": "100"}
 
 
-def test_given_a_ruleset_without_seasons_when_it_would_carry_over_then_it_is_refused() -> None:
+def test_carry_over_without_seasons_is_refused() -> None:
+    """A ruleset that carries points over but has no seasons is refused."""
     _, problems = read_toml(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
 
     assert [problem.key for problem in problems] == ["params.carry_over"]

@@ -30,24 +30,28 @@ def explained(ratings, ledger_url):
     return explain
 
 
-def test_given_newcomers_of_four_when_scored_then_12_4_and_minus_4_minus_12(explained):
+def test_four_newcomers_match_example(explained):
+    """Four newcomers change by 12, 4, -4 and -12 points in the order of their places."""
     assert explained(catan("a 1", "b 2", "c 3", "d 4")) == ({"a": "12", "b": "4", "c": "-4", "d": "-12"}, None)
 
 
-def test_given_a_leaver_and_his_substitute_when_scored_then_both_are_left_out(explained):
+def test_leaver_and_substitute_are_left_out(explained):
+    """A player who left and their substitute are both left out of the scoring."""
     changes, _ = explained(catan("a 1", "b 2", "c 3 abandoned", "d 3 substitute c"))
 
     assert changes == {"a": "4", "b": "-4", "c": "0", "d": "0"}
 
 
-def test_given_the_ratings_of_the_pages_example_when_scored_then_8_5_minus_13(explained):
+def test_three_ratings_match_source_example(explained):
+    """The source's example with three different ratings gives 8, 5 and -13."""
     start = [adjustment(CATAN, "a", "200", 1), adjustment(CATAN, "b", "0", 1), adjustment(CATAN, "c", "400", 1)]
     changes, _ = explained(*start, catan("a 1", "b 2", "c 3", day=2))
 
     assert changes == {"a": "8", "b": "5", "c": "-13"}
 
 
-def test_given_a_free_account_when_scored_then_its_player_is_left_out(explained):
+def test_free_account_is_left_out(explained):
+    """A player with a free account is left out of the scoring."""
     free = {"type": "player.registered", "occurred_at": "2019-01-01T00:00:00Z"}
     changes, _ = explained({**free, "data": {"player": "b", "account": "free"}}, catan("a 1", "b 2", "c 3"))
 
@@ -55,8 +59,11 @@ def test_given_a_free_account_when_scored_then_its_player_is_left_out(explained)
 
 
 @pytest.mark.parametrize(("day", "counts"), [(30, False), (31, True)])
-def test_given_a_game_when_it_was_before_31_january_2009_in_berlin_then_it_does_not_count(explained, day, counts):
-    """A second before midnight in Berlin is 22:59:59 in UTC."""
+def test_games_count_from_31_january_2009(explained, day, counts):
+    """Only games from 31 January 2009 on, by the time in Berlin, count.
+
+    A second before midnight in Berlin is 22:59:59 in UTC.
+    """
     _, why_not = explained(catan("a 1", "b 2", day=day, year=2009))
 
     assert why_not == (None if counts else "no version of catan-elo was in force then (the first from 2009-01-31)")

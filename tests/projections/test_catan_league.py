@@ -55,7 +55,8 @@ def ratings_of(ratings, db: str, ladder: str) -> dict[str, tuple[Fraction, int]]
     return {row["player"]: (Fraction(row["points"]), row["games"]) for row in json.loads(result.stdout)["rows"]}
 
 
-def test_all_55_published_ratings_come_out_after_rounding(ratings, club):
+def test_published_ratings_are_reproduced(ratings, club):
+    """All 55 published ratings come out of a replay after rounding."""
     rows = published()
     assert len(rows) == 55
     computed = {name: ratings_of(ratings, club, ladder) for name, ladder in LADDERS.items()}
@@ -65,15 +66,19 @@ def test_all_55_published_ratings_come_out_after_rounding(ratings, club):
     assert sum(map(len, computed.values())) == 55
 
 
-def test_the_averages_of_the_published_table_come_out_of_history(ratings, club):
+def test_published_averages_are_reproduced(ratings, club):
+    """The averages of the published table come out of the players' histories."""
     for row in published():
         result = ratings("history", row["player"], LADDERS[row["list"]], "--format", "json", db=club)
         after = [Fraction(step["after"]) for step in json.loads(result.stdout)["rows"]]
         assert abs(sum(after) / len(after) - int(row["average_rating"])) <= Fraction("0.5"), row
 
 
-def test_the_textbook_rule_published_later_differs_by_up_to_4_3_points(ratings, own_club):
-    """Given the club's table, when the textbook version is published, then history changes and the old one stays."""
+def test_textbook_rule_changes_the_table(ratings, own_club):
+    """The textbook version, published later, moves ratings by up to 4.3 points.
+
+    The old table stays readable as known before and under the old version.
+    """
     before = ratings_of(ratings, own_club, "club-catan-elo/all")
     head = json.loads(ratings("status", "--format", "json", db=own_club).stdout)["position"]
     assert ratings("rules", "publish", ROOT / "examples" / "club-catan-elo-2.toml", db=own_club).exit_code == 0
@@ -91,6 +96,7 @@ def test_the_textbook_rule_published_later_differs_by_up_to_4_3_points(ratings, 
     assert json.loads(one.stdout)["rows"] == json.loads(told.stdout)["rows"]
 
 
-def test_stored_standings_of_the_club_are_what_replay_says(ratings, own_club):
+def test_stored_standings_match_replay(ratings, own_club):
+    """The stored standings of the club are what a replay gives."""
     assert ratings("rebuild", db=own_club).exit_code == 0
     assert ratings("verify", db=own_club) == (0, "", "")

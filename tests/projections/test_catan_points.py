@@ -34,7 +34,8 @@ def scored(places, **params):
 
 
 @pytest.mark.parametrize(("n", "row"), [(int(n), row) for n, row in TABLE.items()])
-def test_given_no_ties_when_scored_then_points_are_those_of_the_table(n, row):
+def test_points_follow_the_table(n, row):
+    """Without ties, each place gets the points of the table."""
     assert scored(range(1, n + 1)) == ([str(points) for points in row], 0)
 
 
@@ -55,12 +56,14 @@ TIES = {
 
 
 @pytest.mark.parametrize(("places", "points"), TIES.values(), ids=TIES)
-def test_given_ties_when_scored_then_the_points_of_the_tied_places_are_shared_equally(places, points):
+def test_ties_share_their_points(places, points):
+    """Tied players share the points of their places equally."""
     assert scored(places) == (points, 0)
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_given_every_weak_order_when_scored_then_the_points_of_a_game_are_those_of_its_row(n):
+def test_points_add_up_to_the_row(n):
+    """For every possible order with ties, the points of a game add up to its row."""
     orders = {tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)}
     for places in orders:
         points, burned = scored(places)
@@ -68,15 +71,19 @@ def test_given_every_weak_order_when_scored_then_the_points_of_a_game_are_those_
         assert burned == 0
 
 
-def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+def test_order_of_participants_is_irrelevant():
+    """Each player gets the same whatever the order of the participants."""
     places = [3, 1, 3, 2, 5]
     straight = scored(places)[0]
     for order in ([4, 3, 2, 1, 0], [1, 0, 2, 4, 3]):
         assert scored([places[i] for i in order])[0] == [straight[i] for i in order]
 
 
-def test_given_a_seat_that_does_not_count_when_scored_then_it_still_shares_its_place():
-    """Of four seats two are tied second, one of them does not count."""
+def test_uncounted_seat_shares_its_place():
+    """A seat that does not count still shares the points of its place.
+
+    Of four seats, two are tied for second, and one of these does not count.
+    """
     change = [0, 0, 0]
     score(3, [0] * 3, [[1, 2, 4], [4] * 3, [1, 2, 1]], prepare(bound()), (), change)
 
@@ -93,7 +100,8 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(("table", "seats", "reason"), CHECKS.values(), ids=CHECKS)
-def test_given_a_number_of_seats_when_checked_then_there_must_be_a_row(table, seats, reason):
+def test_number_of_seats_needs_a_row(table, seats, reason):
+    """A game can be scored only if the table has a row for its number of seats."""
     found = check(2, columns([1, 2], seats), bound(points=table))
 
     assert found is None if reason is None else reason in (found or "")
@@ -111,7 +119,8 @@ BAD = {
 
 
 @pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
-def test_given_a_table_that_is_none_when_bound_then_the_key_and_the_reason_are_told(table, reason):
+def test_bad_table_is_refused(table, reason):
+    """A table that makes no sense is refused with the key and the reason."""
     assert reason in (refuse_params(bound(points=table), PLAYERS_MAX) or "")
 
 
@@ -129,12 +138,14 @@ def test_given_a_table_that_is_none_when_bound_then_the_key_and_the_reason_are_t
         {"min_games": "7"},
     ],
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_params_of_wrong_kind_are_refused(params):
+    """Parameters of the wrong kind are refused."""
     with pytest.raises(ValueError):
         bound(**params)
 
 
-def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
+def test_wrong_row_is_named_by_line():
+    """A wrong row in a ruleset file is reported with its line."""
     text = next(text for text in shipped() if '"catan-monthly"' in text)
     ((key, _, line),) = read_toml(text.replace("[4, 2, 1]", "[4, 2]"))[1]
 
@@ -153,7 +164,8 @@ def explained(places):
     return [[(t.term, exact(t.amount, SCALE), t.detail, t.note) for t in mine] for mine in terms]
 
 
-def test_given_a_game_when_explained_then_the_place_and_its_points_are_told():
+def test_explanation_shows_place_and_points():
+    """An explanation shows each player's place and where its points come from."""
     told = explained([1, 2, 2, 4])
 
     assert told[0] == [("place 1", "5", "the points of place 1 of 4", "")]
@@ -163,7 +175,8 @@ def test_given_a_game_when_explained_then_the_place_and_its_points_are_told():
     assert explained([1, 1, 1])[0][0][2] == "tied: 4 + 2 + 1, the points of places 1 to 3 of 3, divided by 3"
 
 
-def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+def test_random_games_match_naive_scores():
+    """For random games, scoring and explanation agree with a naive computation."""
     chance, seen = random.Random(32), Counter[str]()
     for _ in range(3_000):
         n = chance.randint(2, 6)
@@ -192,7 +205,8 @@ def file_of(ruleset_id, version):
 
 
 @pytest.mark.parametrize("ruleset_id", ["catan-monthly", "catan-open"])
-def test_given_both_shipped_eras_when_compared_then_they_differ_only_in_date_and_what_is_assumed(ruleset_id):
+def test_shipped_eras_differ_only_in_date(ruleset_id):
+    """The two shipped eras differ only in their dates and in what is assumed."""
     old, new = (read_toml(file_of(ruleset_id, version))[0] for version in ("pre-2008-03", "2008-03"))
 
     assert (old.effective_from, new.effective_from) == ("1900-01-01", "2008-03-01")
@@ -209,8 +223,11 @@ def recorded(game_id, instant, players, group="basic", city="7", **members):
     return {"type": "game.recorded", "occurred_at": instant, "data": data}
 
 
-def test_given_seven_games_in_a_month_of_berlin_when_listed_then_means_rank_and_gold_is_paid(ledger_url):
-    """Given seven games, six with cleo, the other in February by UTC, when listed, then cleo is not ranked."""
+def test_berlin_month_ranks_and_pays_gold(ledger_url):
+    """Seven games in a month of Berlin give ranks by mean and gold.
+
+    Of the seven, the one that is in February by UTC lacks cleo, who has only six and is not ranked.
+    """
     events = [ruleset(file_of(name, version))
               for name in ("catan-monthly", "catan-open") for version in ("pre-2008-03", "2008-03")]  # fmt: skip
     events += [recorded(f"g{day}", f"2010-03-{day:02d}T20:00:00Z", "anna ben cleo") for day in range(1, 7)]
@@ -230,10 +247,13 @@ def test_given_seven_games_in_a_month_of_berlin_when_listed_then_means_rank_and_
     assert standings_of(stream_of(facts, "catan-monthly/7/card-game/2010-03")).rows == []
 
 
-def test_given_a_seat_that_changed_hands_when_listed_then_neither_gets_points_and_the_others_keep_their_places(
+def test_seat_that_changed_hands_gets_nothing(
     ledger_url,
 ):
-    """Given four seats, of which the third changed hands, when listed, then the others have 5, 3 and 1."""
+    """When a seat changes hands, neither player gets points and the others keep their places.
+
+    The third of four seats changed hands; the others have 5, 3 and 1.
+    """
     game = recorded("g1", "2007-05-01T20:00:00Z", "anna ben cleo dora")
     game["data"]["participants"][2]["status"] = "abandoned"
     game["data"]["participants"].append({"player": "emil", "place": 3, "status": "substitute", "replaces": "cleo"})

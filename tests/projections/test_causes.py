@@ -79,10 +79,14 @@ def _about(chance: Random, log: Log, one: Question, ladder: str) -> Question:
     return one._replace(ladder=ladder, rules=chance.choice(names) if names and chance.randrange(4) == 0 else None)
 
 
-def test_given_any_history_when_asked_why_points_changed_then_the_causes_sum_to_what_the_naive_ledger_says(
+def test_causes_sum_to_change_in_points(
     template: bytes, tmp_path: Path, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each cause is the difference that its event makes at its position, and all sum exactly; the way back negates."""
+    """In any history, the causes of a change in points sum to what the naive ledger says.
+
+    Each cause is the difference that its event makes at its position, and all sum exactly; the way
+    back negates them.
+    """
     done: Counter[str] = Counter()
     for seed in range(1_000 if at_length else 45):
         chance = Random(f"causes {seed}")

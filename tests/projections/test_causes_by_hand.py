@@ -87,9 +87,10 @@ def told(found: Attribution) -> tuple[Any, list[tuple[str, int | None, int, int]
     )
 
 
-def test_given_a_late_game_when_asked_then_the_winner_has_his_gain_and_gives_a_tenth_of_it_to_who_beat_him_later(
+def test_late_game_gains_and_ripples(
     ledger: Ledger,
 ) -> None:
+    """A late game gives its winner the gain, a tenth of which ripples on to the player who beats them."""
     add(ledger, game("late", "anna", "cleo", FIRST))
 
     assert told(why(ledger, "anna", 3, 4)) == (900, [("late game", 4, 100, -10)], 990)
@@ -98,15 +99,17 @@ def test_given_a_late_game_when_asked_then_the_winner_has_his_gain_and_gives_a_t
     assert told(why(ledger, "dora", 3, 4)) == (None, [], None)
 
 
-def test_given_games_in_order_when_asked_then_each_gave_what_it_gave_and_nothing_rippled(ledger: Ledger) -> None:
+def test_games_in_order_do_not_ripple(ledger: Ledger) -> None:
+    """Games recorded in played order each give what they gave, and nothing ripples."""
     add(ledger, game("h", "anna", "ben", THIRD), game("i", "cleo", "dora", THIRD))
 
     assert told(why(ledger, "anna", 2, 5)) == (None, [("game", 3, -100, 0), ("game", 4, 110, 0)], 1010)
 
 
-def test_given_a_game_that_is_voided_and_reinstated_when_asked_then_both_are_causes_that_cancel_out(
+def test_void_and_reinstate_cancel_out(
     ledger: Ledger,
 ) -> None:
+    """When a game is voided and reinstated, both are causes that cancel out."""
     add(ledger, game("late", "anna", "cleo", FIRST))
     add(ledger, event("game.voided", game_id="late", reason="it never was"))
     add(ledger, event("game.reinstated", game_id="late", reason="it was"))
@@ -116,7 +119,8 @@ def test_given_a_game_that_is_voided_and_reinstated_when_asked_then_both_are_cau
     assert told(why(ledger, "cleo", 4, 5)) == (900, [("voided", 5, 100, 0)], None)
 
 
-def test_given_a_corrected_game_when_asked_then_its_own_part_is_the_difference_of_both_results(ledger: Ledger) -> None:
+def test_correction_counts_the_difference(ledger: Ledger) -> None:
+    """The own part of a corrected game is the difference between its two results."""
     add(ledger, game("late", "anna", "cleo", FIRST))
     turned = game("late", "cleo", "anna", FIRST)["data"]
     add(ledger, event("game.corrected", game_id="late", reason="wrong way round", game=turned))
@@ -126,7 +130,8 @@ def test_given_a_corrected_game_when_asked_then_its_own_part_is_the_difference_o
     assert told(why(ledger, "ben", 4, 5)) == (1110, [("corrected", 5, 0, -20)], 1090)
 
 
-def test_given_an_adjustment_before_a_game_when_made_and_taken_back_then_a_tenth_of_it_ripples(ledger: Ledger) -> None:
+def test_tenth_of_adjustment_ripples(ledger: Ledger) -> None:
+    """When an adjustment before a game is made and withdrawn, a tenth of it ripples."""
     add(ledger, event("points.adjusted", FIRST, ladder=POOL, player="anna", points="50", reason="a gift") | {"id": "x"})
     add(ledger, event("event.voided", id="x", reason="no gift"))
 
@@ -136,9 +141,10 @@ def test_given_an_adjustment_before_a_game_when_made_and_taken_back_then_a_tenth
     assert told(why(ledger, "ben", 3, 4)) == (1100, [("adjustment", 4, 0, 5)], 1105)
 
 
-def test_given_a_retroactive_version_when_asked_then_its_own_part_takes_everybodys_points_as_they_were(
+def test_retroactive_version_starts_from_old(
     ledger: Ledger,
 ) -> None:
+    """The own part of a retroactive version is computed from everybody's points as they were."""
     add(ledger, game("late", "anna", "cleo", FIRST))
     add(ledger, pool("2", 20))
 
@@ -148,9 +154,10 @@ def test_given_a_retroactive_version_when_asked_then_its_own_part_takes_everybod
     assert told(why(ledger, "anna", 5, 5, rules=f"{POOL}@1")) == (960, [("rules", None, 20, 10)], 990)
 
 
-def test_given_a_version_that_is_taken_back_when_asked_with_it_on_the_later_side_then_it_is_unknown(
+def test_withdrawn_version_is_unknown(
     ledger: Ledger,
 ) -> None:
+    """A withdrawn version is unknown at a position after its void, on either side of the question."""
     add(ledger, pool("2", 20) | {"id": "v"})
     add(ledger, event("event.voided", id="v", reason="too much"))
     early, late = Coordinates(None, 4, f"{POOL}@2"), Coordinates(None, 5, f"{POOL}@2")
@@ -163,7 +170,8 @@ def test_given_a_version_that_is_taken_back_when_asked_with_it_on_the_later_side
     assert told(found) == (800, [("taken back", 5, 100, 0)], 900)
 
 
-def test_given_a_rename_onto_the_loser_when_asked_then_it_is_the_cause_for_both_names(ledger: Ledger) -> None:
+def test_rename_is_the_cause_for_both(ledger: Ledger) -> None:
+    """A rename onto a player who lost is the cause of the change for both names."""
     add(ledger, game("late", "dora", "cleo", FIRST))
     add(ledger, event("player.renamed", player="dora", new_player="anna") | {"id": "r"})
     add(ledger, event("event.voided", id="r", reason="they are two"))
@@ -175,9 +183,10 @@ def test_given_a_rename_onto_the_loser_when_asked_then_it_is_the_cause_for_both_
     assert told(why(ledger, "dora", 5, 6)) == (990, [("taken back", 6, 110, 0)], 1100)
 
 
-def test_given_a_rename_taken_back_that_no_game_needs_when_asked_by_the_old_id_then_the_player_leaves(
+def test_withdrawn_rename_removes_the_player(
     ledger: Ledger,
 ) -> None:
+    """After an unneeded rename is withdrawn, the player asked for by the old id leaves the ladder."""
     add(ledger, event("player.registered", player="dora"))
     add(ledger, event("player.renamed", player="dora", new_player="anna") | {"id": "r"})
     add(ledger, event("event.voided", id="r", reason="they are two"))
@@ -186,16 +195,18 @@ def test_given_a_rename_taken_back_that_no_game_needs_when_asked_by_the_old_id_t
     assert told(why(ledger, "dora", 5, 6)) == (900, [("taken back", 6, 100, 0)], None)
 
 
-def test_given_an_earlier_played_time_when_asked_then_what_was_not_played_yet_is_told_game_by_game(
+def test_unplayed_games_are_listed(
     ledger: Ledger,
 ) -> None:
+    """At an earlier played time, each game not yet played is listed as a cause."""
     add(ledger, game("h", "anna", "ben", THIRD))
     found = why(ledger, "anna", 4, 4, as_of=1_267_444_800_000_000)  # noon of the first day
 
     assert told(found) == (1010, [("not played yet", 3, 100, 0), ("not played yet", 4, -110, 0)], None)
 
 
-def test_given_a_late_game_on_elo_when_asked_then_it_gave_4_and_the_winner_then_wins_less(ledger: Ledger) -> None:
+def test_late_elo_game_reduces_later_gain(ledger: Ledger) -> None:
+    """On Elo, a late game gives 4 points, and the winner then wins less in the later game."""
     last = add(ledger, game("e", "anna", "ben", SECOND, "catan"))
     add(ledger, game("late", "anna", "cleo", FIRST, "catan"))
     found = why(ledger, "anna", last, last + 1, ELO)

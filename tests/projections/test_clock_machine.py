@@ -240,7 +240,8 @@ class ClockMachine(RuleBasedStateMachine):
         }
 
 
-def test_given_random_games_when_shown_at_any_instant_then_they_are_as_the_naive_clock_ticked(at_length, capsys):
+def test_clock_agrees_with_the_naive_clock(at_length, capsys):
+    """At any instant of random games, the clock shows what a naive ticking clock shows."""
     cases.clear()
     run_state_machine_as_test(
         ClockMachine,

@@ -13,14 +13,16 @@ YES = [  # players, who answers yes after anna has asked, whether that is enough
 
 
 @pytest.mark.parametrize(("players", "answers", "enough"), YES)
-def test_given_a_question_when_both_of_two_or_three_of_more_say_yes_then_the_pause_is_granted(players, answers, enough):
+def test_pause_needs_enough_yes_answers(players, answers, enough):
+    """A pause is granted when both of two players, or three of more, say yes."""
     said = "".join(f"\n200 {name} pause_answered yes" for name in answers.split())
 
     expected = (False, 200, None) if enough else (True, None, None)
     assert paused(f"100 anna pause_asked{said}", players=players) == expected
 
 
-def test_given_a_question_when_15_seconds_are_over_then_the_pause_is_denied():
+def test_question_is_denied_after_15_seconds():
+    """A question that is still open after 15 seconds is denied."""
     asked = "100 anna pause_asked\n200 ben pause_answered yes"
 
     assert paused(asked, 15_099) == (True, None, None)
@@ -32,46 +34,53 @@ def test_given_a_question_when_15_seconds_are_over_then_the_pause_is_denied():
         assert message.endswith(f"at {at} (the last one was denied at 15100: the time for answers was over)")
 
 
-def test_given_a_question_when_one_says_no_then_the_pause_is_denied():
+def test_one_no_denies_the_pause():
+    """One no denies the pause."""
     assert paused("100 anna pause_asked\n200 ben pause_answered yes\n300 cleo pause_answered no") == (False, None, None)
 
 
 @pytest.mark.parametrize("name", ["anna", "ben"])
-def test_given_a_question_when_somebody_takes_back_his_yes_then_the_pause_is_denied(name):
+def test_withdrawn_yes_denies_the_pause(name):
+    """A yes that is withdrawn denies the pause."""
     text = f"100 anna pause_asked\n200 ben pause_answered yes\n300 {name} pause_answered no"
 
     assert paused(text) == (False, None, None)
 
 
 @pytest.mark.parametrize("out", ["8000 dora player_left\n8000 cleo player_left", "100 anna heartbeat"])
-def test_given_fewer_than_three_players_in_the_game_when_all_say_yes_then_the_pause_is_granted(out):
+def test_all_of_two_can_grant_pause(out):
+    """With fewer than three players left in the game, the yes of all of them grants the pause."""
     left = "8000" in out
     text = f"{out}\n9000 anna pause_asked\n9001 ben pause_answered yes"
 
     assert paused(text) == ((False, 9_001, None) if left else (True, None, None))
 
 
-def test_given_a_question_when_a_removal_leaves_only_those_who_said_yes_then_the_pause_is_granted_at_that_moment():
+def test_removal_can_grant_the_pause():
+    """A removal that leaves only players who said yes grants the pause at that moment."""
     text = "0 cleo offered roll-dice\n110000 anna pause_asked\n110001 ben pause_answered yes"
 
     assert paused(text, 123_999, players="anna ben cleo") == (True, None, None)
     assert paused(text, 124_000, players="anna ben cleo") == (False, 124_000, None)
 
 
-def test_given_a_question_when_somebody_leaves_then_his_yes_goes_with_him_and_the_others_may_be_all_that_are_left():
+def test_yes_of_leaver_no_longer_counts():
+    """The yes of a player who leaves no longer counts, and those who remain may then be enough."""
     text = "100 anna pause_asked\n200 ben pause_answered yes\n300 ben player_left\n400 cleo pause_answered yes"
 
     assert paused(text) == (True, None, None)
     assert paused(f"{text}\n500 dora player_left") == (False, 500, None)
 
 
-def test_given_a_removal_in_the_millisecond_in_which_the_question_ends_then_the_pause_is_denied():
+def test_removal_at_the_deadline_denies():
+    """A removal in the very millisecond in which the question ends leaves the pause denied."""
     text = "0 cleo offered roll-dice\n109000 anna pause_asked\n110001 ben pause_answered yes"
 
     assert paused(text, 124_000, players="anna ben cleo") == (False, None, None)
 
 
-def test_given_a_granted_pause_when_the_turn_ends_then_it_begins_and_no_timer_runs():
+def test_granted_pause_begins_when_turn_ends():
+    """A granted pause begins when the turn ends, and then no timer runs."""
     two = {"players": "anna ben"}
     assert paused(GRANTED, 9_000, **two) == (False, 2_500, None)
     assert timers(GRANTED, 9_000, **two) == (120_000, 4_000, "auxiliary")
@@ -82,12 +91,14 @@ def test_given_a_granted_pause_when_the_turn_ends_then_it_begins_and_no_timer_ru
     assert player(ended, 500_000, **two)["disconnected_at"] is None
 
 
-def test_given_an_end_of_a_turn_when_no_pause_is_granted_then_nothing_happens():
+def test_turn_end_without_pause_does_nothing():
+    """The end of a turn does nothing if no pause is granted."""
     assert paused("1000 anna pause_asked\n1500 turn_ended", 2_000) == (True, None, None)
     assert timers("1000 anna offered roll-dice\n1500 turn_ended", 2_000) == (120_000, 3_000, "auxiliary")
 
 
-def test_given_a_pause_when_it_ends_then_every_timer_goes_on_where_it_stood():
+def test_timers_resume_where_they_stood():
+    """After a pause, every timer goes on where it stood."""
     text = f"{GRANTED}\n9000 turn_ended\n100000 anna resume_asked\n100001 ben resume_asked"
     two = {"players": "anna ben"}
 
@@ -99,7 +110,8 @@ def test_given_a_pause_when_it_ends_then_every_timer_goes_on_where_it_stood():
     assert [player(silent, at, **two)["disconnected_at"] for at in (642_499, 642_500)] == [None, 642_500]
 
 
-def test_given_a_second_pause_when_resumed_then_the_requests_of_the_first_no_longer_count():
+def test_old_resume_requests_do_not_count():
+    """Requests to resume from a first pause do not count for a second one."""
     first = f"{GRANTED}\n9000 turn_ended\n9001 anna resume_asked\n9002 ben resume_asked"
     second = f"{first}\n9003 anna pause_asked\n9004 ben pause_answered yes\n9005 turn_ended"
 
@@ -120,5 +132,6 @@ RESUMES = [
 
 
 @pytest.mark.parametrize(("asked", "since"), RESUMES)
-def test_given_a_pause_when_all_ask_or_one_after_the_pause_time_then_it_ends(asked, since):
+def test_pause_ends_when_asked_to(asked, since):
+    """A pause ends when all players ask to resume, or when one asks after the pause time."""
     assert paused(f"{GRANTED}\n9000 turn_ended\n{asked}", players="anna ben")[2] == since

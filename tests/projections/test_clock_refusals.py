@@ -27,7 +27,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("text", "code", "says"), REFUSALS)
-def test_given_a_log_that_contradicts_itself_when_replayed_then_its_first_bad_line_is_refused(text, code, says):
+def test_first_contradicting_line_is_refused(text, code, says):
+    """A log that contradicts itself is refused at its first bad line, with the reason."""
     line, found, message = refused(f"{text}\n9 nobody heartbeat")
 
     assert (line, found) == (len(text.splitlines()) + 1, code)
@@ -38,20 +39,23 @@ IN_A_PAUSE = ["anna offered roll-dice", "ben decided", "ben auction_started", "b
 
 
 @pytest.mark.parametrize("what", [*IN_A_PAUSE, "ben pause_answered yes"])
-def test_given_a_pause_when_anybody_plays_on_then_it_is_refused(what):
+def test_playing_on_while_paused_is_refused(what):
+    """During a pause, any event that plays on is refused."""
     line, code, message = refused(f"{GRANTED}\n9000 turn_ended\n9000 {what}", players="anna ben")
 
     assert (line, code) == (6, "clock-paused")
     assert "paused since 9000; clock.resume_asked ends" in message
 
 
-def test_given_a_granted_pause_when_asked_again_or_resumed_then_it_is_refused():
+def test_granted_pause_allows_no_questions():
+    """Before a granted pause begins, asking again, answering and resuming are refused."""
     assert refused(f"{GRANTED}\n9000 ben pause_asked", players="anna ben")[1] == "clock-pause-open"
     assert refused(f"{GRANTED}\n9000 ben resume_asked", players="anna ben")[1] == "clock-not-paused"
     assert refused(f"{GRANTED}\n9000 ben pause_answered yes", players="anna ben")[1] == "clock-no-question"
 
 
-def test_given_no_start_or_two_when_replayed_then_it_is_refused():
+def test_clock_starts_exactly_once():
+    """A log without a start or with two is refused."""
     started, heartbeat = log("7 anna heartbeat")
 
     assert replay_clock([heartbeat, started])[:2] == (
@@ -64,11 +68,13 @@ def test_given_no_start_or_two_when_replayed_then_it_is_refused():
     assert explain_clock(log(""), "zoe").code == "clock-player-unknown"
 
 
-def test_given_a_bad_line_behind_the_instant_when_shown_then_the_log_is_refused_all_the_same():
+def test_later_bad_line_is_refused():
+    """A log is refused even when its bad line comes after the instant to be shown."""
     assert show_clock(log("5000 anna heartbeat\n3000 ben heartbeat"), 1_000).code == "clock-time-backwards"
 
 
-def test_given_a_refused_event_when_another_follows_then_the_clock_is_as_before():
+def test_refused_event_leaves_the_clock():
+    """A refused event leaves the clock as it was, and the next event is accepted."""
     clock = replay_clock(log("1000 anna offered roll-dice"))
     late = event("clock.heartbeat", at=500_000, player="anna")
     assert take_event(clock, late["type"], late["data"]).code == "clock-player-out"

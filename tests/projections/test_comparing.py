@@ -22,9 +22,8 @@ def had(ranks: Ranks) -> dict[str, Had]:
 @given(RANKS, RANKS)
 @example({"a": 1, "b": 2}, {"a": 2, "b": 1})
 @example({"a": 1, "b": 1}, {"a": 2, "b": 1})
-def test_given_any_ranks_when_swapped_pairs_are_counted_then_each_pair_that_turned_counts_once(
-    old: Ranks, new: Ranks
-) -> None:
+def test_swapped_pairs_are_counted_once(old: Ranks, new: Ranks) -> None:
+    """Each pair of players whose order is reversed counts once as swapped."""
     both = [(was, now) for name, was in old.items() if was is not None and (now := new.get(name)) is not None]
     count = sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(both, 2))
     event(f"swapped: {min(count, 3)}")
@@ -33,9 +32,8 @@ def test_given_any_ranks_when_swapped_pairs_are_counted_then_each_pair_that_turn
 
 
 @given(RANKS, RANKS)
-def test_given_any_ranks_when_compared_then_the_radius_counts_what_a_look_at_every_player_does(
-    old: Ranks, new: Ranks
-) -> None:
+def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
+    """The radius of a comparison counts what a look at every player counts."""
     facts, was, now = Facts(1, b""), had(old), had(new)
     effects = compare("x", was, now, facts, facts)
     found = radius("x", was, now, effects)

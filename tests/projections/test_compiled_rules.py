@@ -72,7 +72,8 @@ def both(stream: Stream, monkeypatch: pytest.MonkeyPatch, **asked: Any) -> list[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARAMS)
-def test_given_random_games_when_replayed_compiled_then_all_is_as_interpreted(name, monkeypatch):
+def test_compiled_replay_equals_interpreted(name, monkeypatch):
+    """A compiled replay of random games gives exactly what the interpreted one gives."""
     stream = stream_of_rule(rule(name), seed=3)
     with monkeypatch.context() as patched:
         patched.setattr(replaying, "replay_interpreted", None)  # what cannot be compiled would be interpreted
@@ -111,7 +112,8 @@ def score_with_fractions(n, points, columns, constants, table, change):
 @pytest.mark.slow
 @pytest.mark.parametrize("score", [score_dividing, score_unbalanced])
 @pytest.mark.parametrize("at", [0, 57, 99, None])
-def test_given_a_rule_that_fails_when_replayed_compiled_then_it_fails_at_the_same_game(score, at, monkeypatch):
+def test_compiled_rule_fails_at_same_game(score, at, monkeypatch):
+    """A rule that fails does so at the same game when it is compiled."""
     found = rule("pairwise-elo/1")._replace(score=score)
     stream = plain_stream(found, 100, at)
     interpreted, compiled = both(stream, monkeypatch)
@@ -135,9 +137,8 @@ def plain_stream(found: Rule, games: int, at: int | None) -> Stream:
 
 
 @pytest.mark.slow
-def test_given_a_rule_that_cannot_be_compiled_when_replayed_then_it_is_interpreted_and_one_line_says_so(
-    monkeypatch, caplog
-):
+def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
+    """A rule that cannot be compiled is interpreted, and one line says so."""
     found = rule("pairwise-elo/1")._replace(score=score_with_fractions)
     with caplog.at_level(logging.WARNING):
         interpreted, compiled = both(plain_stream(found, 50, None), monkeypatch)
@@ -145,7 +146,8 @@ def test_given_a_rule_that_cannot_be_compiled_when_replayed_then_it_is_interpret
     assert [Counter(record.message.split())["interpreted,"] for record in caplog.records] == [1]
 
 
-def test_given_no_numba_when_a_long_history_is_replayed_then_it_is_interpreted(monkeypatch):
+def test_without_numba_replay_is_interpreted(monkeypatch):
+    """Without numba, a long history is replayed by the interpreted rule."""
     monkeypatch.setattr(compiling, "available", lambda: False)
     interpreted, compiled = both(stream_of_rule(rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
@@ -175,8 +177,12 @@ for name in sys.argv[1:]:
 """
 
 
-def test_given_rules_that_other_processes_compiled_when_one_process_loads_them_then_each_scores_by_its_own(tmp_path):
-    """The compiled code of two rules holds loops of the same name, and a process numbers what it compiles from 1 on."""
+def test_loaded_rules_score_by_own_code(tmp_path):
+    """Rules compiled by other processes each score by their own code when one process loads them.
+
+    The compiled code of two rules holds loops of the same name, and a process numbers what it
+    compiles from 1 on.
+    """
     for name, points in (("one", 1), ("two", 2)):
         (tmp_path / f"{name}.py").write_text(
             "def score(n, points, columns, constants, table, change):\n"

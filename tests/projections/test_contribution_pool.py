@@ -50,13 +50,15 @@ NEWCOMERS = {2: [160, -160], 3: [230, -30, -200], 4: [275, 55, -90, -240], 5: [3
 
 
 @pytest.mark.parametrize(("n", "changes"), NEWCOMERS.items())
-def test_given_newcomers_when_they_play_then_points_change_as_in_the_source(n, changes):
+def test_newcomers_score_as_in_the_source(n, changes):
+    """Points of newcomers change as the source states."""
     burned = 1 if n == 5 else 0  # the fourth loses 220, and three get 73 each
 
     assert scored([1000] * n, range(1, n + 1)) == (changes, 0, burned)
 
 
-def test_given_601_and_600_seconds_when_scored_then_only_the_longer_gets_the_minted_bonus():
+def test_bonus_needs_more_than_600_seconds():
+    """Only players with more than 600 seconds get the minted bonus."""
     assert scored([1000, 1000], [1, 2], [601, 600]) == ([260, -160], 100, 0)
     assert scored([1000, 1000], [1, 2], [-1, 10**9]) == ([160, -60], 100, 0)
 
@@ -74,13 +76,13 @@ TIES = {
 
 
 @pytest.mark.parametrize(("places", "changes", "burned"), TIES.values(), ids=TIES)
-def test_given_ties_when_scored_then_the_competition_place_counts_and_those_strictly_better_share(
-    places, changes, burned
-):
+def test_ties_share_by_competition_place(places, changes, burned):
+    """In ties, the competition place counts and only those strictly better share."""
     assert scored([1000] * len(places), places) == (changes, 0, burned)
 
 
-def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+def test_order_does_not_matter():
+    """The order of participants does not change anybody's points."""
     straight = scored([1003, 997, 1500, 12], [2, 1, 4, 3])[0]
     for order in ([1, 0, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
         points, places = [1003, 997, 1500, 12], [2, 1, 4, 3]
@@ -88,13 +90,17 @@ def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
         assert mixed == [straight[i] for i in order]
 
 
-def test_given_a_share_with_a_fraction_when_scored_then_one_floor_is_over_the_whole_product():
+def test_share_is_rounded_down_once():
     # 22 % of 1160 is 255.2, a third of it 85.07; a third of the points first, 386, would give 84.92
+    """A share is rounded down once, over the whole product."""
     assert scored([0, 0, 0, 1160, 0], [1, 2, 3, 4, 5]) == ([85, 85, 85, -255, 0], 0, 0)
 
 
-def test_given_a_seat_that_does_not_count_when_scored_then_the_row_is_that_of_all_seats():
-    """Three of four seats count, the third one does not: the fourth's contribution is still shared by three."""
+def test_uncounted_seat_keeps_the_row():
+    """If a seat does not count, the row of percentages is still that of all seats.
+
+    Three of four seats count and the third does not: three still share the fourth's contribution.
+    """
     assert scored([1000, 1000, 1000], [1, 2, 4], seats=4) == ([110 + 80, 80 - 110, -240], 0, 80)
 
 
@@ -106,29 +112,34 @@ def test_given_a_seat_that_does_not_count_when_scored_then_the_row_is_that_of_al
         ([1, 1, 3, 4, 5], ([223, 223, -17, -150, -280], 1), ([223, 223, -17, -150, -280], 1)),
     ],
 )
-def test_given_dust_when_it_goes_to_the_winner_then_only_to_a_single_one(places, burned, winner):
+def test_dust_goes_to_a_single_winner(places, burned, winner):
+    """Dust for the winner only goes to a single winner, and is otherwise burned."""
     for dust, (changes, rest) in (("burn", burned), ("winner", winner)):
         assert scored([1000] * 5, places, dust=dust) == (changes, 0, rest)
 
 
-def test_given_a_winner_who_does_not_count_when_dust_goes_to_the_winner_then_it_is_burned():
+def test_dust_of_uncounted_winner_is_burned():
+    """Dust for a winner who does not count is burned."""
     assert scored([1000, 1000], [2, 3], seats=3, dust="winner") == ([100 - 130, -200], 0, 230)
 
 
-def test_given_points_below_zero_when_scored_then_the_floors_are_literal_and_nothing_is_minted():
+def test_negative_points_mint_nothing():
     # -7 * 16 / 100 = -1.12, floor -2: the last gains what the first loses
+    """With points below zero, the floors are taken literally and nothing is minted."""
     assert scored([50, -7], [1, 2]) == ([-2, 2], 0, 0)
     # -1000 * 24 / 100 = -240, a third of it -80; -1001: -240.24 and -80.08
     assert scored([0, 0, 0, -1001], [1, 2, 3, 4]) == ([-81, -81, -81, 241], 0, 2)
 
 
 @pytest.mark.parametrize("points", [0, 1, 6])
-def test_given_too_few_points_when_scored_then_nothing_is_lost(points):
+def test_too_few_points_lose_nothing(points):
+    """Players with too few points to contribute lose nothing."""
     assert scored([1000, points], [1, 2]) == ([0, 0], 0, 0)
     assert explained([1000, points], [1, 2])[1][0][:2] == ("contributes", 0)
 
 
-def test_given_the_most_points_and_percentages_when_scored_then_no_step_leaves_64_bits():
+def test_extreme_points_stay_in_64_bits():
+    """No step leaves 64 bits at the most points and percentages."""
     n = 99
     params = bound(contributions={str(n): [0] + [100] * (n - 1)}, bonus=1_000_000, bonus_seconds=0, dust="winner")
     for start in (UNITS_MAX, -UNITS_MAX):
@@ -161,14 +172,16 @@ CHECKS = {
 
 
 @pytest.mark.parametrize(("given", "reason"), CHECKS.values(), ids=CHECKS)
-def test_given_a_game_when_checked_then_only_2_to_5_seats_with_one_player_each_can_be_scored(given, reason):
+def test_unscorable_games_fail_the_check(given, reason):
+    """Only games of 2 to 5 seats with one player each can be scored."""
     found = check(len(given[0]), given, bound())
 
     assert found is None if reason is None else reason in (found or "")
 
 
 @pytest.mark.parametrize(("sizes", "words"), [("25", "2 or 5"), ("235", "2 or 3 or 5"), ("345", "3 to 5"), ("4", "4")])
-def test_given_other_rows_when_a_game_does_not_fit_then_the_sizes_are_told(sizes, words):
+def test_unfit_game_names_defined_sizes(sizes, words):
+    """A game that fits no row is refused with the sizes that are defined."""
     params = bound(contributions={size: TABLE[size] for size in sizes})
 
     assert check(7, columns(range(1, 8)), params) == (
@@ -193,7 +206,8 @@ BAD = {
 
 
 @pytest.mark.parametrize(("table", "reason"), BAD.values(), ids=BAD)
-def test_given_a_table_that_is_none_when_bound_then_the_key_and_the_reason_are_told(table, reason):
+def test_bad_table_names_key_and_reason(table, reason):
+    """An invalid table is refused with its key and the reason."""
     assert reason in (refuse_params(bound(contributions=table), PLAYERS_MAX) or "")
 
 
@@ -212,12 +226,14 @@ def test_given_a_table_that_is_none_when_bound_then_the_key_and_the_reason_are_t
         {"start": "1000"},
     ],
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_wrong_params_are_refused(params):
+    """Parameters of the wrong type or out of range are refused."""
     with pytest.raises(ValueError):
         bound(**params)
 
 
-def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
+def test_wrong_row_names_its_line():
+    """A wrong row in a ruleset file is reported with its line."""
     text = shipped_text("galactic-points")
     ((key, _, line),) = read_toml(text.replace("[0, 13, 20]", "[0, 13]"))[1]
 
@@ -226,7 +242,8 @@ def test_given_a_wrong_row_in_a_file_when_read_then_its_line_is_told():
     assert text.splitlines()[line - 1].startswith("3 = ")
 
 
-def test_given_a_game_when_explained_then_every_part_says_whom_it_is_from_and_why():
+def test_explained_parts_name_their_source():
+    """Every part of an explained game says whom it comes from and why."""
     first, second, third, fourth = explained([1000, 1003, 1000, 1000], [1, 2, 3, 4], [601, 600, -1, 0])
 
     assert first == [
@@ -244,7 +261,8 @@ def test_given_a_game_when_explained_then_every_part_says_whom_it_is_from_and_wh
     assert [term[0] for term in fourth] == ["contributes", "bonus"]
 
 
-def test_given_dust_when_explained_then_only_the_winner_who_gets_it_is_told():
+def test_dust_is_explained_to_its_winner():
+    """Dust is explained only for the winner who gets it."""
     for dust, last in (("winner", ("dust", 1, "what rounding down left of all contributions", "")), ("burn", None)):
         told = explained([1000] * 5, [1, 2, 3, 4, 5], dust=dust)
         assert [term for mine in told for term in mine if term[0] == "dust"] == ([last] if last else [])
@@ -269,7 +287,8 @@ def naive(points, places, seconds, table, bonus, limit, dust):
     return {p: gains[p] - losses[p] + bonuses[p] for p in points}, sum(bonuses.values()), left
 
 
-def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+def test_random_games_match_naive_scores():
+    """Scores and explanations of random games agree with a naive computation."""
     chance, seen = random.Random(11), Counter[str]()
     for _ in range(6_000):
         n = chance.randint(2, 5)
@@ -297,7 +316,8 @@ def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_nai
     assert min(seen.values()) > 300, seen
 
 
-def test_given_every_weak_order_of_up_to_five_when_newcomers_play_then_books_balance():
+def test_books_balance_for_every_order():
+    """For every weak order of up to five newcomers, the books balance."""
     for n in range(2, 6):
         for places in {
             tuple(1 + sum(o < r for o in ranks) for r in ranks) for ranks in product(range(n), repeat=n)
@@ -315,8 +335,11 @@ def recorded(game_id, places, day, **members):
     return {"type": "game.recorded", "occurred_at": f"2020-01-{day:02d}T12:00:00Z", "data": data}
 
 
-def test_given_the_shipped_ruleset_when_games_are_replayed_then_points_run_on_and_books_balance(ledger_url):
-    """Given a win, a present of points and a long game of six too many, when replayed, then the ladder says this."""
+def test_replayed_points_carry_on(ledger_url):
+    """In a replay under the shipped ruleset, points carry on from game to game and the books balance.
+
+    There are a win with a bonus, an adjustment, a game of six, which is too many, and another win.
+    """
     six = {name: place for place, name in enumerate(["anna", "ben", "c", "d", "e", "f"], 1)}
     events = [
         ruleset(shipped_text("galactic-points")),

@@ -55,9 +55,10 @@ def decoded(ledger: Ledger, cached: bool = True) -> Any:
     return told(facts), digests(facts)
 
 
-def test_given_a_ledger_and_its_copy_when_both_grow_and_are_read_in_turn_then_neither_cache_is_made_anew(
+def test_copied_ledger_has_its_own_cache(
     store: str, copy_of: Callable[[str], str], caches: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A ledger and its copy that grow apart each keep a cache, and neither cache is ever rebuilt."""
     log = history(3, 60)
     upgrade(store)
     enter(open_ledger(store), log[:40])
@@ -79,9 +80,8 @@ def test_given_a_ledger_and_its_copy_when_both_grow_and_are_read_in_turn_then_ne
     assert folders == [folders[0]] * 3  # a cache that is made anew has another folder
 
 
-def test_given_a_ledger_that_is_reached_by_a_link_when_read_then_the_cache_is_the_same(
-    tmp_path: Path, caches: Path
-) -> None:
+def test_linked_path_shares_the_cache(tmp_path: Path, caches: Path) -> None:
+    """A ledger reached through a symbolic link uses the same cache as by its real path."""
     (tmp_path / "real").mkdir()
     upgrade(str(tmp_path / "real" / "ratings.db"))
     (tmp_path / "link").symlink_to(tmp_path / "real")
@@ -93,7 +93,8 @@ def folder(url: str) -> str:
         return column_cache.folder_of(connection)
 
 
-def test_given_two_schemas_with_the_same_ledger_when_named_then_each_has_a_cache_of_its_own(postgres_url: str) -> None:
+def test_postgres_schemas_have_separate_caches(postgres_url: str) -> None:
+    """Two PostgreSQL schemas that hold the same ledger have separate caches."""
     upgrade(postgres_url)
     with connect(postgres_url).reading() as connection:
         connection.execute(text("CREATE SCHEMA staging"))
@@ -104,9 +105,8 @@ def test_given_two_schemas_with_the_same_ledger_when_named_then_each_has_a_cache
 
 
 @pytest.mark.parametrize("name", ["rätings; rm -rf ~.db", "line\nend.db", "..db", "%2e%2e%2f.db", "a" * 200])
-def test_given_a_file_with_any_name_when_its_cache_is_named_then_that_is_one_folder_of_checked_parts(
-    name: str, tmp_path: Path
-) -> None:
+def test_cache_folder_name_is_safe(name: str, tmp_path: Path) -> None:
+    """Whatever the ledger file is called, its cache is one folder with a safe name."""
     upgrade(str(tmp_path / name))
     found = folder(str(tmp_path / name))
     assert len(found) == 36 + 1 + 16

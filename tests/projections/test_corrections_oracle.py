@@ -191,10 +191,13 @@ def copied(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ledger:
     return open_ledger(str(path))
 
 
-def test_given_any_history_when_replayed_at_any_coordinates_then_it_is_what_the_pages_say(
+def test_random_history_matches_the_oracle(
     template: Path, tmp_path_factory: pytest.TempPathFactory, at_length: bool
 ) -> None:
-    """Each step is taken or refused, and every ladder, game and history comes out, as the oracle says."""
+    """A random history, replayed at any position and time, matches an independent oracle.
+
+    Each step is accepted or refused, and every ladder, game and history comes out, as the oracle says.
+    """
     published = [json.loads(record) for record in records(open_ledger(str(template)))]
 
     @settings(SETTINGS, max_examples=1_000 if at_length else 40, phases=PHASES[at_length], derandomize=not at_length)
@@ -221,10 +224,13 @@ def test_given_any_history_when_replayed_at_any_coordinates_then_it_is_what_the_
     assert not missing, f"never generated: {missing}"
 
 
-def test_given_any_history_when_copied_or_sent_in_batches_then_it_is_the_same(
+def test_copies_and_batches_match_single_steps(
     template: Path, tmp_path_factory: pytest.TempPathFactory, ratings: Callable[..., Any], at_length: bool
 ) -> None:
-    """An export taken in again, one restored, and steps sent several at a time come to what single steps come to."""
+    """Imports, restores and batches of a random history give the same result as single steps.
+
+    The export is imported again and restored, and the steps are also sent several at a time.
+    """
     published = [json.loads(record) for record in records(open_ledger(str(template)))]
 
     @settings(SETTINGS, max_examples=100 if at_length else 3, phases=PHASES[at_length], derandomize=not at_length)
@@ -262,10 +268,10 @@ def meanings(ledger: Ledger) -> list[dict[str, Any]]:
     return [{**json.loads(record), "recorded_at": None} for record in records(ledger)]
 
 
-def test_given_any_history_when_a_step_is_looked_at_first_then_it_changes_the_points_that_it_announced(
+def test_announced_effects_match_the_oracle(
     template: Path, tmp_path_factory: pytest.TempPathFactory, at_length: bool
 ) -> None:
-    """What a step would change, worked out before it is taken, is the difference of the oracle's ladders."""
+    """The effects announced before each step are the difference between the oracle's ladders."""
     published = [json.loads(record) for record in records(open_ledger(str(template)))]
 
     @settings(SETTINGS, max_examples=300 if at_length else 10, phases=PHASES[at_length], derandomize=not at_length)

@@ -24,11 +24,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 WANTED = ["decided", "games", "both", "comes", "goes", "many in one", *sorted(DECIDED - {"player.account_changed"})]
 
 
-def test_given_any_history_when_its_decisions_are_told_then_each_gave_what_the_causes_of_each_player_say(
-    tmp_path: Path, at_length: bool
-) -> None:
-    """Given two positions, then for every player on every ladder the amounts are those of `attribute`, added up by
-    decision; and whoever has no share has no cause.
+def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None:
+    """In random histories, decisions have the amounts that the causes of each player add up to.
+
+    Given two positions, for every player on every ladder the amounts are those of `attribute`,
+    added up by decision; and whoever has no share has no cause.
     """
     upgrade(str(tmp_path / "template.db"))
     template = (tmp_path / "template.db").read_bytes()

@@ -56,9 +56,8 @@ def filled(copied_file: Callable[..., str]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("members", NOTHING.values(), ids=NOTHING)
-def test_given_a_game_that_counts_for_nothing_when_it_comes_first_then_it_does_not_begin_the_league(
-    members: dict[str, Any], filled: Callable[..., Any]
-) -> None:
+def test_uncounted_game_begins_no_league(members: dict[str, Any], filled: Callable[..., Any]) -> None:
+    """A game that counts for nothing does not begin a league, even if it comes first."""
     rules = [ruleset(text) for text in shipped() if 'id = "youplay-wsim"' in text]
     ledger = filled(*rules, ships("g1", LATE), ships("early", EARLY, **members))
 
@@ -66,9 +65,10 @@ def test_given_a_game_that_counts_for_nothing_when_it_comes_first_then_it_does_n
     assert (found.ruleset, found.games) == ("youplay-wsim@v2", 1)
 
 
-def test_given_an_adjustment_when_the_league_began_under_an_older_version_then_that_says_where_one_begins(
+def test_league_version_sets_start_points(
     filled: Callable[..., Any],
 ) -> None:
+    """The version under which a league began sets where a player adjusted later starts."""
     rules = [house("1", "2009-01-01", "2", start=0), house("2", "2010-01-01", "2", start=100)]
     data = {"ladder": "house/L", "player": "zoe", "points": "5", "reason": "late"}
     fine = {"type": "points.adjusted", "occurred_at": "2011-06-01T00:00:00Z", "data": data}
@@ -78,10 +78,11 @@ def test_given_an_adjustment_when_the_league_began_under_an_older_version_then_t
     assert {row.player: row.points // 840 for row in rows} == {"zoe": 5, "anna": 2, "ben": 0}
 
 
-def test_given_versions_for_other_sizes_when_a_game_of_a_league_is_recorded_then_it_is_refused_if_none_can_count_it(
-    ratings: Ratings, filled: Callable[..., Any]
-) -> None:
-    """Given a league of the older version, when three play, which the newer cannot count, then they are taken."""
+def test_uncountable_league_game_is_refused(ratings: Ratings, filled: Callable[..., Any]) -> None:
+    """A game of a league is refused if the league's version cannot count it.
+
+    In a league of the older version, a game of three, which the newer cannot count, is accepted.
+    """
     rules = [house("1", "2009-01-01", "2 3"), house("2", "2010-01-01", "2 4")]
     db = str(filled(*rules, played("g1", EARLY, "anna ben")).url.database)
 
@@ -91,9 +92,8 @@ def test_given_versions_for_other_sizes_when_a_game_of_a_league_is_recorded_then
     assert (five.exit_code, five.stderr.partition(":")[0]) == (1, "uncounted")
 
 
-def test_given_an_annual_list_when_its_months_would_be_taken_back_then_they_are_still_needed(
-    ratings: Ratings, tmp_path: Path
-) -> None:
+def test_months_of_annual_list_are_needed(ratings: Ratings, tmp_path: Path) -> None:
+    """The versions of monthly lists cannot be voided while an annual list sums them."""
     db = str(tmp_path / "ratings.db")
     assert ratings("init", db=db).exit_code == 0
 
@@ -109,9 +109,8 @@ def test_given_an_annual_list_when_its_months_would_be_taken_back_then_they_are_
 
 
 @pytest.mark.parametrize("line", ["start = 5", "min_games = 3", 'substitution = "both"', "carry_over = true"])
-def test_given_an_annual_list_with_a_parameter_of_games_when_checked_then_it_is_refused(
-    line: str, ratings: Ratings, tmp_path: Path
-) -> None:
+def test_annual_list_refuses_game_params(line: str, ratings: Ratings, tmp_path: Path) -> None:
+    """An annual list with a parameter that the lists of its months decide is refused."""
     text = shipped_text("catan-annual").replace("months = 4", f"{line}\nmonths = 4")
     (tmp_path / "annual.toml").write_text(text, encoding="utf-8")
 
@@ -120,7 +119,8 @@ def test_given_an_annual_list_with_a_parameter_of_games_when_checked_then_it_is_
     assert f"params.{line.partition(' ')[0]}: the lists of the months decide that" in told.stdout
 
 
-def test_given_a_monthly_list_with_a_start_when_checked_then_it_is_refused(ratings: Ratings, tmp_path: Path) -> None:
+def test_monthly_list_refuses_a_start(ratings: Ratings, tmp_path: Path) -> None:
+    """A monthly list with a `start` parameter is refused."""
     text = shipped_text("catan-monthly").replace("min_games = 7", "start = 1000\nmin_games = 7")
     (tmp_path / "monthly.toml").write_text(text, encoding="utf-8")
 

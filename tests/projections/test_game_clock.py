@@ -7,7 +7,8 @@ from ledger.events.game_clocks import CLOCK_TYPES, ClockTimers, Timers
 from projections.game_clock import explain_clock, show_clock
 
 
-def test_given_a_new_clock_when_shown_then_everybody_has_120_seconds():
+def test_new_clock_gives_120_seconds_each():
+    """On a new clock, everybody has 120 seconds and no timer runs."""
     shown = show_clock(log(""))
     assert {one["main_ms"] for one in shown["players"]} == {120_000}
     assert {one["running"] for one in shown["players"]} == {None}
@@ -26,7 +27,8 @@ CHOICES = [
 
 
 @pytest.mark.parametrize(("choice", "name", "auxiliary"), CHOICES)
-def test_given_a_choice_when_time_passes_then_its_timer_runs_and_the_main_timer_only_after_it(choice, name, auxiliary):
+def test_auxiliary_timer_runs_before_main(choice, name, auxiliary):
+    """After an offer, the timer of the choice runs first and the main timer only after it."""
     offered = f"1000 {name} offered {choice}"
 
     assert timers(offered, 1_000, name) == (120_000, auxiliary, "auxiliary")
@@ -42,19 +44,22 @@ REWARDS = [  # rolled the dice after so long, with this on the main timer
 
 
 @pytest.mark.parametrize(("after", "main"), REWARDS)
-def test_given_a_choice_when_made_then_half_of_the_auxiliary_time_left_is_added_rounded_down(after, main):
+def test_choice_adds_half_the_time_left(after, main):
+    """Making a choice adds half of its remaining time to the main timer, rounded down."""
     decided = f"1000 anna offered roll-dice\n{1_000 + after} anna decided"
 
     assert timers(decided) == (main, None, None)
     assert timers(decided, 200_000) == (main, None, None)
 
 
-def test_given_no_choice_when_time_passes_then_the_main_timer_stands_still():
+def test_main_timer_waits_without_a_choice():
+    """The main timer stands still while no choice is open."""
     assert timers("", 1_000_000) == (120_000, None, None)
     assert timers("5000 anna offered roll-dice\n5000 anna decided roll-dice", 1_000_000, "ben") == (120_000, None, None)
 
 
-def test_given_choices_of_two_players_when_one_decides_then_the_timers_of_the_other_run_on():
+def test_timers_of_players_are_independent():
+    """When one of two players decides, the other's timers run on."""
     both = "0 anna offered auction-or-pass\n1000 ben offered auction-or-pass\n3000 anna decided"
 
     assert timers(both, 9_000) == (122_000, None, None)
@@ -62,7 +67,8 @@ def test_given_choices_of_two_players_when_one_decides_then_the_timers_of_the_ot
 
 
 @pytest.mark.parametrize(("at", "main", "removed"), [(123_999, 1, None), (124_000, 0, 124_000), (900_000, 0, 124_000)])
-def test_given_a_choice_that_is_never_made_when_the_main_timer_is_at_0_then_the_player_is_removed(at, main, removed):
+def test_player_is_removed_at_zero(at, main, removed):
+    """A player who never makes a choice is removed when their main timer reaches 0."""
     one = player("0 anna offered roll-dice", at)
     assert (one["main_ms"], one["removed_at"]) == (main, removed)
     # between events it is no different
@@ -74,7 +80,8 @@ AUCTIONS = [(99_999, 20_001, 1), (100_000, 20_000, 0)]  # overtime, main timer b
 
 
 @pytest.mark.parametrize(("overtime", "before", "after"), AUCTIONS)
-def test_given_20_seconds_or_more_when_an_auction_is_started_then_it_costs_20_seconds(overtime, before, after):
+def test_auction_costs_20_seconds(overtime, before, after):
+    """Starting an auction costs a player with at least 20 seconds exactly 20 seconds."""
     late = f"0 anna offered roll-dice\n{4_000 + overtime} anna decided"
     assert timers(late)[0] == before
 
@@ -82,7 +89,8 @@ def test_given_20_seconds_or_more_when_an_auction_is_started_then_it_costs_20_se
     assert (one["main_ms"], one["removed_at"]) == (after, None if after else 150_000)
 
 
-def test_given_a_millisecond_less_than_20_seconds_when_an_auction_is_started_then_it_is_refused():
+def test_auction_needs_20_seconds():
+    """Starting an auction with a millisecond less than 20 seconds is refused."""
     late = "0 anna offered roll-dice\n104001 anna decided\n150000 anna auction_started"
 
     assert refused(late) == (
@@ -92,7 +100,8 @@ def test_given_a_millisecond_less_than_20_seconds_when_an_auction_is_started_the
     )
 
 
-def test_given_an_open_choice_when_an_auction_is_started_then_it_stays_open_and_its_timers_run_on():
+def test_auction_leaves_choice_open():
+    """An auction leaves an open choice open, and its timers run on."""
     text = "0 anna offered roll-dice\n1000 anna auction_started"
 
     assert timers(text, 3_999) == (100_000, 1, "auxiliary")
@@ -103,7 +112,8 @@ SIGNS = ["decided", "auction_started", "heartbeat", "pause_asked", "pause_answer
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-def test_given_40_seconds_without_a_sign_of_life_then_a_player_is_disconnected(sign):
+def test_silent_player_is_disconnected(sign):
+    """After 40 seconds without a sign of life, a player is disconnected."""
     before = "0 anna offered sell-houses\n1000 ben pause_asked" if sign != "pause_asked" else ""
     text = f"{before}\n10000 anna {sign}"
 
@@ -114,11 +124,13 @@ def test_given_40_seconds_without_a_sign_of_life_then_a_player_is_disconnected(s
     assert player("", 40_000)["disconnected_at"] == 40_000
 
 
-def test_given_an_offer_to_a_player_when_he_is_silent_then_it_is_no_sign_of_life():
+def test_offer_is_no_sign_of_life():
+    """An offer to a silent player is no sign of life."""
     assert player("39999 anna offered roll-dice\n39999 ben heartbeat", 40_000)["disconnected_at"] == 40_000
 
 
-def test_given_a_disconnected_player_when_he_is_heard_again_then_he_is_back_and_his_timers_ran_meanwhile():
+def test_disconnected_player_can_return():
+    """A disconnected player who is heard again is back, and their timers ran meanwhile."""
     text = "0 anna offered roll-dice\n44000 anna heartbeat"
 
     assert player(text, 43_999)["disconnected_at"] == 40_000
@@ -127,7 +139,8 @@ def test_given_a_disconnected_player_when_he_is_heard_again_then_he_is_back_and_
     assert player(text, 84_000)["disconnected_at"] == 84_000
 
 
-def test_given_other_values_when_replayed_then_they_hold_instead():
+def test_other_timer_values_replace_defaults():
+    """Other timer values hold instead of the defaults."""
     odd = {"main_ms": 10, "roll_dice_ms": 3, "reward_percent": 100, "unresponsive_ms": 5, "auction_cost_ms": 12}
 
     assert timers("0 anna offered roll-dice\n1 anna decided\n2 anna auction_started", **odd) == (0, None, None)
@@ -137,7 +150,8 @@ def test_given_other_values_when_replayed_then_they_hold_instead():
     assert player("0 anna offered roll-dice", 4_010, main_ms=10)["removed_at"] == 4_010
 
 
-def test_given_a_stopped_clock_when_shown_later_then_nothing_has_run_since():
+def test_nothing_runs_on_a_stopped_clock():
+    """Nothing has run on a clock since it was stopped."""
     text = "0 anna offered roll-dice\n5000 stopped"
 
     assert timers(text, 900_000) == (119_000, 0, None)
@@ -157,7 +171,8 @@ REMOVED = """
 """
 
 
-def test_given_a_removed_player_when_explained_then_every_millisecond_has_a_line_up_to_the_removal():
+def test_removal_is_explained_line_by_line():
+    """The explanation of a removed player accounts for every millisecond up to the removal."""
     assert lines(REMOVED) == [
         (0, "started", 120_000, 120_000),
         (1_000, "offered", 0, 120_000),
@@ -180,7 +195,8 @@ def test_given_a_removed_player_when_explained_then_every_millisecond_has_a_line
     assert lines(REMOVED, 26_001)[-1] == (26_001, "ran", -1, 81_498)
 
 
-def test_given_a_pause_in_overtime_when_explained_then_the_lines_say_where_the_timer_stood():
+def test_pause_in_overtime_is_explained():
+    """The explanation of a pause in overtime says where the timer stood."""
     text = "0 anna offered roll-dice\n5000 ben pause_asked\n5000 anna pause_answered yes\n6000 turn_ended"
     text += "\n700000 ben resume_asked\n700001 anna decided"
 
@@ -195,10 +211,12 @@ def test_given_a_pause_in_overtime_when_explained_then_the_lines_say_where_the_t
     ]
 
 
-def test_given_the_timers_when_their_two_forms_are_compared_then_names_and_defaults_agree():
+def test_two_forms_of_timers_agree():
+    """The two forms of the timers have the same names and defaults."""
     assert ClockTimers().model_dump() == Timers()._asdict()
 
 
-def test_given_logs_of_these_tests_when_validated_then_the_models_take_them():
+def test_models_accept_logs_of_these_tests():
+    """The event models accept the logs of these tests."""
     for one in log(f"{GRANTED}\n9000 turn_ended\n609000 anna resume_asked\n609001 anna decided\n609002 stopped"):
         CLOCK_TYPES[one["type"]].model_validate(one["data"])

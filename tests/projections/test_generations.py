@@ -37,7 +37,8 @@ def findings(ledger):
         return list(verify_standings(connection))
 
 
-def test_a_rebuild_stores_what_replay_says_and_names_its_position(ledger):
+def test_rebuild_stores_the_replayed_standings(ledger):
+    """A rebuild stores what the replay gives and names its position and chain hash."""
     done = rebuild(ledger, ticking())
     assert (done.generation, done.position, done.failures) == (1, 31, [])
     assert stored(ledger) == replayed(ledger)
@@ -49,11 +50,13 @@ def test_a_rebuild_stores_what_replay_says_and_names_its_position(ledger):
     assert findings(ledger) == []
 
 
-def test_an_empty_ledger_rebuilds_to_an_empty_generation(ledger_url):
+def test_empty_ledger_rebuilds_to_no_ladders(ledger_url):
+    """Rebuilding an empty ledger gives a generation without ladders."""
     assert rebuild(fill(ledger_url, []), ticking()).ladders == 0
 
 
-def test_points_in_the_view_are_in_points(ledger):
+def test_view_shows_points_not_units(ledger):
+    """The live standings view shows points, which are the stored units divided by the scale."""
     rebuild(ledger, ticking())
     with ledger.reading() as connection:
         units, scale, points = connection.execute(
@@ -62,7 +65,8 @@ def test_points_in_the_view_are_in_points(ledger):
     assert float(points) == pytest.approx(units / scale)
 
 
-def test_the_generation_before_is_kept_and_older_ones_go(ledger_url, ledger):
+def test_only_the_previous_generation_is_kept(ledger_url, ledger):
+    """A rebuild keeps the previous generation and drops older ones."""
     for day in (1, 2, 3, 4):
         rebuild(ledger, ticking())
         fill(ledger_url, [game(f"more-{day}", "anna ben")])
@@ -74,8 +78,11 @@ def test_the_generation_before_is_kept_and_older_ones_go(ledger_url, ledger):
     assert kept == builds == [3, 4]
 
 
-def test_readers_see_the_old_generation_until_the_pointer_flips(ledger_url, ledger, monkeypatch):
-    """Given a rebuild that stops before it promotes, when the next one runs, then nothing of the first is left."""
+def test_interrupted_rebuild_keeps_old_generation(ledger_url, ledger, monkeypatch):
+    """Readers see the old generation until the pointer moves to the new one.
+
+    If a rebuild stops before promotion, the next one leaves nothing of it behind.
+    """
     rebuild(ledger, ticking())
     before = stored(ledger)
     fill(ledger_url, [game("late", "emil anna", day=1)])
@@ -91,7 +98,8 @@ def test_readers_see_the_old_generation_until_the_pointer_flips(ledger_url, ledg
         assert connection.execute(text("SELECT count(*) FROM generations WHERE finished_at IS NULL")).scalar() == 0
 
 
-def test_a_failing_rule_keeps_the_old_standings_of_its_ladder_only(ledger_url, ledger, monkeypatch):
+def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
+    """Ladders whose rule fails keep their old standings, while the others are rebuilt."""
     rebuild(ledger, ticking())
     before = stored(ledger), stored(ledger, "club-catan-elo/3-4")
     fill(ledger_url, [game("bad", "anna ben cleo dora emil", day=28)])
@@ -117,7 +125,8 @@ def test_a_failing_rule_keeps_the_old_standings_of_its_ladder_only(ledger_url, l
     assert ladders["club-catan-elo/3-4"] == (2, 2, 32)
 
 
-def test_a_rule_that_burns_less_than_nothing_is_stopped(ledger, monkeypatch):
+def test_unbalanced_rule_is_stopped(ledger, monkeypatch):
+    """A rule that hands out more points than it takes fails because the books do not balance."""
     found = rule("pairwise-elo/1")
 
     def generous(n, points, columns, constants, table, change):
@@ -140,7 +149,8 @@ def test_a_rule_that_burns_less_than_nothing_is_stopped(ledger, monkeypatch):
         "UPDATE generations SET position = 3",
     ],
 )
-def test_verify_finds_stored_standings_that_differ(ratings, ledger_url, ledger, edit):
+def test_verify_finds_changed_standings(ratings, ledger_url, ledger, edit):
+    """`verify` finds stored standings that were changed, removed or given another position."""
     rebuild(ledger, ticking())
     with ledger.writing() as connection:
         connection.execute(text(edit))
@@ -149,7 +159,8 @@ def test_verify_finds_stored_standings_that_differ(ratings, ledger_url, ledger, 
     assert "standings" in result.stdout
 
 
-def test_a_second_rebuild_at_the_same_time_says_so_and_does_nothing(ratings, ledger_url, ledger):
+def test_concurrent_rebuild_is_refused(ratings, ledger_url, ledger):
+    """A second rebuild at the same time says that one is running and does nothing."""
     with only_one(ledger):
         with pytest.raises(AlreadyRunning):
             rebuild(ledger, ticking())
@@ -158,7 +169,8 @@ def test_a_second_rebuild_at_the_same_time_says_so_and_does_nothing(ratings, led
     assert "another rebuild" in result.stderr
 
 
-def test_every_derived_table_can_be_dropped_and_rebuilt(ledger):
+def test_derived_tables_can_be_rebuilt(ledger):
+    """All derived tables can be emptied, and a rebuild restores the same standings."""
     rebuild(ledger, ticking())
     before = stored(ledger)
     with ledger.writing() as connection:

@@ -123,10 +123,11 @@ def new_store(store_kind: str, tmp_path_factory: pytest.TempPathFactory, request
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
-def test_given_any_history_when_rebuilt_again_and_again_then_the_views_show_what_the_commands_tell(
-    new_store: Callable[[], str], ratings: Ratings, at_length: bool
-) -> None:
-    """Given games, corrections, voids, renames and adjustments, a few between two rebuilds, then no row is another."""
+def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratings: Ratings, at_length: bool) -> None:
+    """However often any history is rebuilt, the SQL views show what the commands show.
+
+    The histories have games, corrections, voids, renames and adjustments, a few between two rebuilds.
+    """
     met: Counter[str] = Counter()
     url = new_store()
     upgrade(url)
@@ -156,9 +157,8 @@ def test_given_any_history_when_rebuilt_again_and_again_then_the_views_show_what
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_given_a_year_of_month_lists_when_rebuilt_then_the_views_show_what_the_commands_tell(
-    seed: int, ledger_url: str, ratings: Ratings
-) -> None:
+def test_views_match_commands_over_a_year(seed: int, ledger_url: str, ratings: Ratings) -> None:
+    """After a year of monthly lists, the SQL views show what the commands show."""
     ledger = fill(ledger_url, year_of(seed))
     rebuild(ledger, ticking(), keep_history=True)
     assert agree(ratings, ledger) > 100
@@ -166,9 +166,8 @@ def test_given_a_year_of_month_lists_when_rebuilt_then_the_views_show_what_the_c
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_given_rule_changes_taken_back_and_months_when_rebuilt_then_the_views_show_what_the_commands_tell(
-    seed: int, ledger_url: str, ratings: Ratings
-) -> None:
+def test_views_match_after_rule_changes(seed: int, ledger_url: str, ratings: Ratings) -> None:
+    """After withdrawn rule changes, the SQL views show what the commands show."""
     ledger = open_ledger(ledger_url)
     enter_events(ledger, time_history(seed, 120))
     rebuild(ledger, ticking(), keep_history=True)
@@ -176,12 +175,13 @@ def test_given_rule_changes_taken_back_and_months_when_rebuilt_then_the_views_sh
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_given_a_merge_a_void_and_a_correction_when_counted_by_sql_then_it_is_what_the_games_say(
+def test_sql_counts_match_the_games(
     cached: bool, ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Given a person under two ids, then naive SQL over the view counts all of his games, and no voided one.
+    """After a merge, a void and a correction, counting by SQL gives what the games command shows.
 
-    So it is if all of that stands in the cache already, as in a long ledger.
+    For a person under two ids, naive SQL over the view counts all of their games, and no voided one.
+    That is also so if all of it is in the cache already, as in a long ledger.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1 if cached else 10**9)
@@ -208,9 +208,8 @@ def test_given_a_merge_a_void_and_a_correction_when_counted_by_sql_then_it_is_wh
     ]  # fmt: skip
 
 
-def test_given_members_without_a_column_and_extreme_times_when_rebuilt_then_they_are_shown_whole(
-    ledger_url: str, ratings: Ratings
-) -> None:
+def test_unusual_members_are_shown_whole(ledger_url: str, ratings: Ratings) -> None:
+    """Members without a column of their own and extreme times are shown whole."""
     early = game("early", "anna ben") | {"occurred_at": "1969-12-31T23:59:59.999999Z"}
     late = game("far", "anna ben cleo", extra={"table": "7"}, city="Köln") | {"occurred_at": "2019-07-01T00:00:00.1Z"}
     late["data"]["participants"][0] |= {"score": "12.5", "seat": 3, "extra": {"colour": "red"}}
@@ -222,10 +221,8 @@ def test_given_members_without_a_column_and_extreme_times_when_rebuilt_then_they
     assert row == {"more": '{"extra":{"table":"7"}}', "his": '{"extra":{"colour":"red"}}'}
 
 
-def test_given_blocks_as_they_were_when_rebuilt_then_their_rows_are_left_as_they_are(
-    ledger: Ledger, ratings: Ratings
-) -> None:
-    """Given one more game at the end, then all blocks but the last of each ladder are those of before."""
+def test_unchanged_blocks_are_left_alone(ledger: Ledger, ratings: Ratings) -> None:
+    """With one more game at the end, all blocks but the last of each ladder are kept."""
     rebuild(ledger, ticking(), keep_history=True)
     before = parts(ledger)
     more(ledger, game("new", "anna ben cleo", day=28))
@@ -244,9 +241,8 @@ def test_given_blocks_as_they_were_when_rebuilt_then_their_rows_are_left_as_they
     agree(ratings, ledger)
 
 
-def test_given_a_rename_when_rebuilt_then_only_what_names_him_is_written_again(
-    ledger: Ledger, ratings: Ratings
-) -> None:
+def test_rename_rewrites_only_its_blocks(ledger: Ledger, ratings: Ratings) -> None:
+    """After a rename, only blocks of games that name the player are written again."""
     more(ledger, *(game(f"z-{n}", "uwe vera") for n in range(6)))
     rebuild(ledger, ticking(), keep_history=True)
     before = parts(ledger)
@@ -259,9 +255,8 @@ def test_given_a_rename_when_rebuilt_then_only_what_names_him_is_written_again(
     assert after["", 11] != before["", 11]
 
 
-def test_given_a_history_that_is_kept_when_rebuilt_without_a_word_then_it_stays_and_one_word_ends_it(
-    ledger: Ledger, ratings: Ratings
-) -> None:
+def test_history_stays_until_dropped(ledger: Ledger, ratings: Ratings) -> None:
+    """A rebuild keeps the history for SQL once it exists, until `keep_history=False` drops it."""
     rebuild(ledger, ticking())
     assert (changes_by_sql(ledger), games_by_sql(ledger), info(ledger)["history"]) == ({}, [], False)
     rebuild(ledger, ticking(), keep_history=True)
@@ -274,9 +269,10 @@ def test_given_a_history_that_is_kept_when_rebuilt_without_a_word_then_it_stays_
     assert findings(ledger) == []
 
 
-def test_given_some_ladders_when_rebuilt_then_all_are_there_and_games_are_those_of_the_generation(
+def test_partial_rebuild_keeps_all_ladders(
     ledger: Ledger,
 ) -> None:
+    """Rebuilding some ladders keeps the others, and the games of the generation."""
     rebuild(ledger, ticking(), keep_history=True)
     before, games = changes_by_sql(ledger), games_by_sql(ledger)
     more(ledger, game("late", "emil anna ben", day=1))
@@ -289,9 +285,8 @@ def test_given_some_ladders_when_rebuilt_then_all_are_there_and_games_are_those_
     assert findings(ledger) == []
 
 
-def test_given_no_history_of_the_others_when_that_of_some_ladders_is_asked_for_then_it_is_refused(
-    ledger: Ledger, ratings: Ratings
-) -> None:
+def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
+    """Keeping the history of some ladders is refused while the others have none."""
     rebuild(ledger, ticking())
     with pytest.raises(HistoryMissing, match="first: ratings rebuild --history"):
         rebuild(ledger, ticking(), [ALL], keep_history=True)
@@ -301,7 +296,8 @@ def test_given_no_history_of_the_others_when_that_of_some_ladders_is_asked_for_t
     assert info(ledger)["generation"] == 1
 
 
-def test_given_a_ladder_whose_rule_fails_when_rebuilt_then_its_changes_of_before_stay(ledger: Ledger) -> None:
+def test_failed_ladder_keeps_its_changes(ledger: Ledger) -> None:
+    """A ladder whose rule fails in a rebuild keeps its previous changes."""
     rebuild(ledger, ticking(), keep_history=True)
     before = changes_by_sql(ledger)
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)), game("last", "anna ben cleo"))
@@ -313,9 +309,10 @@ def test_given_a_ladder_whose_rule_fails_when_rebuilt_then_its_changes_of_before
     assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
 
 
-def test_given_a_ladder_that_fails_when_history_is_first_kept_then_it_has_none_and_that_is_no_finding(
+def test_failed_ladder_may_have_no_history(
     ledger: Ledger,
 ) -> None:
+    """A ladder that fails when history is first kept has none, and that is no finding."""
     rebuild(ledger, ticking())
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
     rebuild(ledger, ticking(), keep_history=True)
@@ -323,9 +320,8 @@ def test_given_a_ladder_that_fails_when_history_is_first_kept_then_it_has_none_a
     assert [one for one in findings(ledger) if "changes" in one or "games" in one] == []
 
 
-def test_given_a_rollback_when_read_then_no_changes_of_another_generation_are_shown_and_the_next_rebuild_has_them(
-    ledger: Ledger, ratings: Ratings
-) -> None:
+def test_rollback_hides_later_changes(ledger: Ledger, ratings: Ratings) -> None:
+    """After a rollback no changes of another generation show, and the next rebuild has them."""
     for _ in range(2):
         rebuild(ledger, ticking(), keep_history=True)
         more(ledger, game(f"late-{_}", "emil anna ben", day=1))
@@ -338,9 +334,8 @@ def test_given_a_rollback_when_read_then_no_changes_of_another_generation_are_sh
     agree(ratings, ledger)
 
 
-def test_given_one_process_and_several_when_rebuilt_then_they_keep_the_same(
-    ledger_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_and_many_processes_agree(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One process and several keep the same history."""
     ledger = fill(ledger_url, [ruleset(), *random_games(2, 60, [*PLAYERS, *"fghijk"], most=8)])
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     found = []
@@ -350,7 +345,8 @@ def test_given_one_process_and_several_when_rebuilt_then_they_keep_the_same(
     assert found[0] == found[1]
 
 
-def test_given_a_checked_rebuild_when_rows_were_changed_then_all_of_them_are_written_anew(ledger: Ledger) -> None:
+def test_checked_rebuild_repairs_rows(ledger: Ledger) -> None:
+    """A checked rebuild rewrites rows that were changed in the store."""
     rebuild(ledger, ticking(), keep_history=True)
     with ledger.writing() as connection:
         connection.exec_driver_sql("UPDATE history_changes SET before = before + 1")
@@ -361,10 +357,13 @@ def test_given_a_checked_rebuild_when_rows_were_changed_then_all_of_them_are_wri
     assert findings(ledger) == []
 
 
-def test_given_a_rebuild_that_is_cut_off_anywhere_when_the_next_one_ends_then_nothing_of_it_is_left(
+def test_cut_off_rebuild_leaves_nothing(
     ledger: Ledger, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, at_length: bool
 ) -> None:
-    """Given many transactions that could be the last, then readers see what they saw, and all is swept up."""
+    """A rebuild cut off anywhere changes nothing for readers, and the next one cleans up.
+
+    It is tried at many transactions, each of which could be the last.
+    """
     rebuild(ledger, ticking(), keep_history=True)
     more(ledger, game("late", "emil anna ben", day=1))
     before, insert_rows, left = changes_by_sql(ledger), generations.insert_rows, 0
@@ -396,9 +395,8 @@ def test_given_a_rebuild_that_is_cut_off_anywhere_when_the_next_one_ends_then_no
         assert {row["part"] for row in select(ledger, f"SELECT DISTINCT part FROM {name}")} <= named
 
 
-def test_given_rows_that_vanished_while_they_were_written_when_promoting_then_it_is_refused(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vanished_rows_stop_promotion(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When rows vanish while they are written, nothing is promoted."""
     rebuild(ledger, ticking(), keep_history=True)
     more(ledger, game("late", "emil anna ben", day=1))
     before = changes_by_sql(ledger)
@@ -416,10 +414,11 @@ def test_given_rows_that_vanished_while_they_were_written_when_promoting_then_it
     assert changes_by_sql(ledger) == before
 
 
-def test_given_another_generation_promoted_meanwhile_when_verified_then_it_is_no_false_alarm(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Given a rebuild that takes the history away while it is compared, then that of the new one is compared."""
+def test_promotion_during_verify_is_no_finding(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generation promoted during `verify` is compared in turn and gives no false alarm.
+
+    The rebuild takes away the history while it is being compared; then that of the new one is compared.
+    """
     rebuild(ledger, ticking(), keep_history=True)
     more(ledger, game("late", "emil anna ben", day=1))
     differing, rebuilt = sql_history.differing, []
@@ -434,9 +433,8 @@ def test_given_another_generation_promoted_meanwhile_when_verified_then_it_is_no
     assert rebuilt
 
 
-def test_given_a_rebuild_with_history_when_told_then_it_says_how_much_was_kept(
-    ledger: Ledger, ratings: Ratings
-) -> None:
+def test_rebuild_says_how_much_was_kept(ledger: Ledger, ratings: Ratings) -> None:
+    """A rebuild with history says how many changes it kept for SQL."""
     db = ledger.url.render_as_string(hide_password=False)
     done = ratings("rebuild", "--history", db=db)
     assert done.stdout.endswith(f"; {agree(ratings, ledger)} changes kept for SQL\n")

@@ -54,22 +54,28 @@ NO_BREAK = {
 
 
 @pytest.mark.parametrize(("variant", "expected"), NO_BREAK.items())
-def test_given_no_break_when_scored_then_each_variant_gives_what_was_worked_out(variant, expected):
+def test_no_break_variants_score_as_computed(variant, expected):
+    """Without a break, each variant gives the points that were worked out by hand."""
     assert points_of("9 9 7 5 3 1 0", no_break=variant) == expected
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_given_a_break_or_a_solo_when_scored_then_all_variants_agree(variant):
+def test_variants_agree_on_break_or_solo(variant):
+    """With a break or a solo, all variants give the same points."""
     assert points_of("13 8 6 4 2 1 0", no_break=variant) == ["198.9", "87.1", "53.3", "22.1", "11.7", "6.5", "1"]
     assert points_of("18 6 5 3 2 0 0", no_break=variant) == ["445.9", "1", "1", "1", "1", "1", "1"]
 
 
-def test_given_the_default_when_compared_then_it_is_the_one_of_the_pages_example():
+def test_default_is_the_documented_variant():
+    """The default variant is the one in the documented example."""
     assert points_of("9 9 7 5 3 1 0") == NO_BREAK["flat10_pre_tss"]
 
 
-def test_given_the_example_of_1907_when_scored_then_b_gets_the_second_placement_and_the_no_break_bonus():
-    """A (Germany) had 9 in 1906 and B (Austria) 8: A takes all of the first placement; TSS is 60 %."""
+def test_documented_1907_example_matches():
+    """In the 1907 example, B gets the second placement and the no-break bonus.
+
+    A (Germany) had 9 in 1906 and B (Austria) 8: A takes all of the first placement; TSS is 60 %.
+    """
     told, _ = explained(diplomacy(*["5 5 5 5 5 5 4"] * 5, "8 9 4 4 3 3 3", "9 9 4 3 3 3 3"))
 
     assert [term[:2] for term in told["germany"]] == [
@@ -92,7 +98,8 @@ BREAKS = {
 
 
 @pytest.mark.parametrize(("centres", "first", "second"), BREAKS.values(), ids=BREAKS)
-def test_given_a_lead_when_scored_then_three_centres_are_a_break(centres, first, second):
+def test_lead_of_three_is_a_break(centres, first, second):
+    """A lead of at least three centres is a break and earns its bonus."""
     assert points_of(centres, tss=0)[:2] == [str(first), str(second)]
 
 
@@ -108,19 +115,22 @@ SURVIVORS = {
 
 
 @pytest.mark.parametrize(("centres", "percentage"), SURVIVORS.values(), ids=SURVIVORS)
-def test_given_survivors_when_scored_then_each_with_three_centres_but_one_adds_ten_percent(centres, percentage):
+def test_survivors_raise_points_by_tenths(centres, percentage):
+    """Each survivor with three centres, except one, adds ten per cent to the points."""
     without = scored(diplomacy(centres), tss=0)
     assert scored(diplomacy(centres)) == {
         name: points * (1 + Fraction(percentage, 100)) if points != 1 else 1 for name, points in without.items()
     }
 
 
-def test_given_survivors_with_one_or_two_centres_when_scored_then_they_get_the_tss_bonus_too():
+def test_small_survivors_get_the_tss_bonus():
     # 4 + 10 + 1 and 60 % - 20 %
+    """Survivors with one or two centres get the TSS bonus as well."""
     assert points_of("10 9 6 5 2 1 1")[5] == decimal(15 * 130, 100)
 
 
-def test_given_a_placement_without_centres_when_scored_then_the_eliminated_get_exactly_one():
+def test_eliminated_powers_get_exactly_one_point():
+    """Eliminated powers get exactly one point, even if a placement is left for them."""
     assert points_of("17 17 0 0 0 0 0")[2:] == ["1"] * 5
 
 
@@ -134,18 +144,21 @@ SOLOS = {
 
 
 @pytest.mark.parametrize(("centres", "expected"), SOLOS.values(), ids=SOLOS)
-def test_given_18_centres_when_scored_then_it_is_a_solo_and_all_others_get_exactly_one(centres, expected):
+def test_18_centres_are_a_solo(centres, expected):
+    """From 18 centres on, a game is a solo, and all others get exactly one point."""
     assert points_of(centres) == expected
 
 
-def test_given_powers_that_are_equal_in_all_years_when_scored_then_the_order_of_powers_decides_the_placements():
+def test_power_order_breaks_complete_ties():
+    """If powers are equal in all years, the order of the powers decides the placements."""
     found = points_of("4 4 4 4 4 4 4", tss=0)
 
     assert found == [str(16 + extra + 1) for extra in (70, 34 + 10, 16 + 10, 10, 10, 10, 10)]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_given_each_order_of_participants_and_other_names_when_scored_then_everybody_gets_the_same(variant):
+def test_participant_order_is_irrelevant(variant):
+    """Neither the order nor the names of the participants change what anybody gets."""
     chance = random.Random(61)
     for _ in range(100):
         event = random_diplomacy(chance, substituted=False)
@@ -159,7 +172,8 @@ def test_given_each_order_of_participants_and_other_names_when_scored_then_every
         )}  # fmt: skip
 
 
-def test_given_players_who_do_not_count_when_scored_then_the_others_get_what_they_would_get():
+def test_uncounted_players_do_not_affect_others():
+    """Leaving out players who do not count does not change the points of the others."""
     chance = random.Random(62)
     for _ in range(500):
         event = random_diplomacy(chance, substituted=chance.random() < 0.5)
@@ -168,14 +182,16 @@ def test_given_players_who_do_not_count_when_scored_then_the_others_get_what_the
         assert scored(event, counted) == {name: everybody[name] for name in sorted(counted)}
 
 
-def test_given_a_seat_that_changed_hands_when_scored_then_both_get_the_points_of_the_power_and_it_counts_once():
+def test_both_players_get_seat_points():
+    """Both players of a seat that changed hands get its points, and the power counts once."""
     found = scored(diplomacy("9 9 7 5 3 1 0", substitute="Germany"))
 
     assert found["germany"] == found["zoe"] == Fraction("113.4")
     assert found["austria"] == Fraction("149.8")
 
 
-def test_given_other_params_when_scored_then_every_number_is_theirs():
+def test_params_set_every_number():
+    """Every number in the scoring comes from the ruleset's params."""
     params = {
         "placement": [50, 20], "per_centre": 2, "participation": 3, "break_bonus": 5, "break_margin": 1, "tss": 7,
         "tss_centres": 5, "solo": 20, "solo_bonus": 100, "eliminated": 2,
@@ -202,14 +218,16 @@ BAD = {
 
 
 @pytest.mark.parametrize(("params", "reason"), BAD.values(), ids=BAD)
-def test_given_params_when_bound_then_what_needs_more_than_hundredths_is_refused(params, reason):
+def test_params_finer_than_hundredths_are_refused(params, reason):
+    """Params that would need more than hundredths of a point are refused."""
     found = refuse_params(ItaliaParams(**params), PLAYERS_MAX)
 
     assert found is None if reason is None else reason in (found or "")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_given_accepted_percentages_when_scored_then_nothing_is_rounded(variant):
+def test_accepted_percentages_are_exact(variant):
+    """With any percentages that are accepted, nothing is rounded."""
     chance, tried = random.Random(63), 0
     while tried < 200:
         params = {
@@ -241,12 +259,14 @@ def test_given_accepted_percentages_when_scored_then_nothing_is_rounded(variant)
         {"best_of": -1},
     ],
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_invalid_params_are_refused(params):
+    """Params of the wrong type or outside their range are refused."""
     with pytest.raises(ValueError):
         ItaliaParams(**params)
 
 
-def test_given_no_break_when_explained_then_every_bonus_stands_in_the_order_of_the_formula():
+def test_terms_follow_the_formula_order():
+    """Without a break, the explanation lists every bonus in the order of the formula."""
     told, said = explained(diplomacy("9 9 7 5 3 1 0"))
 
     tied = "centres of several powers are equal: the years before decide, then the power"
@@ -278,7 +298,8 @@ ORDER = {
 
 
 @pytest.mark.parametrize(("variant", "order", "amount", "of"), [(name, *row) for name, row in ORDER.items()])
-def test_given_a_variant_when_explained_then_no_break_stands_where_it_counts(variant, order, amount, of):
+def test_no_break_term_follows_the_formula(variant, order, amount, of):
+    """In each variant, the explanation lists the no-break bonus where the formula applies it."""
     told, _ = explained(diplomacy("9 9 7 5 3 1 0"), no_break=variant)
 
     by_name = {name: (points, detail) for name, points, detail in told["germany"]}
@@ -287,7 +308,8 @@ def test_given_a_variant_when_explained_then_no_break_stands_where_it_counts(var
     assert by_name["TSS"][1].endswith(of)
 
 
-def test_given_a_break_or_a_solo_when_explained_then_the_lead_is_told():
+def test_explanation_gives_the_lead():
+    """The explanation of a break or a solo gives the winner and the lead."""
     told, said = explained(diplomacy("13 8 6 4 2 1 0"))
     assert told["austria"][2] == ("break", "30", "13 centres, the second has 8; 3 more are needed")
     assert said == "won by austria, break: 13 centres against 8 of the second"
@@ -339,7 +361,8 @@ def naive(event, no_break="flat10_pre_tss", no_break_bonus=10, tss=10, tss_centr
     return {p["player"]: points[p["power"]] for p in sorted(event["data"]["participants"], key=lambda p: p["player"])}
 
 
-def test_given_random_games_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+def test_random_games_match_a_naive_computation():
+    """In random games, the scores and their explanations match a naive computation."""
     chance, seen = random.Random(64), Counter[str]()
     for _ in range(3_000):
         event = random_diplomacy(chance, substituted=chance.random() < 0.2)
@@ -365,8 +388,11 @@ def recorded(game_id, day, centres):
     return event | {"occurred_at": f"2010-02-{day:02d}T20:00:00Z"}
 
 
-def test_given_the_shipped_ruleset_when_rounds_are_replayed_then_the_table_sums_them(ledger_url):
-    """Given a game without break and one with, when replayed, then the points are exact and minted."""
+def test_table_sums_the_rounds_exactly(ledger_url):
+    """The shipped ruleset's table sums the rounds of a tournament exactly, and all points are minted.
+
+    One game has a break and one has none.
+    """
     events = [
         ruleset(shipped_text("italia-2010")),
         recorded("r1", 1, "9 9 7 5 3 1 0"),

@@ -53,10 +53,11 @@ def commands(chance: Random, log: Log, several: bool) -> list[tuple[str, ...]]:
     return [*(("standings", name) for name in dict.fromkeys(names)), *others, ("history", player, random)]
 
 
-def test_given_a_growing_ledger_when_asked_later_what_was_known_then_every_byte_is_as_it_was_printed(
-    tmp_path: Path, ratings: Callable[..., Any], at_length: bool
-) -> None:
-    """At every position something is asked; in the end the same with that position in --known-at."""
+def test_known_at_repeats_every_answer(tmp_path: Path, ratings: Callable[..., Any], at_length: bool) -> None:
+    """In a growing ledger, `--known-at` repeats every earlier answer byte for byte.
+
+    At every position a question is asked, and at the end again with that position in `--known-at`.
+    """
     chance, path = Random(1), str(tmp_path / "ratings.db")
     printed: dict[tuple[tuple[str, ...], int], Any] = {}
     upgrade(path)
@@ -85,10 +86,11 @@ def test_given_a_growing_ledger_when_asked_later_what_was_known_then_every_byte_
     assert len(told) > len(printed) * 3 // 4
 
 
-def test_given_one_history_in_both_stores_when_asked_then_heads_digests_and_rows_are_equal(
-    tmp_path: Path, postgres_url: str, at_length: bool
-) -> None:
-    """SQLite and PostgreSQL get the same events in pieces of the same random sizes."""
+def test_both_stores_agree(tmp_path: Path, postgres_url: str, at_length: bool) -> None:
+    """One history gives equal heads, digests and rows in SQLite and PostgreSQL.
+
+    Both get the same events in pieces of the same random sizes.
+    """
     chance, log = Random(2), history(2, EVENTS if at_length else 150)
     both = str(tmp_path / "ratings.db"), postgres_url
     for url in both:
@@ -115,10 +117,11 @@ def test_given_one_history_in_both_stores_when_asked_then_heads_digests_and_rows
         assert found_at(ledgers[0], asked) == found_at(ledgers[1], asked)
 
 
-def test_given_a_replay_to_the_end_when_cut_at_any_time_then_its_rows_are_those_of_a_replay_up_to_then(
-    tmp_path: Path, at_length: bool
-) -> None:
-    """Published lists of many days are worked out from one replay."""
+def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> None:
+    """A full replay cut at any time has the rows of a replay up to that time.
+
+    Published lists of many days are worked out from one replay.
+    """
     compared = 0
     for seed in range(100 if at_length else 8):
         chance, path = Random(seed), str(tmp_path / f"{seed}.db")

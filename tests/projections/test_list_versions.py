@@ -61,7 +61,8 @@ def under(ledger, league="L1", rules=None, as_of=None):
 
 
 @pytest.mark.parametrize(("first", "version"), [(LAST, "v0"), (FIRST, "v2")])
-def test_given_a_league_when_it_began_before_2010_in_berlin_then_it_keeps_v0_to_its_end(filled, first, version):
+def test_league_keeps_its_starting_version(filled, first, version):
+    """A league that began before 2010, Berlin time, keeps version v0 to its end."""
     ledger = filled(
         *wsim(), ships("g1", first), ships("g2", "2010-06-01T20:00:00Z"), ships("g3", "2012-01-01T20:00:00Z")
     )
@@ -69,7 +70,8 @@ def test_given_a_league_when_it_began_before_2010_in_berlin_then_it_keeps_v0_to_
     assert under(ledger) == (version, 3)
 
 
-def test_given_two_leagues_when_replayed_then_each_has_the_version_of_its_own_start(filled):
+def test_leagues_have_their_own_starting_versions(filled):
+    """Each of two leagues is scored by the version in force when it began."""
     games = [ships("g1", LAST, "L1"), ships("g2", FIRST, "L2"), ships("g3", "2010-03-01T20:00:00Z", "L1")]
     ledger = filled(*wsim(), *games, ships("g4", "2010-03-01T20:00:00Z", "L2"))
 
@@ -77,7 +79,8 @@ def test_given_two_leagues_when_replayed_then_each_has_the_version_of_its_own_st
 
 
 @pytest.mark.parametrize("league", ["L1", "L2"])
-def test_given_the_trial_when_nobody_asks_for_it_then_it_is_never_in_force_but_by_its_name(filled, league):
+def test_trial_version_applies_only_by_name(filled, league):
+    """The trial version is never in force, but can be asked for by name."""
     ledger = filled(*wsim(), ships("g1", LAST, "L1"), ships("g2", "2026-10-01T20:00:00Z", "L2"))
 
     assert under(ledger, league)[0] != "v1"
@@ -86,7 +89,8 @@ def test_given_the_trial_when_nobody_asks_for_it_then_it_is_never_in_force_but_b
     assert under(ledger, league, rules="youplay-wsim@v2") == ("v2", 1)
 
 
-def test_given_a_late_game_from_before_when_it_is_recorded_then_the_whole_league_is_scored_anew(filled):
+def test_late_first_game_rescores_the_league(filled):
+    """A late game from before the version change rescores the whole league."""
     games = [ships("g2", "2010-02-01T20:00:00Z"), ships("g3", "2010-03-01T20:00:00Z"), ships("g1", LAST)]
     ledger = filled(*wsim(), *games)
 
@@ -95,7 +99,8 @@ def test_given_a_late_game_from_before_when_it_is_recorded_then_the_whole_league
     assert (before.ruleset, before.games) == ("youplay-wsim@v2", 2)
 
 
-def test_given_a_first_game_when_its_date_is_corrected_then_the_start_of_the_league_moves(filled):
+def test_corrected_first_date_moves_the_start(filled):
+    """Correcting the date of a league's first game moves the start of the league."""
     first, second = ships("g1", LAST), ships("g2", "2010-02-01T20:00:00Z")
     ledger = filled(*wsim(), first, second, moved(first, "2010-01-05T20:00:00Z"))
     known = len(wsim())
@@ -104,13 +109,15 @@ def test_given_a_first_game_when_its_date_is_corrected_then_the_start_of_the_lea
     assert Ladders(facts_of(ledger, known_at=known + 2)).standings("youplay-wsim/L1").ruleset == "youplay-wsim@v0"
 
 
-def test_given_a_later_game_when_its_date_is_corrected_to_2009_then_it_is_the_first(filled):
+def test_game_corrected_to_2009_becomes_first(filled):
+    """A later game whose date is corrected to 2009 becomes the first game of its league."""
     first, second = ships("g1", FIRST), ships("g2", "2010-02-01T20:00:00Z")
 
     assert under(filled(*wsim(), first, second, moved(second, "2009-11-01T20:00:00Z"))) == ("v0", 2)
 
 
-def test_given_a_first_game_when_voided_and_reinstated_then_the_start_of_the_league_follows(filled):
+def test_voided_first_game_moves_the_start(filled):
+    """Voiding and reinstating the first game moves the start of the league and back."""
     games = [ships("g1", LAST), ships("g2", "2010-02-01T20:00:00Z")]
     ledger = filled(*wsim(), *games, changed("game.voided", "g1"), changed("game.reinstated", "g1"))
     voided = Ladders(facts_of(ledger, known_at=len(wsim()) + 3)).standings("youplay-wsim/L1")
@@ -119,7 +126,8 @@ def test_given_a_first_game_when_voided_and_reinstated_then_the_start_of_the_lea
     assert under(ledger) == ("v0", 2)
 
 
-def test_given_a_first_game_of_another_league_when_corrected_into_this_one_then_it_begins_there(filled):
+def test_game_moved_into_league_starts_it(filled):
+    """An earlier game that is corrected into another league becomes the start of that league."""
     first, second = ships("g1", LAST, "L9"), ships("g2", "2010-02-01T20:00:00Z", "L1")
     corrected = changed("game.corrected", "g1", game=first["data"] | {"league": "L1"})
 
@@ -142,16 +150,19 @@ BEGUN = {
 
 
 @pytest.mark.parametrize(("league", "version"), BEGUN.values(), ids=BEGUN)
-def test_given_a_league_that_was_created_when_replayed_then_that_decides_and_not_its_first_game(
-    filled, league, version
-):
+def test_creation_decides_the_version(filled, league, version):
+    """The creation of a league decides its version, and not its first game."""
     games = [ships("g1", LAST), ships("g2", "2010-02-01T20:00:00Z")]
 
     assert under(filled(*wsim(), league, *games)) == (version, 2)
     assert under(filled(*wsim(), *games, league)) == (version, 2)
 
 
-def test_given_a_league_whose_creation_was_taken_back_when_replayed_then_its_first_game_decides(filled):
+def test_withdrawn_creation_leaves_the_first_game(filled):
+    """If a league's creation is withdrawn, its first game decides the version.
+
+    Reinstating the creation makes it decide again.
+    """
     games = [ships("g1", FIRST), ships("g2", "2010-02-01T20:00:00Z")]
     void = {
         "type": "event.voided",
@@ -168,7 +179,8 @@ def test_given_a_league_whose_creation_was_taken_back_when_replayed_then_its_fir
     assert (withdrawn.ruleset, withdrawn.games) == ("youplay-wsim@v2", 2)
 
 
-def test_given_a_frozen_league_when_a_game_is_explained_then_it_is_by_the_version_of_the_start(ratings, filled):
+def test_game_explained_by_frozen_version(ratings, filled):
+    """A game of a frozen league is explained by the version in force at the league's start."""
     ledger = filled(*wsim(), ships("g1", LAST), ships("g2", "2010-02-01T20:00:00Z"))
     told = ratings("explain", "g2", "youplay-wsim/L1", "--format", "json", db=str(ledger.url.database))
     found = json.loads(told.stdout)
@@ -177,10 +189,11 @@ def test_given_a_frozen_league_when_a_game_is_explained_then_it_is_by_the_versio
     assert {row["player"]: int(row["change"]) for row in found["players"]} == UNDER["v0"]
 
 
-def test_given_a_league_that_is_corrected_to_a_later_start_when_effects_are_told_then_later_games_change(
-    ratings, filled
-):
-    """Given two games under v0, when the first moves to 2010, then both are worth what v2 says."""
+def test_moved_start_changes_later_games(ratings, filled):
+    """The effects of correcting a league to a later start include its later games.
+
+    The first of two games under v0 moves to 2010, and then both score by v2.
+    """
     ledger = filled(*wsim(), ships("g1", LAST), ships("g2", "2010-02-01T20:00:00Z"))
     told = ratings(
         "correct", "g1", "--at", "2010-01-05T20:00Z", "--reason", "wrong year", "--dry-run", "--format", "json",
@@ -217,8 +230,12 @@ def rows(ledger, **axes):
 
 
 @pytest.mark.parametrize("since", ["2010-03-03", "2010-03-20", "2010-03-31"])
-def test_given_a_new_version_within_a_month_when_ranked_then_that_of_its_last_game_ranks_all_of_it(filled, since):
-    """Games are scored by the version of their day; if all of them came before the new one, it does not matter."""
+def test_last_game_decides_the_months_version(filled, since):
+    """A month is ranked as a whole by the version in force at its last game.
+
+    Games are scored by the version of their own day; a version that starts after all of them does
+    not matter.
+    """
     new = monthly("new", since, score="sum", min_games=3, gold=[9], points={"2": [10, 2]})
     ledger = filled(monthly("old", "1900-01-01"), new, *won(1, 2, 3, 4))
     late = since == "2010-03-03"
@@ -227,14 +244,16 @@ def test_given_a_new_version_within_a_month_when_ranked_then_that_of_its_last_ga
     assert rows(ledger) == (f"catan-monthly@{'new' if late else 'old'}", expected)
 
 
-def test_given_a_new_version_from_the_next_month_when_ranked_then_this_month_does_not_know_it(filled):
+def test_next_months_version_waits(filled):
+    """A version that starts next month does not affect this month's list."""
     new = monthly("new", "2010-04-01", score="sum", min_games=1)
     ledger = filled(monthly("old", "1900-01-01", min_games=4), new, *won(1, 2, 3, 4))
 
     assert rows(ledger) == ("catan-monthly@old", [(1, "anna", "3", 2), (2, "ben", "1", 1)])
 
 
-def test_given_a_version_by_its_name_when_ranked_then_it_scores_and_ranks_everything(filled):
+def test_named_version_ranks_everything(filled):
+    """A version asked for by name scores and ranks all games, whatever its start date."""
     new = monthly("new", "2010-04-01", score="sum", min_games=1, points={"2": [10, 2]})
     ledger = filled(monthly("old", "1900-01-01"), new, *won(1, 2))
 
@@ -243,7 +262,8 @@ def test_given_a_version_by_its_name_when_ranked_then_it_scores_and_ranks_everyt
     )  # fmt: skip
 
 
-def test_given_two_versions_from_the_same_day_when_ranked_then_the_one_published_last_holds(filled):
+def test_last_published_version_wins_a_tie(filled):
+    """Of two versions that start on the same day, the one published last is in force."""
     again = monthly("again", "2008-03-01", min_games=2)
     ledger = filled(monthly("first", "2008-03-01", min_games=1), again, *won(1))
 
@@ -257,7 +277,8 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
-def test_given_a_version_that_makes_another_kind_of_list_when_published_then_it_is_refused(ratings, filled, change):
+def test_version_changing_list_kind_is_refused(ratings, filled, change):
+    """A version that would make another kind of list is refused with `partition-changed`."""
     ledger = filled(monthly("1", "2008-03-01"))
     other = monthly("2", "2011-01-01")
     other["data"] |= change
@@ -268,9 +289,8 @@ def test_given_a_version_that_makes_another_kind_of_list_when_published_then_it_
     assert "another kind of list" in rejected[0]["message"]
 
 
-def test_given_two_rules_that_rank_by_the_same_table_when_published_then_they_are_versions_of_one_ruleset(
-    ratings, filled
-):
+def test_rules_may_share_a_ruleset(ratings, filled):
+    """Two rules that rank by the same table can be versions of one ruleset."""
     told = ratings("rules", "list", "--format", "json", db=str(filled(*wsim()).url.database))
 
     assert {row["version"]: row["rule"] for row in json.loads(told.stdout)} == {
@@ -287,8 +307,11 @@ UNFIT_YEARS = {
 
 
 @pytest.mark.parametrize("change", UNFIT_YEARS.values(), ids=UNFIT_YEARS)
-def test_given_an_annual_list_that_fits_no_months_when_published_then_no_other_list_suffers(ratings, filled, change):
-    """It is refused, or its own lists stay empty; but what all lists need still works."""
+def test_unfit_annual_list_harms_no_others(ratings, filled, change):
+    """An annual list that fits no months does no harm to any other list.
+
+    It is refused, or its own lists stay empty, but `lists` and `rebuild` still work.
+    """
     years = next(event["data"] for event in shipped_lists() if event["data"]["id"] == "catan-annual")
     data = {**years, "id": "years", "assumed": {}, **change}
     data["params"] = years["params"] | change.get("params", {})
@@ -300,8 +323,12 @@ def test_given_an_annual_list_that_fits_no_months_when_published_then_no_other_l
     assert ratings("rebuild", db=db).exit_code == 0
 
 
-def test_given_seasons_when_points_carry_over_then_a_season_begins_with_them_and_its_list_needs_its_own_games(filled):
-    """Given 100 points and then what the first season left, then ranks wait for two games in the season itself."""
+def test_carried_season_needs_its_own_games(filled):
+    """A season starts with the carried points, but its ranks need games of its own.
+
+    Everybody starts with 100 points and then with what the first season left them; ranks require two
+    games in the season itself.
+    """
     text = shipped_text("b5-league").replace("carry_over = false", "carry_over = true")
     rules = ruleset(text)
     rules["data"]["params"]["min_games"] = 2

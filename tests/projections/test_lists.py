@@ -36,15 +36,19 @@ def table(params, *games, **more):
     return [(row.rank, row.player, row.points) for row in LISTS["table"].rank(results(params, *games, **more))]
 
 
-def test_given_running_points_when_ranked_then_the_most_come_first_and_equals_share_a_rank():
+def test_equal_points_share_a_rank():
+    """Running points are ranked from highest to lowest, and equal points share a rank."""
     given = results(Params(), "zoe 5 anna 5 ben 7", "cleo -3")
 
     assert ranks("points", given) == [(1, "ben"), (2, "anna"), (2, "zoe"), (4, "cleo")]
     assert LISTS["points"].explain(given, "cleo") == [("points", "-3", "after all games and adjustments")]
 
 
-def test_given_a_least_number_of_games_when_ranked_then_who_has_fewer_follows_without_a_rank():
-    """Given one with the most points but too few games, when ranked, then the others' ranks are as without him."""
+def test_too_few_games_means_no_rank():
+    """Players with too few games follow without a rank.
+
+    If such a player has the most points, the others' ranks are as they would be without them.
+    """
     games = ["anna 9 ben 1", "ben 3 cleo 3", "cleo 1 ben 0", "dora 12"]
 
     expected = [(1, "ben"), (1, "cleo"), (None, "dora"), (None, "anna")]
@@ -58,7 +62,8 @@ def test_given_a_least_number_of_games_when_ranked_then_who_has_fewer_follows_wi
 LEAGUE = ["anna 6 ben 2 cleo 0", "ben 6 anna 2 cleo 0", "anna 3 cleo 3 ben 0", "cleo -2 ben 4"]
 
 
-def test_given_a_league_when_ranked_then_the_points_of_all_games_are_summed():
+def test_league_sums_all_games():
+    """A league sums the points of all games."""
     assert table(TableParams(), *LEAGUE) == [(1, "ben", 12), (2, "anna", 11), (3, "cleo", 1)]
 
 
@@ -72,11 +77,13 @@ def test_given_a_league_when_ranked_then_the_points_of_all_games_are_summed():
         (9, [(1, "ben", 12), (2, "anna", 11), (3, "cleo", 1)]),
     ],
 )
-def test_given_a_best_of_when_ranked_then_only_the_best_games_of_each_count(best_of, rows):
+def test_best_of_counts_the_best_games(best_of, rows):
+    """With `best_of`, only each player's best games count."""
     assert table(TableParams(best_of=best_of), *LEAGUE) == rows
 
 
-def test_given_an_adjustment_when_the_best_games_are_summed_then_it_counts_beside_them():
+def test_adjustment_counts_beside_best_games():
+    """An adjustment counts in addition to the best games."""
     params = TableParams(best_of=1)
     given = results(params, *LEAGUE, adjusted={"cleo": 4})
 
@@ -86,7 +93,8 @@ def test_given_an_adjustment_when_the_best_games_are_summed_then_it_counts_besid
     ]  # fmt: skip
 
 
-def test_given_a_scale_when_a_table_is_explained_then_the_sum_is_exact():
+def test_scaled_sum_is_exact():
+    """The explanation of a table with a scale gives the exact sum."""
     given = results(TableParams(), "anna 5600 ben 0", scale=840)
 
     assert LISTS["table"].explain(given, "anna") == [("sum", "20/3", "of all games")]
@@ -135,12 +143,16 @@ TIES = {
 
 
 @pytest.mark.parametrize(("tie_break", "games", "rows"), TIES.values(), ids=TIES)
-def test_given_equal_points_when_ranked_then_the_tie_break_decides_or_the_rank_is_shared(tie_break, games, rows):
+def test_tie_break_decides_equal_points(tie_break, games, rows):
+    """For equal points the tie-break decides, or else the rank is shared."""
     assert ranks("table", results(TableParams(tie_break=tie_break), *games)) == rows
 
 
-def test_given_a_tie_with_somebody_not_qualified_when_ranked_then_games_against_him_break_no_tie():
-    """Given anna and ben, who never met, and cleo, who lost to anna but has too few games, then they share a rank."""
+def test_unqualified_opponent_breaks_no_tie():
+    """Games against an unqualified player break no tie.
+
+    Anna and Ben never met; Cleo lost to Anna but has too few games, so Anna and Ben share a rank.
+    """
     params = TableParams(tie_break="head-to-head", min_games=2)
     games = ["anna 3 cleo 0", "anna 0 dora 0", "ben 3 dora 0", "ben 0 dora 0"]
     given = results(params, *games, adjusted={"cleo": 3})
@@ -157,7 +169,8 @@ def month(*games, scale=1, **params):
     return [(row.rank, row.player, str(row.value(scale)), row.gold) for row in LISTS["period"].rank(given)]
 
 
-def test_given_a_month_when_ranked_then_the_mean_decides_and_who_played_too_little_has_no_place():
+def test_month_ranks_by_mean():
+    """A month is ranked by the mean, and players with too few games have no rank."""
     games = ["anna 3 ben 1", "anna 1 ben 3", "anna 1 cleo 3"]
 
     assert month(*games) == [(1, "ben", "2", None), (2, "anna", "5/3", None), (None, "cleo", "3", None)]
@@ -165,8 +178,12 @@ def test_given_a_month_when_ranked_then_the_mean_decides_and_who_played_too_litt
     assert [row[0] for row in month(*games, min_games=4)] == [None, None, None]
 
 
-def test_given_means_that_a_float_cannot_hold_when_ranked_then_equal_ones_share_a_place_and_the_next_is_skipped():
-    """Given 20/60 a game over three games and over seven, then both are first and the next is third: 1, 1, 3."""
+def test_equal_means_share_a_place():
+    """Equal means that a float cannot hold exactly share a place, and the next place is skipped.
+
+    Players with 20/60 a game over three games and over seven are both first, and the next is third:
+    1, 1, 3.
+    """
     games = ["zoe 20 anna 20"] * 3 + ["anna 20"] * 4 + ["ben 19"] * 7
 
     assert month(*games, scale=60, min_games=3) == [
@@ -187,20 +204,23 @@ SHARED = {
 
 
 @pytest.mark.parametrize(("game", "by_place", "pool"), SHARED.values(), ids=SHARED)
-def test_given_shared_places_when_gold_is_paid_then_it_is_that_of_the_place_or_a_part_of_the_pool(game, by_place, pool):
+def test_gold_for_shared_places(game, by_place, pool):
+    """For shared places, gold is that of the place or an equal part of the pool."""
     gold = {"gold": [2, 1, 1, 1, 1], "min_games": 1}
 
     assert [row[3] for row in month(game, **gold)] == by_place
     assert [row[3] for row in month(game, **gold, gold_ties="pool")] == pool
 
 
-def test_given_somebody_without_a_place_when_gold_is_paid_then_he_gets_none_and_takes_none_from_the_others():
+def test_unplaced_player_takes_no_gold():
+    """A player without a place gets no gold and takes none from the others."""
     rows = month("anna 9 ben 1", "ben 1 cleo 0", "cleo 0", gold=[2, 1])
 
     assert rows == [(1, "ben", "1", 2), (2, "cleo", "0", 1), (None, "anna", "9", 0)]
 
 
-def test_given_a_month_when_explained_then_sum_mean_and_missing_games_are_told():
+def test_month_explains_sum_and_mean():
+    """The explanation of a month gives the sum, the mean and how many games are missing."""
     given = results(PeriodParams(min_games=7), *["anna 90 ben 60"] * 6, "anna 60", scale=60)
     told = LISTS["period"].explain
 
@@ -241,21 +261,25 @@ ANNUAL = {
 
 
 @pytest.mark.parametrize(("text", "points", "places"), ANNUAL.values(), ids=ANNUAL)
-def test_given_the_places_of_months_when_summed_then_the_best_four_count_and_missing_ones_are_150(text, points, places):
+def test_best_four_months_count(text, points, places):
+    """The best four monthly places are summed, and each missing one counts as 150."""
     assert annual({"anna": text}) == [(1, "anna", points, places)]
 
 
-def test_given_a_cap_when_summed_then_a_place_counts_at_most_like_a_missing_month():
+def test_cap_limits_a_bad_place():
+    """With a cap, a place counts at most as much as a missing month."""
     assert annual({"anna": "1 200"}, cap_at_missing=True) == [(1, "anna", 451, (1, 150, 150, 150))]
     assert annual({"anna": "1 1 1 200"}, cap_at_missing=True) == [(1, "anna", 153, (1, 1, 1, 150))]
 
 
-def test_given_other_numbers_of_months_when_summed_then_so_many_count():
+def test_number_of_months_is_configurable():
+    """As many months count as the parameters say."""
     assert annual({"anna": "3 1 2"}, months=1, missing=9) == [(1, "anna", 1, (1,))]
     assert annual({"anna": "3 1 2"}, months=5, missing=9) == [(1, "anna", 24, (1, 2, 3, 9, 9))]
 
 
-def test_given_a_year_when_ranked_then_the_least_sum_is_first_ties_share_and_who_is_excluded_has_no_rank():
+def test_year_ranks_by_least_sum():
+    """In a year the smallest sum is first, ties share a rank, and excluded players have none."""
     places = {"zoe": "1 3", "anna": "3 1", "ben": "2", "cleo": "1 1 1 1", "dora": "- -"}
 
     assert annual(places, {"cleo": "a free account"}) == [
@@ -264,7 +288,8 @@ def test_given_a_year_when_ranked_then_the_least_sum_is_first_ties_share_and_who
     ]  # fmt: skip
 
 
-def test_given_a_year_when_explained_then_the_months_that_count_and_those_that_do_not_are_told():
+def test_year_explains_counted_months():
+    """The explanation of a year lists the months that count and those that do not."""
     given = year({"anna": "9 1 5 2 3", "ben": "- 200"}, {"ben": "a free account"})
     told = LISTS["annual"].explain
 

@@ -90,7 +90,8 @@ MOMENTS = {
 }  # fmt: skip
 
 
-def test_given_the_ends_of_months_when_listed_then_the_clocks_of_berlin_decide_also_in_the_naive_computation(tmp_path):
+def test_months_end_by_berlin_clocks(tmp_path):
+    """Months and years end by Berlin time, in the lists and in the naive computation alike."""
     participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
     labels = {"game": "catan", "city": "7", "group": "basic", "participants": participants}
     games = [
@@ -113,10 +114,11 @@ def test_given_the_ends_of_months_when_listed_then_the_clocks_of_berlin_decide_a
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_given_random_years_when_listed_then_each_list_is_that_of_the_naive_computation(
-    half, empty, tmp_path, at_length
-):
-    """Also at a random moment of the year, and as it was known at a random position of the log."""
+def test_random_years_match_a_naive_computation(half, empty, tmp_path, at_length):
+    """In random years, every list matches a naive computation.
+
+    This also holds at a random moment of the year, and as known at a random position of the log.
+    """
     cases = Counter()
     years = YEARS_LONG if at_length else YEARS_SHORT
     for seed in range(half * YEARS_LONG, half * YEARS_LONG + years):

@@ -43,7 +43,8 @@ def real_expected(gap_points: Decimal, scale: int) -> Decimal:
         return 1 / (1 + Decimal(10) ** (-gap_points / scale))
 
 
-def test_the_table_is_what_its_script_generates():
+def test_table_matches_its_script():
+    """The stored table is what its script generates, with the known hash."""
     generated = runpy.run_path(str(ROOT / "scripts" / "make_elo_table.py"))["table"]()
     assert list(expected_scores()) == list(generated)
     content = (ROOT / "projections" / "expected_scores.bin").read_bytes()
@@ -51,7 +52,8 @@ def test_the_table_is_what_its_script_generates():
 
 
 @pytest.mark.parametrize("scale", [400, 1, 173, 100_000])
-def test_expected_scores_are_off_by_less_than_the_bound_and_of_a_pair_sum_to_one(scale):
+def test_expected_scores_are_within_bound(scale):
+    """Expected scores are within the bound of the formula, and those of a pair sum to one."""
     chance = random.Random(scale)
     with localcontext() as context:
         context.prec = 40
@@ -68,7 +70,8 @@ def test_expected_scores_are_off_by_less_than_the_bound_and_of_a_pair_sum_to_one
 
 
 @pytest.mark.parametrize("scale", [1, 2, 173, 400, 99_991, 100_000])
-def test_expected_scores_are_those_of_the_table_and_the_nearest_integer_between_two_of_its_entries(scale):
+def test_expected_scores_interpolate_the_table(scale):
+    """Expected scores are those of the table, or the nearest integer between two entries."""
     chance, unit = random.Random(scale), scale * SCALE
     step = Fraction(unit, 8_192)
     for _ in range(20_000):
@@ -81,7 +84,8 @@ def test_expected_scores_are_those_of_the_table_and_the_nearest_integer_between_
 
 
 @pytest.mark.parametrize("k", [8, 64, 400])
-def test_each_pairs_change_is_within_a_micropoint_of_the_real_valued_formula(k):
+def test_changes_are_within_a_micropoint(k):
+    """Each pair's change is within a micropoint of the formula in real numbers."""
     chance = random.Random(k)
     with localcontext() as context:
         context.prec = 40
@@ -96,7 +100,8 @@ def test_each_pairs_change_is_within_a_micropoint_of_the_real_valued_formula(k):
 
 
 @pytest.mark.parametrize("k", [7, 8, 11, 32, 101, "5.5", "16.5", "0.55"])
-def test_whole_point_rounding_is_that_of_the_real_value_for_every_whole_difference(k):
+def test_whole_point_rounding_is_exact(k):
+    """For every whole difference, whole-point rounding is that of the real value."""
     with localcontext() as context:
         context.prec = 40
         for gap in range(-4_100, 4_101):
@@ -107,7 +112,8 @@ def test_whole_point_rounding_is_that_of_the_real_value_for_every_whole_differen
                 assert changes([gap, 0], places, k_per_pair=k, rounding="pair")[0] == nearest * SCALE
 
 
-def test_newcomers_of_four_win_12_4_and_lose_4_12():
+def test_four_newcomers_match_example():
+    """Four newcomers change by 12, 4, -4 and -12 points in the order of their places."""
     assert changes([1000] * 4, [1, 2, 3, 4], k_per_pair=8, rounding="pair") == [
         12_000_000,
         4_000_000,
@@ -116,17 +122,22 @@ def test_newcomers_of_four_win_12_4_and_lose_4_12():
     ]
 
 
-def test_ratings_1200_1000_1400_in_this_order_change_by_8_5_minus_13():
+def test_unequal_ratings_match_example():
+    """Ratings of 1200, 1000 and 1400, placed in this order, change by 8, 5 and -13."""
     assert changes([1200, 1000, 1400], [1, 2, 3], k_per_pair=8, rounding="pair") == [8_000_000, 5_000_000, -13_000_000]
 
 
-def test_a_shared_k_is_divided_by_the_opponents():
+def test_shared_k_is_divided_by_opponents():
+    """A total K is divided by the number of opponents."""
     assert changes([1000, 1000], [1, 2], k_total=64) == [32_000_000, -32_000_000]
     assert changes([1000] * 5, [1, 2, 3, 4, 5], k_total=64)[0] == 32_000_000
 
 
-def test_the_sequential_walk_moves_only_the_own_rating_and_mints_or_burns_the_rest():
-    """Three newcomers with K 32 a pair: the winner is 1016 when he meets the second opponent."""
+def test_sequential_update_mints_or_burns():
+    """A sequential update moves only the player's own rating and mints or burns the rest.
+
+    Three newcomers with K 32 a pair: the winner is at 1016 when they meet the second opponent.
+    """
     first, second, third = changes([1000, 1000, 1000], [1, 2, 3], k_total=64, update="sequential")
     with localcontext() as context:
         context.prec = 40
@@ -138,12 +149,14 @@ def test_the_sequential_walk_moves_only_the_own_rating_and_mints_or_burns_the_re
     assert first + second + third == second != 0
 
 
-def test_rounding_is_half_away_from_zero():
+def test_halves_round_away_from_zero():
+    """Halves are rounded away from zero."""
     assert [rounded(n, 2, 1) for n in (-5, -3, -1, 0, 1, 3, 5)] == [-3, -2, -1, 0, 1, 2, 3]
     assert [rounded(n, 1, 2) for n in (-5, -3, -1, 0, 1, 3, 5)] == [-3, -2, -1, 0, 1, 2, 3]
 
 
-def test_seat_order_does_not_matter_where_all_pairs_are_simultaneous():
+def test_seat_order_is_irrelevant():
+    """Where all pairs are scored simultaneously, the order of the seats does not matter."""
     chance = random.Random(3)
     for _ in range(200):
         n = chance.randint(2, 8)
@@ -155,7 +168,8 @@ def test_seat_order_does_not_matter_where_all_pairs_are_simultaneous():
         assert [other[mixed.index(i)] for i in range(n)] == straight
 
 
-def test_ratings_beyond_the_table_are_clamped_without_overflow():
+def test_extreme_ratings_are_clamped():
+    """Differences beyond the table are clamped without overflow."""
     assert changes([9_000_000, -9_000_000], [1, 2], k_per_pair=400) == [0, 0]
     assert changes([9_000_000, -9_000_000], [2, 1], k_per_pair=400) == [-400_000_000, 400_000_000]
     assert changes([9_000_000, -9_000_000], [1, 1], k_per_pair=7, rounding="pair") == [-3_000_000, 3_000_000]

@@ -80,10 +80,14 @@ def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) ->
     return told(facts), digests(facts)
 
 
-def test_given_random_histories_when_they_grow_then_every_way_to_the_standings_gives_the_same(
+def test_all_paths_give_the_same_standings(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str
 ) -> None:
-    """Late games, corrections, voids, renames and rule changes come in pieces; the cache is harmed now and then."""
+    """As a random history grows, every path to the standings gives the same result.
+
+    Late games, corrections, voids, renames and rule changes come in pieces; the cache is damaged now
+    and then.
+    """
     harmed: Counter[str] = Counter()
     grown = 0
     for seed in range(60 if at_length else 3):
@@ -125,10 +129,11 @@ def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
     return ledger
 
 
-def test_given_rows_that_no_event_can_be_when_decoded_then_every_way_leaves_out_the_same(
-    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Games and names that nobody can have recorded, and records of two lines, stand between games that count."""
+def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every path leaves out the same rows that no event can have written.
+
+    Impossible games and names, and records of two lines, stand between games that count.
+    """
     set_paths(monkeypatch, scanned=False, compiled=False)
     path, log = str(tmp_path / "ratings.db"), history(5, 200)
     upgrade(path)
@@ -157,10 +162,13 @@ def test_given_rows_that_no_event_can_be_when_decoded_then_every_way_leaves_out_
                 assert decoded(ledger, middle) == decoded(ledger, middle, cached=False)
 
 
-def test_given_a_backup_restored_behind_the_cache_when_decoded_then_the_cache_is_made_anew_and_one_line_says_so(
+def test_restored_backup_rebuilds_the_cache(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The copy of the file is older than the cache, then goes another way from there."""
+    """After an older backup is put back, the cache is rebuilt, and one log line says so.
+
+    The restored file is older than the cache and then continues with a different history.
+    """
     set_paths(monkeypatch, scanned=True, compiled=False)
     path, log = tmp_path / "ratings.db", history(4, 70)
     upgrade(str(path))
@@ -183,9 +191,10 @@ def test_given_a_backup_restored_behind_the_cache_when_decoded_then_the_cache_is
     assert ["another history" in record.message for record in caplog.records] == [True]
 
 
-def test_given_the_cache_of_another_ledger_in_its_place_when_decoded_then_it_is_made_anew(
+def test_cache_of_another_ledger_is_rebuilt(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Another ledger's cache in place of this one's is detected and rebuilt, with one warning."""
     set_paths(monkeypatch, scanned=False, compiled=False)
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -198,9 +207,8 @@ def test_given_the_cache_of_another_ledger_in_its_place_when_decoded_then_it_is_
     assert ["another ledger" in record.message for record in caplog.records] == [True]
 
 
-def test_given_a_cache_folder_that_cannot_be_written_when_decoded_then_the_log_alone_is_enough(
-    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_cache_folder_does_no_harm(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the cache folder cannot be written, decoding works from the log alone."""
     set_paths(monkeypatch, scanned=True, compiled=False)
     ledger = small(tmp_path)
     caches.parent.mkdir()
@@ -208,9 +216,10 @@ def test_given_a_cache_folder_that_cannot_be_written_when_decoded_then_the_log_a
     assert decoded(ledger) == decoded(ledger, cached=False)
 
 
-def test_given_a_full_disk_when_the_cache_grows_then_the_log_alone_is_enough_and_one_line_says_so(
+def test_full_disk_does_no_harm(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If the disk is full, decoding works from the log alone, and one log line says so."""
     set_paths(monkeypatch, scanned=True, compiled=False)
     ledger = small(tmp_path)
 
@@ -223,10 +232,13 @@ def test_given_a_full_disk_when_the_cache_grows_then_the_log_alone_is_enough_and
     assert ["No space left" in record.message for record in caplog.records] == [True]
 
 
-def test_given_facts_from_the_cache_when_events_are_tried_on_them_then_the_cache_stays_as_it_was(
+def test_trying_events_leaves_the_cache_unchanged(
     tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A preview applies what is not appended, to columns that are mapped."""
+    """Trying events on facts from the cache leaves the cache as it was.
+
+    A preview applies events that are not appended, to memory-mapped columns.
+    """
     set_paths(monkeypatch, scanned=True, compiled=False)
     ledger = small(tmp_path)
     before = decoded(ledger)
@@ -244,10 +256,11 @@ def test_given_facts_from_the_cache_when_events_are_tried_on_them_then_the_cache
     assert decoded(ledger) == before
 
 
-def test_given_games_that_do_not_count_when_standings_are_explained_then_long_histories_tell_what_short_ones_tell(
-    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The games of a player are found in bulk in the one, one by one in the other."""
+def test_bulk_explanations_match_single_ones(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Explanations are the same whether a player's games are found in bulk or one by one.
+
+    Long histories use the bulk search, short ones go game by game.
+    """
     ledger = small(tmp_path, count=90)
     told = []
     for compiled in (False, True):

@@ -51,7 +51,8 @@ def weak_orders(n):
 
 
 @pytest.mark.parametrize(("n", "points"), TABLE.items())
-def test_given_no_ties_when_scored_then_points_are_those_of_the_page(n, points):
+def test_points_without_ties_match_the_page(n, points):
+    """Without ties, the points are those of the page."""
     assert scored(range(1, n + 1)) == ([str(value) for value in points], 0)
 
 
@@ -72,26 +73,30 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize(("places", "points"), EXAMPLES.values(), ids=EXAMPLES)
-def test_given_ties_when_scored_then_all_tied_get_the_mean_of_the_tied_places(places, points):
+def test_tied_players_get_the_mean(places, points):
+    """Tied players all get the mean of the points of the places they share."""
     assert scored(places) == (points, 0)
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_given_every_weak_order_when_scored_then_a_game_of_n_gives_a_third_of_n_cubed_minus_n(n):
+def test_points_sum_to_the_formula(n):
+    """However n players are placed, a game gives (n^3 - n) / 3 points in all."""
     for places in weak_orders(n):
         points, burned = scored(places)
         assert sum(map(Fraction, points)) == Fraction(n**3 - n, 3)
         assert burned == 0
 
 
-def test_given_each_order_of_participants_when_scored_then_each_gets_the_same():
+def test_participant_order_does_not_matter():
+    """Players get the same points whatever the order of the participants."""
     places = [3, 1, 3, 2, 5]
     straight = scored(places)[0]
     for order in ([4, 3, 2, 1, 0], [1, 0, 2, 4, 3]):
         assert scored([places[i] for i in order])[0] == [straight[i] for i in order]
 
 
-def test_given_a_seat_that_does_not_count_when_scored_then_the_others_get_the_points_of_their_places():
+def test_uncounted_seat_keeps_others_points():
+    """If a seat does not count, the others still get the points of their places."""
     change = [0, 0]
     minted = score(2, [0, 0], [[2, 2], [4, 4], [2, 2]], (), (), change)
 
@@ -99,7 +104,8 @@ def test_given_a_seat_that_does_not_count_when_scored_then_the_others_get_the_po
     assert minted == 8 * SCALE
 
 
-def test_given_the_two_players_of_one_seat_when_scored_then_both_get_the_points_of_the_seat():
+def test_players_of_seat_get_its_points():
+    """Both players of one seat get the points of that seat."""
     change = [0, 0, 0, 0]
     # four players on three seats: nobody shares a place with another seat
     score(4, [0] * 4, [[1, 2, 2, 3], [3] * 4, [1] * 4], (), (), change)
@@ -110,13 +116,15 @@ def test_given_the_two_players_of_one_seat_when_scored_then_both_get_the_points_
 @pytest.mark.parametrize(("seats", "reason"), [
     (2, None), (8, None), (9, "placement points are defined for 2 to 8 players, this game has 9"), (40, "game has 40"),
 ])  # fmt: skip
-def test_given_a_number_of_seats_when_checked_then_only_2_to_8_can_be_scored(seats, reason):
+def test_games_need_2_to_8_seats(seats, reason):
+    """Only games of 2 to 8 seats can be scored."""
     found = check(2, columns([1, 2], seats), PARAMS)
 
     assert found is None if reason is None else reason in (found or "")
 
 
-def test_given_any_params_when_bound_then_every_number_is_small():
+def test_default_params_are_accepted():
+    """The default parameters are accepted for any number of players and need no preparation."""
     assert refuse_params(PARAMS, PLAYERS_MAX) is None
     assert prepare(PARAMS) == ()
 
@@ -125,7 +133,8 @@ def test_given_any_params_when_bound_then_every_number_is_small():
     "params",
     [{"best_of": 0}, {"best_of": "some"}, {"best_of": "3"}, {"tie_break": "wins"}, {"min_games": -1}, {"points": 1}],
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_wrong_params_are_refused(params):
+    """Parameters of the wrong kind are refused."""
     with pytest.raises(ValueError):
         PlacementPointsParams(**params)
 
@@ -140,7 +149,8 @@ def explained(places):
     return [[(t.term, exact(t.amount, SCALE), t.detail, t.note) for t in mine] for mine in terms]
 
 
-def test_given_a_game_when_explained_then_the_place_and_its_points_are_told():
+def test_explanation_tells_place_and_points():
+    """An explanation tells the place and its points."""
     told = explained([1, 2, 2, 4, 5])
 
     assert told[0] == [("place 1", "20", "place 1 of 5: 4 * 5", "")]
@@ -150,7 +160,8 @@ def test_given_a_game_when_explained_then_the_place_and_its_points_are_told():
     assert explained([1, 1, 1, 4])[0] == [("place 1", "20/3", three, "")]
 
 
-def test_given_random_games_when_scored_and_explained_then_both_agree_with_the_mean_of_the_table():
+def test_random_games_match_the_tables_mean():
+    """Random games, scored and explained, agree with the mean of the table's points."""
     chance, seen = random.Random(31), Counter[str]()
     for _ in range(3_000):
         n = chance.randint(2, 8)
@@ -177,8 +188,11 @@ def recorded(game_id, game, day, league="L1", **scores):
     return {"type": "game.recorded", "occurred_at": f"2010-02-{day:02d}T20:00:00Z", "data": data}
 
 
-def test_given_the_shipped_ruleset_when_a_league_is_replayed_then_its_table_sums_the_points(ledger_url):
-    """Given the page's examples, a game of nine and games elsewhere, when replayed, then this is the table."""
+def test_league_table_sums_the_points(ledger_url):
+    """The shipped ruleset's league table sums the points of its games.
+
+    The league has the page's examples and a game of nine; games elsewhere do not count.
+    """
     events = [
         ruleset(shipped_text("youplay-league")),
         recorded("g1", "cartagena", 1, anna=1000, ben=970, cleo=970, dora=800, emil=770),

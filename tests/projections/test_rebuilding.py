@@ -85,7 +85,8 @@ def everything(ledger):
 
 @pytest.mark.parametrize(("asked", "built"), [([ALL], {ALL}), (["club-catan-elo"], {ALL, THREE, FIVE}),
                                               (["other", THREE], {"other/all", THREE})])  # fmt: skip
-def test_a_rebuild_of_some_ladders_leaves_the_others_as_they_were(either, asked, built):
+def test_partial_rebuild_keeps_other_ladders(either, asked, built):
+    """A rebuild of some ladders leaves all others as they were."""
     ledger = either
     rebuild(ledger, ticking())
     before = stored(ledger)
@@ -101,7 +102,8 @@ def test_a_rebuild_of_some_ladders_leaves_the_others_as_they_were(either, asked,
     assert findings(ledger) == []
 
 
-def test_the_position_of_a_generation_is_that_of_its_last_full_rebuild(ratings, db, ledger):
+def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
+    """The position of a generation is that of its last full rebuild."""
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
         assert [(one.position, one.ladders, one.built) for one in kept_generations(connection)] == [(0, 1, 1)]
@@ -117,7 +119,8 @@ def test_the_position_of_a_generation_is_that_of_its_last_full_rebuild(ratings, 
     assert ratings("rebuild", "other", db=db).stdout.endswith("; 3 ladders unchanged\n")
 
 
-def test_a_ladder_that_is_new_waits_until_it_is_asked_for(ledger):
+def test_new_ladder_waits_until_asked_for(ledger):
+    """A partial rebuild adds a new ladder only if it is asked for."""
     rebuild(ledger, ticking())
     more(ledger, game("big", "a b c d e f g h"))
     rebuild(ledger, ticking(), [ALL])
@@ -128,7 +131,8 @@ def test_a_ladder_that_is_new_waits_until_it_is_asked_for(ledger):
     assert findings(ledger) == []
 
 
-def test_a_ladder_without_games_any_more_is_empty_when_asked_for_and_gone_after_a_full_rebuild(either):
+def test_full_rebuild_drops_emptied_ladder(either):
+    """A ladder without games is empty after a partial rebuild and gone after a full one."""
     ledger = either
     more(ledger, game("big", "a b c d e f g h"))
     rebuild(ledger, ticking())
@@ -146,7 +150,8 @@ def test_a_ladder_without_games_any_more_is_empty_when_asked_for_and_gone_after_
     assert findings(ledger) == []
 
 
-def test_an_unknown_name_is_refused_before_anything_is_written(ratings, db, ledger):
+def test_unknown_ladder_is_refused_before_writing(ratings, db, ledger):
+    """A rebuild of an unknown ladder is refused before anything is written."""
     rebuild(ledger, ticking())
     before = everything(ledger)
     for name in ("chess", "chess/all", "club-catan-elo/9-10", "club-catan-elo/all/x", "", "/"):
@@ -157,7 +162,8 @@ def test_an_unknown_name_is_refused_before_anything_is_written(ratings, db, ledg
     assert everything(ledger) == before
 
 
-def test_a_ladder_that_fails_when_asked_for_serves_what_it_had(ledger):
+def test_failing_ladder_keeps_its_standings(ledger):
+    """A ladder that fails in a partial rebuild keeps the standings that it had."""
     rebuild(ledger, ticking())
     before = stored(ledger)
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
@@ -168,7 +174,8 @@ def test_a_ladder_that_fails_when_asked_for_serves_what_it_had(ledger):
     assert [finding.code for finding in findings(ledger)] == []
 
 
-def test_verify_finds_false_standings_of_every_age(ledger):
+def test_verify_checks_standings_of_every_age(ledger):
+    """`verify` finds false standings in ladders of every build of the generation."""
     rebuild(ledger, ticking())
     more(ledger, game("late", "emil anna ben"))
     rebuild(ledger, ticking(), ["other"])
@@ -179,7 +186,8 @@ def test_verify_finds_false_standings_of_every_age(ledger):
         assert any(ladder in finding.message for finding in findings(ledger))
 
 
-def test_verify_finds_a_ladder_that_is_said_to_be_of_another_history(ledger):
+def test_verify_finds_ladder_of_other_history(ledger):
+    """`verify` finds a ladder whose stored position belongs to another history."""
     rebuild(ledger, ticking())
     more(ledger, game("late", "emil anna ben"))
     rebuild(ledger, ticking(), ["other"])
@@ -188,14 +196,18 @@ def test_verify_finds_a_ladder_that_is_said_to_be_of_another_history(ledger):
     assert [finding.position for finding in findings(ledger)] == [20]
 
 
-def test_a_second_replay_that_agrees_promotes(ledger):
+def test_agreeing_second_replay_is_promoted(ledger):
+    """A checked rebuild whose second replay agrees is promoted."""
     done = rebuild(ledger, ticking(), check=True)
     assert (done.promoted, done.differing) == (True, [])
     assert stored(ledger)[ALL][2] == replayed(ledger, ALL)
 
 
-def test_a_second_replay_that_differs_promotes_nothing(ratings, db, ledger, monkeypatch):
-    """Given a replay that leaves out the last game, when it is checked, then every ladder of that game is named."""
+def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypatch):
+    """A checked rebuild whose second replay differs promotes nothing and names the ladders.
+
+    The second replay leaves out the last game, and every ladder of that game is named.
+    """
     rebuild(ledger, ticking())
     more(ledger, game("last", "anna ben cleo dora emil", day=28))
     before = stored(ledger)
@@ -212,14 +224,16 @@ def test_a_second_replay_that_differs_promotes_nothing(ratings, db, ledger, monk
     assert ratings("rebuild", THREE, "--check", db=db).stdout.startswith("generation 4: 1 ladder, ")
 
 
-def test_a_failure_that_only_one_of_two_replays_meets_is_a_difference(ledger, monkeypatch):
+def test_failure_in_one_replay_is_difference(ledger, monkeypatch):
+    """A failure that only one of the two replays meets counts as a difference."""
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
     plainly = rebuilding._plainly
     monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 12))
     assert rebuild(ledger, ticking(), check=True).differing == [ALL]
 
 
-def test_so_many_generations_are_kept_as_asked_for(either):
+def test_keep_sets_how_many_generations_stay(either):
+    """A rebuild keeps as many generations as it was asked to keep."""
     ledger = either
     for _ in range(4):
         rebuild(ledger, ticking(), keep=3)
@@ -230,7 +244,8 @@ def test_so_many_generations_are_kept_as_asked_for(either):
     assert builds == {4, 5}
 
 
-def test_a_build_lives_as_long_as_a_kept_generation_names_it(either, monkeypatch):
+def test_build_stays_while_generation_uses_it(either, monkeypatch):
+    """The rows of a build stay as long as a kept generation uses them."""
     ledger = either
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 3)
     rebuild(ledger, ticking())
@@ -244,7 +259,8 @@ def test_a_build_lives_as_long_as_a_kept_generation_names_it(either, monkeypatch
     assert {row.build for row in everything(ledger)["generation_standings"]} == {5, 6}
 
 
-def test_rows_that_no_generation_names_are_swept_up(either):
+def test_orphaned_rows_are_removed(either):
+    """A rebuild removes standings rows that no generation refers to."""
     ledger = either
     rebuild(ledger, ticking())
     with ledger.writing() as connection:
@@ -253,7 +269,8 @@ def test_rows_that_no_generation_names_are_swept_up(either):
     assert {row.build for row in everything(ledger)["generation_standings"]} == {2}
 
 
-def test_each_step_back_leads_further_and_the_numbers_are_never_used_again(either):
+def test_repeated_rollback_goes_further_back(either):
+    """Each rollback goes one generation further back, and generation numbers are never reused."""
     ledger = either
     for number in range(4):
         rebuild(ledger, ticking(), keep=3)
@@ -271,7 +288,8 @@ def test_each_step_back_leads_further_and_the_numbers_are_never_used_again(eithe
     assert rebuild(ledger, ticking()).generation == 5
 
 
-def test_the_number_of_what_was_given_up_is_not_used_again_by_the_next_rebuild(ledger):
+def test_rolled_back_number_is_not_reused(ledger):
+    """The next rebuild does not reuse the number of a generation that was rolled back."""
     for _ in range(2):
         rebuild(ledger, ticking())
     roll_back(ledger)
@@ -279,7 +297,8 @@ def test_the_number_of_what_was_given_up_is_not_used_again_by_the_next_rebuild(l
     assert numbers(ledger) == [3, 1]
 
 
-def test_going_back_needs_a_generation_and_no_rebuild_under_way(ledger):
+def test_rollback_needs_generation_and_no_rebuild(ledger):
+    """A rollback needs a stored generation and is refused while a rebuild is running."""
     with pytest.raises(NoEarlierGeneration, match="nothing is stored"):
         roll_back(ledger)
     rebuild(ledger, ticking())
@@ -296,7 +315,8 @@ def lists(ledger_url):
     return fill(ledger_url, [*events, *(adjustment(SEVEN, "anna", "1000000000", day=1 + n) for n in range(12))])
 
 
-def test_one_process_and_several_store_the_same(lists, monkeypatch):
+def test_process_count_does_not_change_result(lists, monkeypatch):
+    """A rebuild stores the same standings with one process as with several."""
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     found = {}
     for cores in (1, 2, 5):
@@ -310,7 +330,8 @@ def test_one_process_and_several_store_the_same(lists, monkeypatch):
     assert [(finding.code, finding.message.split(":")[0]) for finding in findings(lists)] == [("rule", SEVEN)]
 
 
-def test_a_worker_that_is_killed_is_told_and_nothing_is_promoted(ratings, db, ledger, monkeypatch):
+def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
+    """If a worker process is killed, the rebuild reports the signal and promotes nothing."""
     rebuild(ledger, ticking())
     before = stored(ledger)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
@@ -331,14 +352,16 @@ def test_a_worker_that_is_killed_is_told_and_nothing_is_promoted(ratings, db, le
     assert rebuild(open_ledger(db), ticking(), cores=2).promoted
 
 
-def test_what_a_worker_stumbles_over_is_told(ledger, monkeypatch):
+def test_error_in_a_worker_is_reported(ledger, monkeypatch):
+    """An error raised in a worker process is reported by the rebuild."""
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     monkeypatch.setattr(Ladders, "of_stream", lambda self, stream: stream.nothing)
     with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
         rebuild(ledger, ticking(), cores=2)
 
 
-def test_the_work_is_cut_into_parts_that_cost_about_the_same():
+def test_work_is_split_by_cost():
+    """The work is split into parts of about equal cost, with big ladders on their own."""
     sizes = [*range(40), 2_000, 300, *range(40)]
     streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
     units = computing._units(streams, cores=2)

@@ -120,8 +120,8 @@ def describe(events: list[dict[str, Any]]) -> None:
             event(name)
 
 
-def test_random_histories_come_out_as_the_real_formula_says(tmp_path_factory, copied_file):
-    """Given any history, when replayed on any ladder, then points agree within a micropoint or two a pair."""
+def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
+    """Any replayed history agrees with the real formula within a micropoint or two a pair."""
     empty = Path(copied_file(without_events)).read_bytes()
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None)

@@ -156,7 +156,8 @@ def scoring(found: Rule, params: dict[str, object]) -> Callable[..., tuple[int, 
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
-def test_score_leaves_its_input_alone_and_ignores_what_stood_in_change(name, params):
+def test_score_leaves_its_input_alone(name, params):
+    """`score` leaves its input unchanged and ignores what was in `change` before."""
     found = rule(name)
     bound = found.params.model_validate(params)
     for n, points, columns in boards(found, params, 50):
@@ -169,7 +170,8 @@ def test_score_leaves_its_input_alone_and_ignores_what_stood_in_change(name, par
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
-def test_the_books_of_every_game_sum_to_zero_and_nothing_negative_is_burned(name, params):
+def test_books_of_every_game_balance(name, params):
+    """The books of every game sum to zero, and nothing negative is minted or burned."""
     found = rule(name)
     scored = scoring(found, params)
     for board in boards(found, params, 500):
@@ -181,7 +183,8 @@ def test_the_books_of_every_game_sum_to_zero_and_nothing_negative_is_burned(name
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
-def test_terms_of_explain_sum_to_the_change(name, params):
+def test_explained_terms_sum_to_the_change(name, params):
+    """The terms of an explanation sum to the change."""
     found = rule(name)
     bound, scored = found.params.model_validate(params), scoring(found, params)
     for n, points, columns in boards(found, params, 200):
@@ -191,7 +194,8 @@ def test_terms_of_explain_sum_to_the_change(name, params):
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
-def test_params_survive_a_json_round_trip_and_refuse_what_they_do_not_know(name, params):
+def test_params_round_trip_and_are_strict(name, params):
+    """Parameters survive a JSON round trip, refuse unknown keys and are frozen."""
     model = rule(name).params
     bound = model.model_validate(params)
     assert model.model_validate(json.loads(json.dumps(bound.model_dump(exclude_unset=True)))) == bound
@@ -202,7 +206,8 @@ def test_params_survive_a_json_round_trip_and_refuse_what_they_do_not_know(name,
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
-def test_prepared_params_and_products_fit_64_bits(name, params):
+def test_prepared_params_fit_64_bits(name, params):
+    """Prepared parameters and tables fit into 64 bits."""
     found = rule(name)
     bound = found.params.model_validate(params)
     assert found.refuse_params(bound, PLAYERS_MAX) is None
@@ -210,7 +215,8 @@ def test_prepared_params_and_products_fit_64_bits(name, params):
 
 
 @pytest.mark.parametrize(("name", "params"), CASES)
-def test_no_step_of_score_leaves_64_bits_at_the_most_points_that_replay_allows(name, params):
+def test_score_stays_in_64_bits(name, params):
+    """No step of `score` leaves 64 bits at the most points that a replay allows."""
     found, chance = rule(name), random.Random(2)
     bound, scored = found.params.model_validate(params), scoring(found, params)
     for n, _, columns in boards(found, params, 100):
@@ -221,13 +227,17 @@ def test_no_step_of_score_leaves_64_bits_at_the_most_points_that_replay_allows(n
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_rule_is_registered_under_its_own_name_and_number(name):
+def test_rule_is_registered_under_its_name(name):
+    """A rule is registered under its own name and number."""
     assert rule(name).id == name
     assert rule(name).scale > 0
 
 
-def test_behaviour_under_a_number_never_changes(pytestconfig):
-    """Given 2,000 fixed games under each set of parameters, when scored, then the digests are the golden ones."""
+def test_rule_behaviour_never_changes(pytestconfig):
+    """The behaviour of a rule under its number never changes.
+
+    The digests of 2,000 fixed games under each set of parameters are the golden ones.
+    """
     digests = {}
     for name, params in CASES:
         found = rule(name)
@@ -250,16 +260,19 @@ def test_behaviour_under_a_number_never_changes(pytestconfig):
         ({"k_per_pair": "123456789/987654321"}, "exact 64-bit arithmetic"),
     ],
 )
-def test_pairwise_elo_refuses_params_that_it_could_not_keep_exact(params, reason):
+def test_pairwise_elo_refuses_inexact_params(params, reason):
+    """Pairwise Elo refuses parameters that it could not keep exact."""
     bound = pairwise_elo.PairwiseEloParams.model_validate(params)
     assert reason in pairwise_elo.refuse_params(bound, PLAYERS_MAX)
 
 
 @pytest.mark.parametrize("k", [0, -8, "x", "1/0", "1e400000", 8.0, True])
-def test_k_is_a_positive_exact_number(k):
+def test_k_must_be_positive_and_exact(k):
+    """K must be a positive exact number."""
     with pytest.raises(ValueError):
         pairwise_elo.PairwiseEloParams.model_validate({"k_per_pair": k})
 
 
 def test_k_may_be_a_fraction():
+    """K may be a fraction."""
     assert Fraction(pairwise_elo.PairwiseEloParams(k_per_pair="64/3").k_per_pair) == Fraction(64, 3)

@@ -40,7 +40,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", sorted(WRONG))
-def test_a_problem_names_its_key_and_line(case):
+def test_ruleset_problem_names_key_and_line(case):
+    """A problem in a ruleset file is reported with its key and line."""
     text, key, line = WRONG[case]
     found, problems = read_toml(text)
     assert found is None
@@ -52,7 +53,8 @@ def test_a_problem_names_its_key_and_line(case):
     assert problems[0].line == expected
 
 
-def test_all_shipped_rulesets_can_be_published_and_mark_what_they_assume():
+def test_shipped_rulesets_can_be_published():
+    """All shipped rulesets can be published, name their source and mark what they assume."""
     for text in shipped():
         found, problems = read_toml(text)
         assert not problems
@@ -87,13 +89,17 @@ JANUARY, FEBRUARY = 1_577_836_800_000_000, 1_580_515_200_000_000  # 2020, UTC
         ([("1", "2020-01-01")], JANUARY - 1, None),
     ],
 )
-def test_a_game_is_scored_by_the_latest_version_not_after_its_end(dated, instant, expected):
+def test_latest_version_in_force_scores(dated, instant, expected):
+    """A game is scored by the latest version in force at its end."""
     found = in_force(versions(*dated), instant)
     assert (found and found.ruleset.version) == expected
 
 
-def test_points_carry_over_when_the_version_changes(ledger_url):
-    """Given K 64 until the 9th and K 32 from the 10th, when a wins twice, then the second win builds on the first."""
+def test_points_carry_over_between_versions(ledger_url):
+    """Points carry over when the version changes.
+
+    K is 64 until the 9th and 32 from the 10th; when a wins twice, the second win builds on the first.
+    """
     later = ruleset()
     later["data"] = later["data"] | {"version": "2", "effective_from": "2020-01-10", "params": {"k_total": 32}}
     ledger = fill(ledger_url, [ruleset(), later, game("g1", "a b", day=9), game("g2", "a b", day=10)])
@@ -104,7 +110,8 @@ def test_points_carry_over_when_the_version_changes(ledger_url):
     assert [row.points // 1_000 for row in found.rows] == [1_045_085, 954_914]
 
 
-def test_games_before_the_first_version_do_not_count_and_say_so(ratings, ledger_url):
+def test_games_before_rules_do_not_count(ratings, ledger_url):
+    """Games before the first version do not count, and `explain` says so."""
     rules = ruleset()
     rules["data"]["effective_from"] = "2020-01-05"
     fill(ledger_url, [rules, game("g1", "a b", day=4), game("g2", "a b", day=5)])
@@ -123,7 +130,8 @@ def test_games_before_the_first_version_do_not_count_and_say_so(ratings, ledger_
         ({"version": "2", "params": {"k_total": 500}}, "bad-ruleset"),
     ],
 )
-def test_versions_that_do_not_fit_are_refused(ratings, ruled_url, tmp_path, change, code):
+def test_unfit_version_is_refused(ratings, ruled_url, tmp_path, change, code):
+    """A version that does not fit those published is refused with its code."""
     event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"] | change}
     (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
     result = ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ruled_url)
@@ -131,15 +139,19 @@ def test_versions_that_do_not_fit_are_refused(ratings, ruled_url, tmp_path, chan
     assert [r["code"] for r in json.loads(result.stdout)["rejected"]] == [code]
 
 
-def test_the_same_version_under_another_id_and_date_is_already_there(ratings, ruled_url, tmp_path):
+def test_same_version_is_already_there(ratings, ruled_url, tmp_path):
+    """The same version under another id and date is already there."""
     event = {"type": "ruleset.published", "occurred_at": "2020-01-01T00:00:00Z", "data": ruleset()["data"]}
     (tmp_path / "rules.jsonl").write_text(json.dumps(event) + "\n", encoding="utf-8")
     result = json.loads(ratings("import", tmp_path / "rules.jsonl", "--format", "json", db=ruled_url).stdout)
     assert (result["appended"], result["existing"], result["rejected"]) == (0, 1, [])
 
 
-def test_a_ruleset_whose_rule_is_not_installed_stops_its_own_ladders_only(ratings, ledger_url, monkeypatch):
-    """Given stored standings, when a rule is gone, then its ladders say so and keep serving, and the others go on."""
+def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
+    """A ruleset whose rule is not installed stops only its own ladders.
+
+    They say so and keep serving their stored standings, and the other ladders go on.
+    """
     other = ruleset()
     other["data"] = other["data"] | {"id": "other", "rule": "outside/1"}
     found = rule("pairwise-elo/1")
@@ -158,7 +170,8 @@ def test_a_ruleset_whose_rule_is_not_installed_stops_its_own_ladders_only(rating
     assert ratings("rules", "show", "other", db=ledger_url).exit_code == 0
 
 
-def test_several_files_are_published_together_or_not_at_all(ratings, ledger_url, tmp_path):
+def test_files_are_published_all_or_none(ratings, ledger_url, tmp_path):
+    """Several files are published together or not at all."""
     (tmp_path / "good.toml").write_text(GOOD, encoding="utf-8")
     (tmp_path / "bad.toml").write_text(GOOD.replace("pairwise-elo/1", "glicko/2"), encoding="utf-8")
     assert ratings("rules", "publish", tmp_path / "good.toml", tmp_path / "bad.toml", db=ledger_url).exit_code == 1

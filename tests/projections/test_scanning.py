@@ -95,7 +95,8 @@ def interpreted(loop: Any) -> Any:
 
 @pytest.mark.parametrize("members", MEMBERS, ids=str)
 @pytest.mark.parametrize("case", PLAIN)
-def test_given_a_plain_game_when_scanned_then_it_is_what_the_decoder_makes_of_it(case, members):
+def test_plain_game_matches_decoder(case, members):
+    """A plain game is scanned to just what the decoder makes of it."""
     records = [record(1, PLAIN[case], **members), record(2, PLAIN["places"])]
     facts, plain = scanned(records)
     assert plain == [True, True]
@@ -103,7 +104,8 @@ def test_given_a_plain_game_when_scanned_then_it_is_what_the_decoder_makes_of_it
 
 
 @pytest.mark.parametrize("case", NOT_PLAIN)
-def test_given_a_game_that_is_not_plain_between_plain_ones_when_scanned_then_it_is_left_and_its_place_is_kept(case):
+def test_other_game_keeps_its_place(case):
+    """A game that is not plain, between plain ones, is left to the decoder in its place."""
     records = [record(1, PLAIN["places"]), record(2, NOT_PLAIN[case]), record(3, PLAIN["scores"])]
     facts, plain = scanned(records)
     assert plain == [True, False, True]
@@ -114,7 +116,8 @@ def test_given_a_game_that_is_not_plain_between_plain_ones_when_scanned_then_it_
     -62_135_596_800_000_000, -1, 0, 951_782_399_999_999, 951_868_800_000_000, 4_107_542_399_999_999,
     253_402_300_799_999_999,
 ])  # fmt: skip
-def test_given_a_time_between_the_years_1_and_9999_when_scanned_then_it_is_that_instant(at):
+def test_times_are_scanned_exactly(at):
+    """A time between the years 1 and 9999 is scanned as that instant."""
     facts, plain = scanned([record(1, PLAIN["places"], at)])
     assert plain == [True]
     assert list(facts.occurred_at) == [at]
@@ -150,14 +153,18 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize("members", [{"game": "Catan"}, {"group": ""}, {"game_id": "g\u00a01 "}, {"season": "a/b"}])
-def test_given_a_label_that_no_event_has_when_scanned_then_the_page_is_not_sound(members):
+def test_impossible_label_makes_page_unsound(members):
+    """A label that no event can have makes the page unsound."""
     found = bulk.Scanner().scan(page([record(1, PLAIN["places"], **members)]), 0)
     assert not found.sound
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_given_a_game_that_nobody_can_play_when_scanned_then_it_is_taken_as_the_decoder_takes_it(case):
-    """It is left to the decoder, or the page is; one score is possible and counts."""
+def test_impossible_game_is_left_to_decoder(case):
+    """A game that cannot be played is treated as the decoder treats it.
+
+    It is left to the decoder, or the page is; one score is possible and counts.
+    """
     records = [record(1, IMPOSSIBLE[case]), record(2, PLAIN["places"])]
     found = bulk.Scanner().scan(page(records), 0)
     assert not found.plain[0] or not found.sound
@@ -172,14 +179,16 @@ def test_given_a_game_that_nobody_can_play_when_scanned_then_it_is_taken_as_the_
     "2024-04-31T00:00:00.000000Z", "0000-01-01T00:00:00.000000Z", "2024-01-01T24:00:00.000000Z",
     "2024-01-01 00:00:00.000000Z", "2024-01-01T00:00:00.00000aZ", "2024-01-01T00:00:00.000000z", "2024-01-01",
 ])  # fmt: skip
-def test_given_a_time_that_no_record_has_when_scanned_then_it_is_no_plain_game(at):
+def test_impossible_time_is_not_plain(at):
+    """A record with a time that no record can have is not a plain game."""
     odd = record(1, PLAIN["places"]).replace("2010-02-28T19:30:00.000000Z", at).replace(
         '"occurred_at":"2010-03-05T19:30:00.000000Z"', f'"occurred_at":"{at}"')  # fmt: skip
     assert at in odd
     assert not bulk.Scanner().scan(page([odd]), 0).plain[0]
 
 
-def test_given_other_events_and_positions_that_do_not_fit_when_scanned_then_none_is_taken_for_a_plain_game():
+def test_other_records_are_not_plain():
+    """Other events, wrong positions and broken records are never taken for a plain game."""
     whole = record(1, PLAIN["places"])
     for odd in (
         whole.replace('"game.recorded"', '"game.corrected"'), whole.replace('"position":1', '"position":2'),
@@ -191,7 +200,8 @@ def test_given_other_events_and_positions_that_do_not_fit_when_scanned_then_none
         assert not found.plain.any(), odd
 
 
-def test_given_random_games_when_scanned_then_the_facts_are_those_of_the_decoder():
+def test_random_games_match_decoder():
+    """Random games give the same facts when scanned as when decoded."""
     chance, seen = Random(1), Counter[str]()
     records = []
     for position in range(1, 400):
@@ -211,8 +221,11 @@ def test_given_random_games_when_scanned_then_the_facts_are_those_of_the_decoder
     assert plain.count(True) > 300
 
 
-def test_given_bytes_written_over_when_scanned_then_only_what_the_decoder_reads_alike_is_plain(mode, at_length):
-    """Bytes are changed, left out, doubled or brought from elsewhere in the page."""
+def test_damaged_bytes_match_decoder(mode, at_length):
+    """Of records with damaged bytes, only those that the decoder reads the same way are plain.
+
+    Bytes are changed, left out, doubled or brought from elsewhere in the page.
+    """
     chance = Random(2)
     every = [record(1, participants, **members) for participants in PLAIN.values() for members in MEMBERS]
     outcomes: Counter[str] = Counter()
@@ -250,8 +263,11 @@ def test_given_bytes_written_over_when_scanned_then_only_what_the_decoder_reads_
     assert outcomes["same"] > rounds // 250
 
 
-def test_given_a_page_when_scanned_then_the_current_version_of_games_is_what_the_scanner_knows():
-    """A new version of the game's schema needs another look at the scanner."""
+def test_scanner_knows_the_game_schema():
+    """The scanner knows the current version of the game's schema.
+
+    A new version of the game's schema needs another look at the scanner.
+    """
     assert TYPES["game.recorded"].schema_version == 1
     assert NEVER > bulk.PAGE_EVENTS
     assert Path(scanning.__file__).name == "scanning.py"

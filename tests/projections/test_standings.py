@@ -50,7 +50,8 @@ def filled(ledger_url):
     return lambda *events: fill(ledger_url, [ruleset(SIMULTANEOUS), *events])
 
 
-def test_newcomers_of_four(filled):
+def test_four_newcomers_get_elo_points(filled):
+    """Four newcomers in one game get the points of simultaneous pairwise Elo."""
     assert table(filled(game("g", "a b c d"))) == [
         (1, "a", 1012, 1),
         (2, "b", 1004, 1),
@@ -59,17 +60,22 @@ def test_newcomers_of_four(filled):
     ]
 
 
-def test_equal_points_share_a_rank_and_stand_by_id(filled):
+def test_equal_points_share_a_rank(filled):
+    """Players with equal points share a rank and are ordered by id."""
     assert table(filled(game("g", "zoe=anna ben"))) == [(1, "anna", 1004, 1), (1, "zoe", 1004, 1), (3, "ben", 992, 1)]
 
 
-def test_a_late_game_counts_where_it_was_played(filled):
-    """Given the same games in another order of recording, when replayed, then the same table."""
+def test_late_game_counts_when_played(filled):
+    """A late game counts at the time it was played.
+
+    The same games in another order of recording give the same table when replayed.
+    """
     early, late = game("g1", "a b", day=1), game("g2", "b c", day=2)
     assert table(filled(early, late)) == [(1, "a", 1004, 1), (2, "b", 1000, 2), (3, "c", 996, 1)]
 
 
-def test_recording_order_matters_only_at_equal_times(tmp_path):
+def test_recording_order_decides_only_ties(tmp_path):
+    """The order of recording matters only between games played at the same time."""
     events = [game("g1", "a b", day=1), game("g2", "b a", day=1), game("g3", "a b c", day=2)]
     tables = set()
     for name, order in (("straight", (0, 1, 2)), ("late", (2, 0, 1)), ("between", (0, 2, 1))):
@@ -79,7 +85,8 @@ def test_recording_order_matters_only_at_equal_times(tmp_path):
 
 
 @pytest.mark.parametrize("batch", [1, 7, 10_000])
-def test_batch_size_and_seat_order_do_not_matter(tmp_path, batch):
+def test_batch_and_seat_order_are_irrelevant(tmp_path, batch):
+    """Neither the size of batches nor the order of seats changes the digest."""
     games = random_games(5, 60, PLAYERS)
     mirrored = [{**g, "data": {**g["data"], "participants": list(reversed(g["data"]["participants"]))}} for g in games]
     digests = set()
@@ -91,6 +98,7 @@ def test_batch_size_and_seat_order_do_not_matter(tmp_path, batch):
 
 
 def test_both_stores_give_the_same_digest(tmp_path, postgres_url):
+    """SQLite and PostgreSQL give the same digest for the same events."""
     games = random_games(6, 80, PLAYERS)
     upgrade(str(tmp_path / "ratings.db"))
     upgrade(postgres_url)
@@ -98,25 +106,31 @@ def test_both_stores_give_the_same_digest(tmp_path, postgres_url):
     assert digest(fill(str(tmp_path / "ratings.db"), events)) == digest(fill(postgres_url, events, batch=13))
 
 
-def test_an_adjustment_is_a_delta_and_puts_somebody_new_on_the_ladder(filled):
+def test_adjustment_adds_newcomers(filled):
+    """An adjustment changes points by its amount and puts a new player on the ladder."""
     ledger = filled(adjustment(ALL, "a", "200", day=1), game("g", "b a", day=2), adjustment(ALL, "c", "-0.5", day=3))
     assert table(ledger) == [(1, "a", 1194, 1), (2, "b", 1006, 1), (3, "c", 999, 0)]
 
 
-def test_at_equal_times_the_log_position_decides_between_game_and_adjustment(filled):
-    """The game is scored at 1000 against 1000, since the adjustment stands behind it."""
+def test_position_decides_at_equal_times(filled):
+    """At equal times, the log position decides between a game and an adjustment.
+
+    The game is scored at 1000 against 1000, since the adjustment comes after it.
+    """
     ledger = filled(game("g", "a b", day=1), adjustment(ALL, "b", "400", day=1))
     assert table(ledger) == [(1, "b", 1396, 1), (2, "a", 1004, 1)]
 
 
-def test_as_of_leaves_out_later_games_and_adjustments(filled):
+def test_as_of_leaves_out_later_events(filled):
+    """With `as_of`, later games and adjustments are left out."""
     ledger = filled(game("g1", "a b", day=1), game("g2", "c b", day=5), adjustment(ALL, "a", "9", day=6))
     noon_of_day_5 = 1_578_225_600_000_000
     assert table(ledger, as_of=noon_of_day_5 - 1) == [(1, "a", 1004, 1), (2, "b", 996, 1)]
     assert [row[1] for row in table(ledger, as_of=noon_of_day_5)] == ["a", "c", "b"]
 
 
-def test_known_at_shows_what_was_recorded_up_to_a_position(filled):
+def test_known_at_hides_later_records(filled):
+    """With `known_at`, only what was recorded up to that position is shown."""
     ledger = filled(game("g1", "a b", day=5), game("g2", "b a", day=1))
     stream = stream_of(facts_of(ledger, known_at=2), ALL)
     assert [row.player for row in standings_of(stream).rows] == ["a", "b"]
@@ -131,6 +145,7 @@ def explained(ratings, db, game_id, ladder=ALL):
 
 
 def test_explain_gives_the_contracts_terms(ratings, ledger_url, filled):
+    """Explaining a game gives the terms and accounts of the contract."""
     filled(game("g", "anna ben cleo"))
     found = explained(ratings, ledger_url, "g")
     anna = found["players"][0]
@@ -140,7 +155,8 @@ def test_explain_gives_the_contracts_terms(ratings, ledger_url, filled):
     assert found["accounts"] == [{"account": "minted", "amount": "0"}, {"account": "burned", "amount": "0"}]
 
 
-def test_explained_terms_changes_and_accounts_sum_exactly(ratings, ledger_url):
+def test_explained_parts_sum_exactly(ratings, ledger_url):
+    """For random games, the explained terms, changes and accounts sum exactly."""
     fill(ledger_url, [ruleset(), *random_games(8, 40, PLAYERS)])
     for number in range(40):
         found = explained(ratings, ledger_url, f"g-{number}")
@@ -151,7 +167,8 @@ def test_explained_terms_changes_and_accounts_sum_exactly(ratings, ledger_url):
         assert sum(Fraction(player["change"]) for player in found["players"]) + accounts == 0
 
 
-def test_history_adds_up_to_the_standings_and_lists_adjustments(ratings, ledger_url):
+def test_history_adds_up_to_standings(ratings, ledger_url):
+    """Histories add up to the standings and include adjustments."""
     fill(ledger_url, [ruleset(), *random_games(9, 40, PLAYERS), adjustment(ALL, "anna", "12.5", day=9)])
     rows = {
         r["player"]: r for r in json.loads(ratings("standings", ALL, "--format", "json", db=ledger_url).stdout)["rows"]
@@ -183,7 +200,8 @@ UNCOUNTED = {
 
 
 @pytest.mark.parametrize("case", sorted(UNCOUNTED))
-def test_explain_says_why_a_game_does_not_count(ratings, ledger_url, filled, case):
+def test_explain_says_why_game_is_uncounted(ratings, ledger_url, filled, case):
+    """Explaining an uncounted game says why it does not count."""
     event, reason = UNCOUNTED[case]
     filled(event, game("h", "a b", day=2))
     found = explained(ratings, ledger_url, "g")
@@ -195,12 +213,14 @@ def test_explain_says_why_a_game_does_not_count(ratings, ledger_url, filled, cas
     ] == [1, 1]
 
 
-def test_explain_says_that_a_game_belongs_to_another_ladder(ratings, ledger_url, filled):
+def test_explain_names_the_right_ladder(ratings, ledger_url, filled):
+    """Explaining a game on the wrong ladder says which ladder it belongs to."""
     filled(game("g", "a b"))
     assert explained(ratings, ledger_url, "g", "club-catan-elo/3-4")["why_not"] == "it belongs to club-catan-elo/all"
 
 
-def test_leavers_and_their_substitutes_are_left_out_and_say_so(ratings, ledger_url, filled):
+def test_leavers_and_substitutes_are_left_out(ratings, ledger_url, filled):
+    """Leavers and their substitutes are left out, and the explanation says so."""
     event = game("g", "a b c")
     event["data"]["participants"] += [{"player": "d", "status": "substitute", "replaces": "c", "place": 3}]
     event["data"]["participants"][2]["status"] = "abandoned"
@@ -212,8 +232,11 @@ def test_leavers_and_their_substitutes_are_left_out_and_say_so(ratings, ledger_u
     assert "status abandoned" in players[2]["why_not"]
 
 
-def test_a_free_account_is_left_out_from_the_moment_that_it_is_free(ratings, ledger_url, filled):
-    """Given b free from day 3 on, when games were played before and after, then only the one before counts him."""
+def test_free_account_is_left_out(ratings, ledger_url, filled):
+    """A player with a free account is left out from the moment the account is free.
+
+    With b free from day 3 on, of the games before and after, only the one before counts b.
+    """
     free = {
         "type": "player.account_changed",
         "occurred_at": "2020-01-03T12:00:00Z",
@@ -226,7 +249,8 @@ def test_a_free_account_is_left_out_from_the_moment_that_it_is_free(ratings, led
     assert reasons == {"a": None, "c": None, "b": "club-catan-elo@1 leaves out players with a free account"}
 
 
-def test_a_ladder_without_games_has_no_rows_and_unknown_ones_are_usage_errors(ratings, ledger_url, filled):
+def test_empty_ladder_differs_from_unknown(ratings, ledger_url, filled):
+    """A ladder without games has no rows, while an unknown one is a usage error."""
     filled()
     empty = ratings("standings", "club-catan-elo/3-4", "--format", "json", db=ledger_url)
     assert (empty.exit_code, json.loads(empty.stdout)["rows"]) == (0, [])
@@ -243,8 +267,12 @@ def test_a_ladder_without_games_has_no_rows_and_unknown_ones_are_usage_errors(ra
     assert ratings("explain", "g", ALL, db=ledger_url).exit_code == 1
 
 
-def test_somebody_new_starts_with_the_version_in_force_at_his_adjustment(ledger_url):
-    """Given start 1000 and from the 10th on 1500, when p is adjusted on the 5th, then later facts do not move that."""
+def test_newcomer_starts_by_version_in_force(ledger_url):
+    """A player added by an adjustment starts with the points of the version then in force.
+
+    With a start of 1000, and 1500 from the 10th on, an adjustment of p on the 5th starts from 1000;
+    later facts do not change that.
+    """
     later = ruleset(SIMULTANEOUS)
     later["data"] = later["data"] | {"version": "2", "effective_from": "2020-01-10"}
     later["data"]["params"] = later["data"]["params"] | {"start": 1500}
@@ -257,7 +285,8 @@ def test_somebody_new_starts_with_the_version_in_force_at_his_adjustment(ledger_
 @pytest.mark.parametrize(
     ("zone", "instant"), [("Europe/Berlin", "9999-12-31T23:59:59Z"), ("America/New_York", "0001-01-01T00:00:00Z")]
 )
-def test_games_at_the_ends_of_time_have_a_month_in_every_zone(ledger_url, zone, instant):
+def test_ends_of_time_have_a_month(ledger_url, zone, instant):
+    """Games at the ends of time belong to a month in every time zone."""
     rules = ruleset(
         SIMULTANEOUS.replace("Europe/Berlin", zone)
         .replace('["players"]', '["month"]')
@@ -268,7 +297,8 @@ def test_games_at_the_ends_of_time_have_a_month_in_every_zone(ledger_url, zone, 
     assert len(table(ledger, f"club-catan-elo/{instant[:7]}")) == 2
 
 
-def test_points_that_grow_out_of_bounds_stop_their_ladder_alone(ratings, ledger_url, filled):
+def test_excessive_points_stop_one_ladder(ratings, ledger_url, filled):
+    """Points that grow out of bounds stop only their own ladder."""
     events = [adjustment(ALL, "a", "1000000000", day=1 + n) for n in range(12)]
     filled(*events, game("g", "a b c"))
     result = ratings("standings", ALL, db=ledger_url)
@@ -277,7 +307,8 @@ def test_points_that_grow_out_of_bounds_stop_their_ladder_alone(ratings, ledger_
     assert ratings("rebuild", db=ledger_url).exit_code == 1
 
 
-def test_a_seat_that_changed_hands_counts_once_in_a_shared_k(ratings, ledger_url):
+def test_substituted_seat_counts_once_in_k(ratings, ledger_url):
+    """A seat taken over by a substitute counts once in a shared K."""
     event = game("g", "a b c")
     event["data"]["participants"] += [{"player": "d", "status": "substitute", "replaces": "c", "place": 3}]
     event["data"]["participants"][2]["status"] = "abandoned"
@@ -286,7 +317,8 @@ def test_a_seat_that_changed_hands_counts_once_in_a_shared_k(ratings, ledger_url
     assert details == {"K 32"}
 
 
-def test_names_on_the_command_line_are_composed_like_recorded_ones(ratings, ledger_url, filled):
+def test_command_line_names_are_composed(ratings, ledger_url, filled):
+    """Names given on the command line are composed like recorded ones."""
     filled(game("partie-\u00e9t\u00e9", "j\u00fcrgen ben"))
     decomposed = ["ju\u0308rgen", "partie-e\u0301te\u0301"]
     assert json.loads(ratings("history", decomposed[0], ALL, "--format", "json", db=ledger_url).stdout)["rows"]
@@ -294,8 +326,12 @@ def test_names_on_the_command_line_are_composed_like_recorded_ones(ratings, ledg
     assert "jürgen" in ratings("log", decomposed[0], db=ledger_url).stdout
 
 
-def test_the_points_before_an_uncounted_game_are_without_what_comes_behind_it(ratings, ledger_url, filled):
-    """Given an unrated game on day 2, an adjustment on day 3 and a game on day 4, then before the first it is 1000."""
+def test_uncounted_game_shows_points_before(ratings, ledger_url, filled):
+    """The points before an uncounted game are without what comes after it.
+
+    With an unrated game on day 2, an adjustment on day 3 and a game on day 4, the points before the
+    first are 1000.
+    """
     unrated = game("g", "a b", day=2, rated=False)
     filled(unrated, adjustment(ALL, "a", "50", day=3), game("h", "a b", day=4))
     assert [p["before"] for p in explained(ratings, ledger_url, "g")["players"]] == ["1000", "1000"]

@@ -31,13 +31,15 @@ ROWS = st.builds(
 
 
 @given(st.lists(ROWS, max_size=5), st.sampled_from([1, 2, 840, 10**6]), NAMES)
-def test_a_digest_is_that_of_the_rows_as_json(rows: list[Standing], scale: int, ruleset: str) -> None:
+def test_digest_is_that_of_json_rows(rows: list[Standing], scale: int, ruleset: str) -> None:
+    """The digest of standings is that of their rows as JSON."""
     found = Standings("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0)
     assert found.digest == digest_of(ruleset, found.json_rows())
 
 
 @given(ROWS)
-def test_a_stored_row_is_plain_and_the_same_standing_when_it_is_read(row: Standing) -> None:
+def test_stored_row_reads_back_the_same(row: Standing) -> None:
+    """A stored row has only plain values and reads back as the same standing."""
     values = stored_row(row)
     assert {type(value) for value in values} <= {int, str, type(None)}
     *others, gold, places = (*values, None, None)[:8]
@@ -57,7 +59,8 @@ SMALL = st.builds(Standing, st.none(), NAMES, st.integers(-3, 3), st.integers(0,
 
 
 @given(st.lists(SMALL, max_size=8, unique_by=lambda row: row.player))
-def test_ranks_are_those_of_the_definition(rows: list[Standing]) -> None:
+def test_ranks_follow_the_definition(rows: list[Standing]) -> None:
+    """Ranks are one more than the number of qualified players ahead, as defined."""
     assert ranked(rows, lambda row: -row.points) == by_definition(rows, lambda row: -row.points)
     assert ranked(rows, lambda row: (row.games, -row.points)) == by_definition(
         rows, lambda row: (row.games, -row.points)
@@ -65,7 +68,8 @@ def test_ranks_are_those_of_the_definition(rows: list[Standing]) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 12)), max_size=8))
-def test_the_means_of_a_month_are_compared_as_fractions(played: list[tuple[int, int]]) -> None:
+def test_monthly_means_compare_as_fractions(played: list[tuple[int, int]]) -> None:
+    """The means of a month are compared as exact fractions."""
     names = [f"p{number}" for number in range(len(played))]
     points, games = [units for units, _ in played], [count for _, count in played]
     found = period.rank(Results(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))

@@ -230,14 +230,18 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_given_any_history_when_asked_at_any_coordinates_then_both_ledgers_say_the_same(
+def test_ledger_agrees_with_the_naive_one(
     template: Path,
     tmp_path: Path,
     ratings: Callable[..., Any],
     at_length: bool,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """After each step random ladders are asked at random coordinates: rows, ruleset and number of games are equal."""
+    """For any history and any coordinates, the ledger answers like a naive one that replays it.
+
+    After each step random ladders are asked at random coordinates: rows, ruleset and number of games
+    are equal.
+    """
     DONE.clear()
     TimeMachine.template, TimeMachine.folder, TimeMachine.ratings = template, tmp_path, staticmethod(ratings)
     run_state_machine_as_test(

@@ -37,7 +37,8 @@ def explained(event, params, counted=None):
     return told, remark(n, names, columns, bound)
 
 
-def test_given_the_defaults_when_compared_then_they_are_those_of_leagues_from_7150():
+def test_defaults_are_those_from_7150():
+    """The default parameters are those of leagues from 7150, apart from the active games."""
     assert WoodenShipsParams(**V2) == WoodenShipsParams(active_games=5)
 
 
@@ -63,21 +64,22 @@ RESULTS = {
 
 
 @pytest.mark.parametrize(("one", "other", "trial", "since_7150"), RESULTS.values(), ids=RESULTS)
-def test_given_what_is_left_and_points_when_scored_then_victories_ties_and_defeats_are_literal(
-    one, other, trial, since_7150
-):
+def test_results_are_scored_as_written(one, other, trial, since_7150):
+    """Ships left and points give the victories, ties and defeats that each version states."""
     for given in ((one, other), (other, one)):
         assert tuple(scored(battle(*given), V1)[name] for name in "AB") == trial
         assert tuple(scored(battle(*given), V2)[name] for name in "AB") == since_7150
 
 
 @pytest.mark.parametrize(("one", "other", "trial", "since_7150"), RESULTS.values(), ids=RESULTS)
-def test_given_an_agreed_draw_when_scored_then_everybody_has_one_point(one, other, trial, since_7150):
+def test_agreed_draw_gives_one_point_each(one, other, trial, since_7150):
+    """An agreed draw gives everybody one point."""
     for params in (V1, V2):
         assert scored(battle(one, other, ended="draw"), params) == {"A": 1, "B": 1}
 
 
-def test_given_sides_of_several_players_when_scored_then_their_points_and_ships_are_added():
+def test_points_of_a_side_are_added():
+    """The points and ships of all players of a side are added up."""
     event = battle("A 1 0 0 7, A2 1 1 0 4", "B 1 1 0 3, B2 1 0 0 2")
 
     assert scored(event, V2) == {"A": 4, "A2": 4, "B": 0, "B2": 0}
@@ -99,21 +101,22 @@ WINNERS = {
 
 
 @pytest.mark.parametrize(("player", "trial", "since_7150"), WINNERS.values(), ids=WINNERS)
-def test_given_an_overwhelming_victory_when_scored_then_the_trial_rewards_who_is_still_in_the_game(
-    player, trial, since_7150
-):
+def test_trial_rewards_surviving_winners(player, trial, since_7150):
+    """In an overwhelming victory, the trial rewards only winners who are still in the game."""
     event = battle(f"{player}, M 1 0 0 100", "B 1 1 0 1")
 
     assert scored(event, V1)["A"] == trial
     assert scored(event, V2)["A"] == since_7150
 
 
-def test_given_a_plain_victory_when_scored_then_who_was_sunk_without_a_score_loses_a_point_all_the_same():
+def test_sunk_winner_loses_a_point():
+    """In a plain victory of the trial, a winner who was sunk without a score still loses a point."""
     assert scored(battle("A 1 1 0 0, M 1 0 0 12", "B 1 0 0 10"), V1) == {"A": 2, "M": 3, "B": 1}
     assert scored(battle("A 1 1 0 1, M 1 0 0 12", "B 1 0 0 10"), V1)["A"] == 3
 
 
-def test_given_a_defeat_or_a_tie_when_scored_then_being_sunk_without_a_score_costs_nothing():
+def test_sunk_loser_loses_nothing():
+    """In a defeat or a tie, being sunk without a score costs nothing."""
     assert scored(battle("A 1 1 0 0, M 1 0 0 5", "B 1 0 0 9"), V1)["A"] == 0
     assert scored(battle("A 1 1 0 0, M 1 0 0 5", "B 1 0 0 5"), V1)["A"] == 1
 
@@ -135,7 +138,8 @@ TOP = {
 
 
 @pytest.mark.parametrize(("side", "top"), TOP.values(), ids=TOP)
-def test_given_a_defeat_when_scored_then_the_single_top_scorer_of_the_losers_gets_a_point(side, top):
+def test_losers_top_scorer_gets_a_point(side, top):
+    """In a defeat, the trial gives a point to the single top scorer of the losers."""
     found = scored(battle(*side, "W 1 0 0 1000"), V1)
 
     assert found == {name: int(name == top) if name != "W" else 4 for name in found}
@@ -152,7 +156,8 @@ TIES = {
 
 
 @pytest.mark.parametrize(("one", "other", "top"), TIES.values(), ids=TIES)
-def test_given_a_tie_when_scored_then_the_trial_gives_the_top_scorer_of_both_sides_a_point(one, other, top):
+def test_top_scorer_of_tie_gets_point(one, other, top):
+    """In a tie, the trial gives a point to the single top scorer of both sides."""
     expected = {
         name: 0 if "surrendered" in one and name == "A" else 1 + (name == top) for name in ("A", "A2", "B", "B2")
     }
@@ -162,14 +167,16 @@ def test_given_a_tie_when_scored_then_the_trial_gives_the_top_scorer_of_both_sid
 
 
 @pytest.mark.parametrize("ended", ["natural", "draw"])
-def test_given_that_all_surrendered_when_scored_then_nobody_gets_anything(ended):
+def test_surrender_of_all_gives_nothing(ended):
+    """If everybody surrendered, nobody gets any points."""
     event = battle("A 1 0 0 5 surrendered", "B 1 1 0 9 surrendered, C 1 1 0 2 surrendered", ended=ended)
 
     for params in (V1, V2):
         assert set(scored(event, params).values()) == {0}
 
 
-def test_given_a_substitute_when_scored_then_both_belong_to_the_coalition_but_only_finished_players_survive():
+def test_substitute_is_no_survivor():
+    """A leaver and their substitute share the result, but only players who finished are survivors."""
     event = battle("A 2 1 0 0, S 2 0 0 9, M 1 0 0 9", "B 1 0 0 1")
     leaver, substitute = event["data"]["participants"][:2]
     leaver["status"] = "abandoned"
@@ -180,7 +187,8 @@ def test_given_a_substitute_when_scored_then_both_belong_to_the_coalition_but_on
     assert scored(event, V2) == {"A": 4, "S": 4, "M": 4, "B": 0}
 
 
-def test_given_players_who_do_not_count_when_scored_then_the_others_get_what_they_would_get():
+def test_uncounted_players_change_nothing():
+    """Players who do not count leave the points of the others unchanged."""
     chance = random.Random(51)
     for _ in range(500):
         event = random_battle(chance, chance.randint(2, 7))
@@ -190,7 +198,8 @@ def test_given_players_who_do_not_count_when_scored_then_the_others_get_what_the
             assert scored(event, params, counted) == {name: everybody[name] for name in sorted(counted)}
 
 
-def test_given_each_order_of_participants_when_scored_then_everybody_gets_the_same():
+def test_order_does_not_matter():
+    """The order of participants and the names of the sides do not change anybody's points."""
     chance = random.Random(52)
     for _ in range(500):
         event = random_battle(chance, chance.randint(2, 7))
@@ -215,18 +224,21 @@ def test_given_each_order_of_participants_when_scored_then_everybody_gets_the_sa
         {"kill_points": 1},
     ],
 )
-def test_given_params_of_the_wrong_kind_when_bound_then_they_are_refused(params):
+def test_wrong_params_are_refused(params):
+    """Parameters of the wrong type or out of range are refused."""
     with pytest.raises(ValueError):
         WoodenShipsParams(**params)
 
 
-def test_given_any_params_when_bound_then_every_product_is_small():
+def test_largest_params_are_accepted():
+    """Even the largest parameters are accepted, as every product stays small."""
     largest = {"overwhelming_factor": 1_000, "victory": 1_000, "sunk_without_points": -1_000}
 
     assert refuse_params(WoodenShipsParams(**largest), PLAYERS_MAX) is None
 
 
-def test_given_the_trial_when_explained_then_survivors_top_scorers_and_the_sunk_are_told():
+def test_trial_result_is_explained():
+    """Explanations of the trial name survivors, top scorers and those who were sunk."""
     told, said = explained(battle("A 2 1 0 20, A2 2 2 0 0, A3 1 0 0 0 surrendered", "B 2 2 0 7, C 1 1 0 3"), V1)
 
     why = "the only side with ships left; 20 game points against 10, at least 2 times as many"
@@ -243,7 +255,8 @@ def test_given_the_trial_when_explained_then_survivors_top_scorers_and_the_sunk_
     assert said == "overwhelming victory of A, A2 and A3"
 
 
-def test_given_leagues_from_7150_when_explained_then_the_result_is_told_from_both_sides():
+def test_result_from_7150_is_explained():
+    """In leagues from 7150, the result is explained from both sides."""
     told, said = explained(battle("A 2 1 0 20", "B 2 1 0 10"), V2)
     assert told["A"] == [("victory", 3, "20 game points against 10, not more than 2 times as many")]
     assert told["B"] == [("defeat", 0, "10 game points against 20")]
@@ -297,7 +310,8 @@ def naive(event, version):
     return points, what
 
 
-def test_given_random_battles_when_scored_and_explained_then_both_agree_with_a_naive_computation():
+def test_random_battles_match_naive_scores():
+    """Scores and explanations of random battles agree with a naive computation."""
     chance, seen = random.Random(53), Counter[str]()
     for _ in range(4_000):
         event = random_battle(chance, chance.randint(2, 8))
@@ -320,8 +334,12 @@ def recorded(game_id, instant, league, *sides):
     return event | {"occurred_at": instant}
 
 
-def test_given_the_shipped_versions_when_leagues_are_replayed_then_each_keeps_the_one_that_it_began_under(ledger_url):
-    """Given a league from 2009 that goes on, and one from 2010, when replayed, then 20 to 10 is 4 + 1 + 1, and 3."""
+def test_league_keeps_its_first_version(ledger_url):
+    """Each league is replayed under the shipped version that it began under.
+
+    One league began in 2009 and goes on, the other began in 2010; a win of 20 to 10 gives the best
+    winner 4 + 1 in the first and 3 in the second.
+    """
     won = ("A 2 0 0 20, M 2 0 0 0", "B 2 2 0 10")
     events = [ruleset(text) for text in shipped() if '"youplay-wsim"' in text]
     events += [recorded("g1", "2009-12-30T20:00:00Z", "L1", *won), recorded("g2", "2010-03-01T20:00:00Z", "L1", *won)]
