@@ -6,13 +6,16 @@ BENCH_VENV := .venv-bench
 UV ?= uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check evidence bench docs golden lock clean
+.PHONY: help demo quick test check evidence bench docs golden lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, in a ledger that is thrown away
 	@$(RUN_VENV)/bin/ratings demo
+
+quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one process each, in half a minute
+	$(VENV)/bin/pytest -q -n 2 --quick tests/ledger tests/projections tests/cli/test_layers.py
 
 test: check  ## style, types, and all tests, the ones of the docs included
 	$(VENV)/bin/pytest -n 2 --dist worksteal

@@ -18,7 +18,7 @@ def options() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rows", metavar="NAME,...", default=",".join(ROWS), help=f"of: {', '.join(ROWS)}")
-    parser.add_argument("--games", metavar="N", type=int, help="at most so many games; default: the full sizes")
+    parser.add_argument("--games", metavar="N", type=int, help="cap on the number of games; default: the full sizes")
     parser.add_argument("--repetitions", metavar="N", type=int, default=5, help="default: 5")
     parser.add_argument("--data", metavar="FOLDER", type=Path, default=FOLDER, help="where drawn games are kept")
     parser.add_argument("--write", action="store_true", help="into benchmarks/results.json and docs/performance.md")
@@ -26,7 +26,7 @@ def options() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure the rows that were asked for."""
+    """Measure the requested rows."""
     parser = options()
     chosen = parser.parse_args(arguments)
     names = chosen.rows.split(",")

@@ -1,4 +1,4 @@
-"""The process of one measurement: calls a function with arguments from standard input, prints what it found as JSON."""
+"""The process of one measurement: calls a function with arguments from standard input, prints its result as JSON."""
 
 import json
 import resource
@@ -8,7 +8,7 @@ from importlib import import_module
 
 
 def main() -> None:
-    """Call `module:function`, named by the first argument."""
+    """Call the `module:function` named by the first argument."""
     module, _, name = sys.argv[1].partition(":")
     arguments = json.load(sys.stdin)
     with redirect_stdout(sys.stderr):

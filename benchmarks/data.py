@@ -1,4 +1,4 @@
-"""Files of drawn games, made when they are first asked for and kept: ledgers, arrays, files to import."""
+"""Files of drawn games, made on first use and kept: ledgers, arrays, files to import."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 from benchmarks.histories import History
 from benchmarks.measuring import Call, measure
 
-# a change of what is written gets another number, so that kept files are written anew
+# bump this when what is written changes, so that kept files are written again
 FORMAT = 1
 
 
 def kept(folder: Path, name: str, function: str, history: History) -> str:
-    """The path of a file that a function of `benchmarks.writing` makes of a history, unless it is there already."""
+    """The path of a file made from a history by a function of `benchmarks.writing`, if it does not exist yet."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORMAT}-{history.name}{name}"
     if not path.exists():

@@ -1,10 +1,10 @@
-"""Games drawn by a seed, as arrays: some players play often and most seldom, there are ties, and some come late.
+"""Games drawn from a seed, as arrays: some players play often and most seldom, there are ties, some come late.
 
     >>> drawn = draw(History(games=3), 0)
     >>> drawn.offsets.tolist(), drawn.players[:4].tolist(), drawn.places[:4].tolist()
     ([0, 4, 10, 13], [2, 24, 29, 11], [3, 1, 2, 4])
 
-The same history has the same games on every machine.
+The same history gives the same games on every machine.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 class Drawn(NamedTuple):
     """A chunk of games in the order in which they are recorded; `first` is the number of its first game.
 
-    Game `g` has the participants `offsets[g]` up to `offsets[g + 1]`; `occurred_at` is in microseconds.
+    Game `g` has participants `offsets[g]` up to `offsets[g + 1]`; `occurred_at` is in microseconds.
     """
 
     first: int
@@ -67,7 +67,7 @@ def _sizes(random: np.random.Generator, history: History, count: int) -> Ints:
 
 
 def _players(random: np.random.Generator, history: History, first: int, sizes: Ints) -> Ints:
-    """A row of distinct players for each game; those behind its size do not play."""
+    """A row of distinct players for each game; those beyond its size do not play."""
     widest = int(sizes.max())
     found = np.empty((len(sizes), widest), dtype=np.int64)
     todo = np.arange(len(sizes))
@@ -86,7 +86,7 @@ def _players(random: np.random.Generator, history: History, first: int, sizes: I
 
 
 def _activity(history: History) -> NDArray[np.float64]:
-    """The cumulated shares of all players, from the most active one on: Zipf's law, flattened at its top."""
+    """The cumulative activity of all players, most active first: Zipf's law, flattened at the top."""
     shares = 1 / (np.arange(history.players) + 100.0) ** 0.9
     cumulated = np.cumsum(shares)
     return np.asarray(cumulated / cumulated[-1], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Which games are drawn: a history by its size and seed. Light, so that a process that only names it stays small."""
+"""Which games are drawn: a history by size and seed. Light, so that a process that only names one stays small."""
 
 from math import gcd
 from typing import NamedTuple
@@ -10,9 +10,9 @@ LADDER_PLAYERS = 12
 
 
 class History(NamedTuple):
-    """What is drawn: so many games, of two to six players or all of `size`, spread over so many ladders.
+    """What is drawn: `games` games, of two to six players or all of `size`, spread over `ladders` ladders.
 
-    With `late` one in a hundred games is recorded up to a month after games that were played behind it.
+    With `late`, one game in a hundred is recorded up to a month after games that were played later.
     """
 
     games: int
@@ -41,14 +41,14 @@ class History(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """A number without a common divisor with that of the players, to spread the active ones over the ids."""
+        """A number coprime to the number of players, to spread the active ones over the ids."""
         stride = int(self.players * 0.618) | 1
         while gcd(stride, self.players) != 1:
             stride += 2
         return stride
 
     def player_at(self, rank: int) -> int:
-        """The number of the player who is so active that so many are more active, where all are on one ladder."""
+        """The number of the player with `rank` more active players ahead, where all are on one ladder."""
         return (rank * self.stride + 7) % self.players
 
 

@@ -1,4 +1,4 @@
-"""Ledgers of drawn games, written through the ledger's own record builder; files of them are kept between runs."""
+"""Ledgers of drawn games, written with the ledger's own record builder; the files are kept between runs."""
 
 import json
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from ledger.store.opening import open_ledger
 
 BY = "bench"
 RULESETS = Path(__file__).parent / "rulesets"
-# a change of what is written gets another number, so that kept files are written anew
+# bump this when what is written changes, so that kept files are written again
 FORMAT = 1
 
 
 def empty_ledger(url: str) -> None:
-    """A ledger that holds rulesets alone: those of `init`, and the two of the benchmarks."""
+    """A ledger that holds only rulesets: those of `init`, and the two of the benchmarks."""
     for arguments in (["init"], *(["rules", "publish", str(path)] for path in sorted(RULESETS.glob("*.toml")))):
         if code := invoke(["--db", url, *arguments]):
             raise SystemExit(f"ratings {' '.join(arguments)} ended with {code}")
 
 
 def drafts(drawn: Drawn, history: History) -> list[Draft]:
-    """The games of a chunk as validation would give them."""
+    """The games of a chunk as validation would return them."""
     slug = "bench" if history.ladders == 1 else "bench-groups"
     players, places = drawn.players.tolist(), drawn.places.tolist()
     found = []
@@ -50,7 +50,7 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
 
 
 def rows(games: list[Draft], after: Head) -> list[EventRow]:
-    """The drafts as rows behind a head, recorded when its event was."""
+    """The drafts as rows after a head, recorded at the time of its event."""
     found, chain, recorded_at = [], after.chain_hash, after.recorded_at
     for position, draft in enumerate(games, after.position + 1):
         record = build(draft, position, recorded_at, BY)
@@ -64,7 +64,7 @@ def rows(games: list[Draft], after: Head) -> list[EventRow]:
 
 
 def write_ledger(url: str, history: History) -> Head:
-    """Make a ledger that holds a history, in transactions of a chunk each."""
+    """Make a ledger that holds a history, one transaction per chunk."""
     empty_ledger(url)
     ledger = open_ledger(url)
     with ledger.reading() as connection:
@@ -77,7 +77,7 @@ def write_ledger(url: str, history: History) -> Head:
 
 
 def _chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
-    """All rows of a history; another process makes them ready, but for the chain, while those before are inserted."""
+    """All rows of a history; another process prepares them, except for the chain, while earlier ones are inserted."""
     if not history.games:
         return
     chain = after.chain_hash
@@ -94,7 +94,7 @@ def _chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
 
 
 def _unchained(history: History, number: int, after: Head) -> list[EventRow]:
-    """The rows of a chunk, its chain hashes only those of a chain that began with it."""
+    """The rows of a chunk, with chain hashes as if the chain began with it."""
     return rows(drafts(draw(history, number), history), after._replace(position=after.position + number * CHUNK_GAMES))
 
 

@@ -1,7 +1,7 @@
-"""Measurements, each in a fresh process, so that neither memory nor caches of one reach the next.
+"""Measurements, each in a fresh process, so that neither memory nor caches carry over from one to the next.
 
 What is measured is a function by name, `module:function`; it returns JSON with `seconds` and whatever else it finds.
-This module is light, since a child's peak of memory begins with what its parent held.
+This module is light, since a child's memory peak starts from what its parent held.
 """
 
 import json
@@ -25,9 +25,9 @@ READ_MAX = 2_000_000_000
 
 
 class Call(NamedTuple):
-    """A function to be called in a child with its arguments, or with those that are made right before.
+    """A function to be called in a child, with its arguments or a callable that makes them right before.
 
-    `needs` are packages without which it cannot run.
+    `needs` are packages it cannot run without.
     """
 
     function: str
@@ -59,9 +59,9 @@ def measure(call: Call) -> Run:
 
 
 def _into_memory(arguments: Mapping[str, Any]) -> None:
-    """Read the files that are named, and what children cached, so that the system has them in memory for all alike.
+    """Read the named files, and what children cached, so that the system has them in memory for everyone alike.
 
-    Not those of many gigabytes: a question to a long log reads little of it.
+    Files of many gigabytes are skipped: a question to a long log reads little of it.
     """
     values = [*arguments.values(), *(arguments.get("env") or {}).values()]
     named = [Path(value) for value in values if isinstance(value, str) and len(value) < NAME_MAX]
@@ -74,7 +74,7 @@ def _into_memory(arguments: Mapping[str, Any]) -> None:
 
 
 def in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> dict[str, list[Run]]:
-    """The calls one after another, again and again, so that a slow minute of the machine meets all of them.
+    """The calls one after another, in rounds, so that a slow minute of the machine hits all of them.
 
     Calls whose packages are not installed are left out; so are the first `warm_up` rounds.
     """
@@ -87,7 +87,7 @@ def in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> di
 
 @contextmanager
 def caches_in(folder: Path) -> Iterator[None]:
-    """Let children keep what they cache in a folder, not with what people have cached."""
+    """Let children keep their caches in a folder, apart from the user's own."""
     before = os.environ.get(CACHES)
     os.environ[CACHES] = str(folder)
     try:
@@ -99,7 +99,7 @@ def caches_in(folder: Path) -> Iterator[None]:
 
 
 def forget_caches() -> None:
-    """Delete all that children have cached: a ledger that is made anew has the id of the one before."""
+    """Delete everything children have cached: a ledger made again has the id of the previous one."""
     if folder := os.environ.get(CACHES):
         shutil.rmtree(Path(folder) / "ratings-ledger", ignore_errors=True)
 
@@ -110,7 +110,7 @@ def fastest(variants: Mapping[str, Call]) -> str:
 
 
 def cold_command(command: list[str]) -> dict[str, Any]:
-    """Run a command in a process of its own, from its start to its end; it must succeed. For use in a child."""
+    """Run a command in a process of its own, from start to end; it must succeed. For use in a child."""
     started = time.perf_counter()
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT, check=False)
     seconds = time.perf_counter() - started

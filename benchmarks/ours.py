@@ -1,4 +1,4 @@
-"""The program as it is measured: the one module of the benchmarks that calls replay, generations and appends.
+"""The program as measured: the only module of the benchmarks that calls replay, generations and appends.
 
 Each function runs in a process of its own and times what it names, not what it prepares.
 """
@@ -42,7 +42,7 @@ def forget_columns(url: str) -> None:
 
 
 def rebuild(url: str, cached: bool = False) -> Found:
-    """From an opened ledger to promoted standings; what is cached is deleted before, unless `cached`."""
+    """From an opened ledger to promoted standings; caches are deleted first, unless `cached`."""
     if not cached:
         forget_columns(url)
     ledger = open_ledger(url)
@@ -55,7 +55,7 @@ def rebuild(url: str, cached: bool = False) -> Found:
 
 
 def live_points(url: str) -> Found:
-    """The points that the live generation holds of the ladder of all games, in points."""
+    """The points on the ladder of all games in the live generation, in points."""
     with open_ledger(url).reading() as connection:
         live = generations.live(connection)
         assert live is not None, "nothing is rebuilt yet"
@@ -65,9 +65,9 @@ def live_points(url: str) -> Found:
 
 
 def replay(url: str) -> Found:
-    """From cached columns to everybody's points on the ladder of all games, when the process has done it once before.
+    """From cached columns to everybody's points on the ladder of all games, in a process that has done it once before.
 
-    The parts are told, too, and how long the first time took, which loads or compiles what is compiled.
+    Also gives the time of each part, and of the first time, which loads or compiles the compiled code.
     """
     first = _replayed(url)["seconds"]
     return {**_replayed(url), "first": first}
@@ -90,12 +90,12 @@ def _replayed(url: str) -> Found:
 
 
 def replay_in_memory(url: str) -> Found:
-    """The replay alone, of a stream that is in memory, when the process has done it once before."""
+    """The replay alone, of a stream in memory, in a process that has done it once before."""
     with open_ledger(url).reading() as connection:
         stream = Ladders(decode(connection)).stream(LADDER)
     replay_stream(stream, changes=False)
     if stream.batch is not None:
-        stream.batch.outcomes = None  # else it is only looked up
+        stream.batch.outcomes = None  # otherwise it is only looked up
     started = perf_counter()
     outcome, _ = replay_stream(stream, changes=False)
     seconds = perf_counter() - started
@@ -107,9 +107,9 @@ def _digest(names: list[str], outcome: Outcome) -> str:
 
 
 def append_history(url: str, history: list[Any], batch: int, journal: str | None = None) -> Found:
-    """Append validated events, so many a transaction; the drafts are made before the clock runs.
+    """Append validated events, `batch` per transaction; the drafts are made before the clock starts.
 
-    `journal` is a journal mode of SQLite, in place of the one that ledgers are opened with.
+    `journal` is a SQLite journal mode, in place of the one ledgers are opened with.
     """
     if journal is not None:
         sqlite.PRAGMAS["journal_mode"] = journal
@@ -125,7 +125,7 @@ def append_history(url: str, history: list[Any], batch: int, journal: str | None
 
 
 def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
-    """A command in this process, what it prints thrown away; with `repeated` it has run once before."""
+    """A command in this process, its output discarded; with `repeated` it has run once before."""
     for _ in range(1 + repeated):
         with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
             started = perf_counter()
@@ -137,5 +137,7 @@ def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
 
 
 def cold_command(url: str, arguments: list[str]) -> Found:
-    """A command in a process of its own, from its start to its end."""
-    return measuring.cold_command([sys.executable, "-c", "from cli.main import run; run()", "--db", url, *arguments])
+    """A command in a process of its own, from start to end."""
+    return measuring.cold_command(
+        [sys.executable, "-c", "from cli.main import program; program()", "--db", url, *arguments]
+    )

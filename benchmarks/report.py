@@ -1,6 +1,6 @@
-"""What is kept of a run: all single times as JSON, and the table on the page docs/performance.md.
+"""What is kept of a run: every single time as JSON, and the table on the page docs/performance.md.
 
-Rows that are measured again replace those of before; the others stay, each with the machine that it was measured on.
+Rows measured again replace the previous ones; the others stay, each with the machine it was measured on.
 """
 
 import json
@@ -65,7 +65,7 @@ def _version(name: str) -> str | None:
 
 
 def measured_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
-    """A row as it is kept: when and where it was measured, and its lines."""
+    """A row as stored: when and where it was measured, and its lines."""
     return {
         "measured_on": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
@@ -94,7 +94,7 @@ def _series_as_json(series: Series) -> dict[str, Any]:
 
 
 def line_of(kept: Mapping[str, Any]) -> Line | Skipped:
-    """A line as it was before it was kept."""
+    """A line restored from its stored form."""
     if "skipped" in kept:
         return Skipped(kept["what"], kept["skipped"])
     bar = None if kept["bar"] is None else Bar(**kept["bar"])
@@ -108,7 +108,7 @@ def _series_of(kept: Mapping[str, Any]) -> Series:
 
 
 def page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """What stands between the markers of the page: a table for each row, and where it was measured."""
+    """The text between the page's markers: a table for each row, and where it was measured."""
     parts = []
     for name, row in rows.items():
         at = row["machine"]
@@ -122,7 +122,7 @@ def page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def keep(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:
-    """Put measured rows into the results and onto the page."""
+    """Add measured rows to the results and the page."""
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     known.update(rows)
     ordered = {name: known[name] for name in order if name in known}
@@ -131,7 +131,7 @@ def keep(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:
 
 
 def with_section(page: str, section: str) -> str:
-    """The page with what stands between its markers replaced."""
+    """The page with the text between its markers replaced."""
     before, begin, rest = page.partition(BEGIN)
     _, end, behind = rest.partition(END)
     assert begin, f"the page has no line {BEGIN.strip()}"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Run(NamedTuple):
-    """One measurement in a process of its own: its time, the most memory it held, and what it found out."""
+    """One measurement in a process of its own: its time, its peak memory, and what it found."""
 
     seconds: float
     peak_bytes: int
@@ -31,14 +31,14 @@ class Series(NamedTuple):
 
 
 def series(label: str, unit: str, work: int, runs: Sequence[Run]) -> Series:
-    """A series of runs that did all of their work, as far as they tell. Raises `AssertionError`."""
+    """A series of runs that did all their work, as far as they report it. Raises `AssertionError`."""
     for run in runs:
         assert run.found.get("count", work) == work, f"{label}: {run.found['count']:,} {unit}, not {work:,}"
     return Series(label, unit, work, runs)
 
 
 class Bar(NamedTuple):
-    """What a line should reach; `kind` is a member of `BARS`."""
+    """What a line should achieve; `kind` is a member of `BARS`."""
 
     kind: str
     value: float
@@ -46,7 +46,7 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: what was measured, how we did, how the other did, and the bar if there is one."""
+    """A line of the table: what was measured, our result, the other's, and the bar if there is one."""
 
     what: str
     ours: Series
@@ -69,18 +69,18 @@ def seconds(series: Series) -> float:
 
 
 def spread(series: Series) -> float:
-    """How far the runs are apart: (longest - shortest) / median."""
+    """How far apart the runs are: (longest - shortest) / median."""
     times = [run.seconds for run in series.runs]
     return (max(times) - min(times)) / median(times)
 
 
 def rate(series: Series) -> float:
-    """Units of work a second."""
+    """Units of work per second."""
     return series.work / seconds(series)
 
 
 def peak_bytes(series: Series) -> int:
-    """The most memory that any run held."""
+    """The most memory any run held."""
     return max(run.peak_bytes for run in series.runs)
 
 
@@ -90,7 +90,7 @@ def times_as_fast(ours: Series, baseline: Series) -> float:
 
 
 def times_the_time(ours: Series, baseline: Series) -> float:
-    """Our time over the baseline's, whatever was done in it."""
+    """Our time over the baseline's, however much work was done in it."""
     return seconds(ours) / seconds(baseline)
 
 
@@ -110,7 +110,7 @@ BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
 
 
 def reached(line: Line) -> float | None:
-    """The number that is compared with the line's bar."""
+    """The number compared with the line's bar."""
     return None if line.bar is None else BARS[line.bar.kind][0](line)
 
 

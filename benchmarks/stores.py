@@ -1,6 +1,6 @@
-"""Where ledgers are measured: SQLite files, and databases of a PostgreSQL server that runs as long as the benchmarks.
+"""Where ledgers are measured: SQLite files, and databases on a PostgreSQL server that runs as long as the benchmarks.
 
-Both also hold the events of the package `eventsourcing`, which is told by an environment where its store is.
+Both also hold the events of the package `eventsourcing`, which finds its store through an environment.
 """
 
 import shutil
@@ -24,7 +24,7 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """How the table calls it."""
+        """Its name in the table."""
 
     @property
     def raw_inserts(self) -> str:
@@ -34,17 +34,17 @@ class Store(Protocol):
         """The URL of a ledger that holds a history."""
 
     def empty_ledger(self) -> str:
-        """The URL of a ledger without games, made anew."""
+        """The URL of a fresh ledger without games."""
 
     def domain_events(self, history: History) -> Environment:
         """Where `eventsourcing` holds a history."""
 
     def empty_domain_events(self) -> Environment:
-        """Where `eventsourcing` holds nothing yet, made anew."""
+        """A fresh, empty store for `eventsourcing`."""
 
 
 class SqliteStore(NamedTuple):
-    """Files in a folder; those of histories are kept, the others are made anew each time."""
+    """Files in a folder; those of histories are kept, the others are recreated each time."""
 
     folder: Path
     name: str = "SQLite"
@@ -67,19 +67,19 @@ class SqliteStore(NamedTuple):
         return sqlite_environment(str(self._nothing("scratch.events.db")))
 
     def _nothing(self, name: str) -> Path:
-        """The path of a file that is not there, nor what goes with it."""
+        """The path of a file that does not exist, nor its companions."""
         for left in self.folder.glob(f"{name}*"):
             left.unlink()
         return self.folder / name
 
 
 def sqlite_environment(path: str) -> Environment:
-    """An application of `eventsourcing` on a SQLite file, with text ids, since those of games are texts."""
+    """An application of `eventsourcing` on a SQLite file, with text ids, since game ids are text."""
     return {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": path, "ORIGINATOR_ID_TYPE": "text"}
 
 
 class PostgresStore(NamedTuple):
-    """Databases of a server that has its data and its socket in `folder`; they live as long as it does."""
+    """Databases on a server that has its data and socket in `folder`; they live as long as it does."""
 
     folder: Path
     written: set[str]
@@ -120,7 +120,7 @@ class PostgresStore(NamedTuple):
         return {
             "PERSISTENCE_MODULE": "eventsourcing.postgres", "POSTGRES_DBNAME": name, "POSTGRES_HOST": str(self.folder),
             "POSTGRES_USER": "postgres", "POSTGRES_PASSWORD": "", "ORIGINATOR_ID_TYPE": "text",
-            # quicker for single events; without it, batches of 5,000 wait for ever in psycopg's pipeline
+            # quicker for single events; without it, batches of 5,000 wait forever in psycopg's pipeline
             "POSTGRES_ENABLE_DB_FUNCTIONS": "y",
         }  # fmt: skip
 
@@ -130,10 +130,10 @@ class PostgresStore(NamedTuple):
 
 @contextmanager
 def postgres_store() -> Iterator[PostgresStore]:
-    """A server of its own for as long as the block runs, its data in a temporary folder."""
+    """A server of our own for as long as the block runs, its data in a temporary folder."""
     with TemporaryDirectory(prefix="ratings-benchmarks-") as folder:
         command = [sys.executable, "-m", "benchmarks.server", folder]
-        # it ends when its standard input does
+        # it stops when its standard input ends
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
         assert server.stdin is not None
         assert server.stdout is not None

@@ -1,4 +1,4 @@
-"""Lines as a table in Markdown, which people can read in a terminal, too. Pure."""
+"""Lines as a Markdown table that is also readable in a terminal. Pure."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What writes the files of `benchmarks.data`, each function in a process of its own."""
+"""Writes the files of `benchmarks.data`, each function in a process of its own."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ def write_ledger(path: str, history: list[Any]) -> Found:
 
 
 def write_arrays(path: str, history: list[Any]) -> Found:
-    """`offsets`, `players` and `places` of all games in replay order: by time, those of equal times as recorded."""
+    """`offsets`, `players` and `places` of all games in replay order: by time, ties as recorded."""
     drawn = list(chunks(History(*history)))
     sizes = np.concatenate([np.diff(chunk.offsets) for chunk in drawn])
     occurred_at = np.concatenate([chunk.occurred_at for chunk in drawn])
     order = np.argsort(occurred_at, kind="stable")
     starts = np.concatenate([[0], np.cumsum(sizes)])[:-1][order]
     offsets = np.concatenate([[0], np.cumsum(sizes[order])])
-    # the participants of each game, one behind the other, at their new places
+    # each game's participants, end to end, at their new places
     takes = np.repeat(starts - offsets[:-1], sizes[order]) + np.arange(offsets[-1])
     players = np.concatenate([chunk.players for chunk in drawn])[takes].astype(np.int32)
     places = np.concatenate([chunk.places for chunk in drawn])[takes].astype(np.int32)
@@ -45,7 +45,7 @@ def write_json_lines(path: str, history: list[Any]) -> Found:
 
 
 def write_csv(path: str, history: list[Any]) -> Found:
-    """Games as CSV, a row for each participant."""
+    """Games as CSV, one row per participant."""
     return _write_lines(path, ledgers.csv_lines(History(*history)))
 
 

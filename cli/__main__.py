@@ -1,4 +1,4 @@
-"""`python -m cli`, where the program is not installed."""
+"""`python -m cli`, for when the program is not installed."""
 
 from cli.start import run
 

@@ -1,4 +1,4 @@
-"""What a failure looks like: the reason by which scripts know it, a message for people, and an exit code."""
+"""What a failure looks like: a reason for scripts, a message for people, and an exit code."""
 
 import errno
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class CommandFailure(NamedTuple):
 
 
 def failure_of(error: Exception) -> CommandFailure:
-    """What an error means to who called."""
+    """What an error means to the caller."""
     if isinstance(error, LedgerError):
         return CommandFailure(error.reason, str(error), error.exit_code)
     if isinstance(error, Refused):

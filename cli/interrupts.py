@@ -1,4 +1,4 @@
-"""Ctrl-C for commands that may be killed at any instant: it ends them soon, whatever they are waiting for."""
+"""Ctrl-C for commands that may be killed at any moment: it ends them soon, whatever they are waiting for."""
 
 import os
 import signal
@@ -7,19 +7,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cli.ctrl_c import INTERRUPTED
+from cli.start import INTERRUPTED
 
-# how long the orderly way out may take: a lock of the store is waited for up to 30 s, which nothing can interrupt, and
-# to give back the memory of a long log piece by piece takes its time, too
+# how long an orderly exit may take: waiting for a lock of the store takes up to 30 s and cannot be interrupted, and
+# freeing the memory of a long log piece by piece takes time, too
 GRACE_SECONDS = 0.8
 SHOW_CURSOR = b"\x1b[?25h"
 
 
 @contextmanager
 def ending_soon(last_words: Callable[[], str]) -> Iterator[None]:
-    """After Ctrl-C the process ends within two seconds, with code 130: if it does not find its way out, by force.
+    """After Ctrl-C the process ends within two seconds with code 130, by force if it does not exit in order.
 
-    Raises `KeyboardInterrupt` after Ctrl-C, also where a driver made another error of it.
+    Raises `KeyboardInterrupt` after Ctrl-C, even if a driver turned it into another error.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -45,7 +45,7 @@ def ending_soon(last_words: Callable[[], str]) -> Iterator[None]:
 def _watch(
     reading: int, interrupted: threading.Event, left: threading.Event, last_words: Callable[[], str]
 ) -> None:  # fmt: skip
-    """Read the numbers of signals until the other end is closed; end the process some time after that of Ctrl-C."""
+    """Read signal numbers until the other end is closed; some time after Ctrl-C's, end the process."""
     while number := os.read(reading, 1):
         if number[0] == signal.SIGINT:
             interrupted.set()

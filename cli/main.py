@@ -1,4 +1,4 @@
-"""`ratings`: the group of all commands, loaded one by one when they are called, and what failures look like."""
+"""`ratings`: the group of all commands, each loaded when it is called, and what failures look like."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from cli.ctrl_c import INTERRUPTED, interrupted, under_way
 from cli.failures import failure_of
+from cli.start import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
 
 COMMANDS = {
@@ -84,7 +84,7 @@ class Commands(click.Group):
             result = super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
-            # the reader has seen enough, which is no failure; the interpreter must not complain at exit either
+            # the reader has seen enough, which is not a failure; nor must the interpreter complain at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return result
@@ -93,7 +93,7 @@ class Commands(click.Group):
 def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if not value:
         return
-    from importlib.metadata import version  # for this alone, and so is the schema
+    from importlib.metadata import version  # only needed here, and so is the schema
 
     from ledger.store.schema import SCHEMA_REVISION
 
@@ -109,7 +109,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
     help="The ledger: a file path or a database URL.  [default: RATINGS_DB, else sqlite:///ratings.db]",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-              help="Show the version, and the schema of the ledgers that it needs.")  # fmt: skip
+              help="Show the version, and the schema that ledgers need.")  # fmt: skip
 @click.pass_context
 def ratings(context: click.Context, db: str) -> None:
     """Keep the results of games as immutable events; replay ratings and lists from them, exactly."""
@@ -118,7 +118,7 @@ def ratings(context: click.Context, db: str) -> None:
 
 def program(arguments: list[str] | None = None) -> None:
     """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger there,
-    4 another run of the same job is going on."""
+    4 another run of the same job is in progress."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -131,7 +131,7 @@ def program(arguments: list[str] | None = None) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Give /dev/null to whoever starts the program with a closed standard stream, before a ledger gets its number."""
+    """Open /dev/null in place of closed standard streams, before a ledger's file can get their numbers."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -143,8 +143,8 @@ def _open_closed_streams() -> None:
 def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code; whatever goes wrong is one message on stderr.
 
-    With `--format json` the last line on stderr is an object: its members are `reason`, `message` and `exit_code`; but
-    not for a plain refusal, which says itself what was asked for.
+    With `--format json` the last line on stderr is an object with the members `reason`, `message` and `exit_code`,
+    except for a plain refusal, which is itself printed in the format asked for.
     """
     given = sys.argv[1:] if arguments is None else arguments
     before = under_way(True)
@@ -160,7 +160,7 @@ def invoke(arguments: list[str] | None = None) -> int:
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
         reason, message, exit_code = failure_of(error)
-        if reason == "bug" and interrupted():  # an import within a command, for one, makes another error of it
+        if reason == "bug" and interrupted():  # an import within a command, for one, turns it into another error
             reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     else:
         return result if isinstance(result, int) else 0
@@ -171,7 +171,7 @@ def invoke(arguments: list[str] | None = None) -> int:
 
 
 def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
-    """Say why a command stopped to who reads JSON; gives the exit code."""
+    """Say why a command stopped, for readers of JSON; returns the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
         from cli.output.render import json_text  # only here: most commands do not stop
 
@@ -184,5 +184,5 @@ def _complain(message: str) -> None:
 
 
 def _print(text: str) -> None:
-    """Lines to stderr; file names, arguments and what a file says do nothing to a terminal there."""
+    """Lines to stderr, in which file names, arguments and what a file says cannot affect a terminal."""
     click.echo(escaped(text, kept="\n\t"), err=True, nl=False)

@@ -1,1 +1,1 @@
-"""Facts: what was recorded, by whom and when. Knows nothing of ratings."""
+"""Facts: what was recorded, by whom and when. Knows nothing about ratings."""

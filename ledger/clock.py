@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable
 
-# whatever tells the time in place of `now`, above all in tests
+# anything that tells the time in place of `now`, mostly in tests
 Clock = Callable[[], int]
 
 
 def now() -> int:
-    """The present instant in microseconds since 1970-01-01T00:00:00Z."""
+    """The current instant in microseconds since 1970-01-01T00:00:00Z."""
     return time.time_ns() // 1_000

@@ -1,6 +1,6 @@
-"""Operating failures: the few things that stop a command although nothing in its input was wrong.
+"""Operating failures: the few things that stop a command although its input is fine.
 
-Bad data is not here: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are values too.
+Bad data is not among them: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are too.
 """
 
 CLOCK_AHEAD = (
@@ -13,7 +13,7 @@ NOT_STORED = (
 )
 
 
-# why a command stopped, as JSON tells it: a reason is never renamed and never used for anything else
+# why a command stopped, as reported in JSON: a reason is never renamed and never used for anything else
 REASONS = {
     "usage": (2, "the command, its options or its arguments are wrong"),
     "not-a-ledger": (2, "what `--db` names cannot be a ledger: no URL, no database file, another encoding"),
@@ -21,23 +21,23 @@ REASONS = {
     "new-schema": (2, "a newer program made the ledger"),
     "ruleset-unusable": (
         2,
-        "a published ruleset names a rule that is not installed here, or that takes other parameters",
+        "a published ruleset names a rule that is not installed here, or takes other parameters",
     ),
     "no-ledger": (3, "there is no ledger there"),
     "unreachable": (3, "the store cannot be reached"),
     "busy": (3, "the store was locked for longer than the program waits"),
     "no-space": (3, "there is no space left where the ledger is"),
-    "server-limit": (3, "the server has reached one of its limits, such as that of connections or of memory"),
-    "read-only": (3, "the store takes no changes"),
-    "no-right": (3, "this user may not do that there"),
+    "server-limit": (3, "the server has reached one of its limits, such as connections or memory"),
+    "read-only": (3, "the store accepts no changes"),
+    "no-right": (3, "this user lacks the right to do that there"),
     "unsafe-settings": (3, "the server may lose what it acknowledges"),
     "clock-ahead": (3, "the event would be recorded more than a day ahead of the database's clock"),
     "lock-lost": (3, "a rebuild lost its lock, and promoted nothing"),
-    "worker-lost": (3, "a process that did a part of the work is gone"),
+    "worker-lost": (3, "a process that did part of the work is gone"),
     "out-of-memory": (3, "there is not enough memory"),
     "file": (3, "a file cannot be read or written"),
-    "already-running": (4, "another run of the same job is going on"),
-    "damaged": (1, "what is stored cannot be read as it was written; `verify` tells where"),
+    "already-running": (4, "another run of the same job is in progress"),
+    "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
     "not-empty": (1, "a restore needs a ledger without events"),
     "no-earlier-generation": (1, "there are no earlier standings to go back to"),
@@ -47,7 +47,7 @@ REASONS = {
 
 
 class LedgerError(Exception):
-    """A failure with a message for a person; `reason` is one of `REASONS`, `exit_code` what the command ends with."""
+    """A failure with a message for people; `reason` is one of `REASONS`, `exit_code` the command's exit code."""
 
     exit_code = 2
     reason = "not-a-ledger"
@@ -76,14 +76,14 @@ class NoLedger(StoreUnavailable, NotALedger):
 
 
 class StoreDamaged(LedgerError):
-    """The store's content cannot be read as it was written; `verify` tells where (exit code 1)."""
+    """The store's content cannot be read as it was written; `verify` says where (exit code 1)."""
 
     exit_code = 1
     reason = "damaged"
 
 
 class ClockBehind(LedgerError):
-    """The last record is dated more than five minutes after the present time (exit code 1)."""
+    """The last record is dated more than five minutes after the current time (exit code 1)."""
 
     exit_code = 1
     reason = "clock-behind"
@@ -97,20 +97,20 @@ class NotEmpty(LedgerError):
 
 
 class RulesetUnusable(LedgerError):
-    """A published ruleset names a rule that is not installed here, or that takes other parameters (exit code 2)."""
+    """A published ruleset names a rule that is not installed here, or takes other parameters (exit code 2)."""
 
     reason = "ruleset-unusable"
 
 
 class AlreadyRunning(LedgerError):
-    """Another run of the same job is going on (exit code 4)."""
+    """Another run of the same job is in progress (exit code 4)."""
 
     exit_code = 4
     reason = "already-running"
 
 
 class LockLost(LedgerError):
-    """A rebuild lost its lock, so that another one may have begun; it promoted nothing (exit code 3)."""
+    """A rebuild lost its lock, so another may have begun; it promoted nothing (exit code 3)."""
 
     exit_code = 3
     reason = "lock-lost"
@@ -124,11 +124,11 @@ class NoEarlierGeneration(LedgerError):
 
 
 class WorkerLost(LedgerError):
-    """A process that did a part of the work is gone, perhaps for want of memory (exit code 3)."""
+    """A process that did part of the work is gone, perhaps for lack of memory (exit code 3)."""
 
     exit_code = 3
     reason = "worker-lost"
 
 
 class BadBackupList(LedgerError):
-    """What stands in a folder of backups in place of their list is none (exit code 2)."""
+    """What a folder of backups holds in place of their list is not one (exit code 2)."""

@@ -1,6 +1,6 @@
-"""Files that this program makes, so that nobody can put something else in their place, nor find a part of one.
+"""Files made so that nobody can put something else in their place, or find one half written.
 
-No link is followed, nothing but a regular file of this account is opened, and no open waits for a pipe's other end.
+No link is followed, only regular files of this account are opened, and no open waits for the other end of a pipe.
 """
 
 import errno
@@ -16,7 +16,7 @@ _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 
 
 def open_own(path: Path, mode: str) -> IO[bytes]:
-    """A file of this account, for `rb`, `ab` (made if need be) or `wb` (made or emptied). Raises `OSError`."""
+    """A file of this account, for `rb`, `ab` (created if need be) or `wb` (created or emptied). Raises `OSError`."""
     flags = {"rb": os.O_RDONLY, "ab": os.O_RDWR | os.O_CREAT | os.O_APPEND, "wb": os.O_WRONLY | os.O_CREAT}[mode]
     descriptor = os.open(path, flags | _SAFE, 0o600)
     try:
@@ -35,7 +35,7 @@ def open_own(path: Path, mode: str) -> IO[bytes]:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether there is a folder of this account at a path, and no link to one."""
+    """Whether a path is a folder of this account, and not a link to one."""
     try:
         found = path.lstat()
     except OSError:
@@ -45,10 +45,10 @@ def is_own_folder(path: Path) -> bool:
 
 @contextmanager
 def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A file that gets its name when it is whole and on the disk; until then, and after a failure, there is nothing.
+    """A file that gets its name once it is whole and on disk; until then, and after a failure, there is nothing.
 
-    `mode` is that of the file, less what the account's umask takes away. Nothing that is there is touched. Raises
-    `OSError`; `FileExistsError` for whatever has the name, before anything is written or in the end.
+    `mode` is the file's, less what the account's umask takes away. No existing file is touched. Raises `OSError`;
+    `FileExistsError` if anything has the name, before the first byte is written or at the end.
     """
     parent, name = os.path.split(path)
     if os.path.lexists(path) or name in ("", ".", ".."):
@@ -61,7 +61,7 @@ def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
                 file.flush()
                 os.fsync(file.fileno())
                 _give_name(folder, beside, name)
-            with suppress(OSError):  # some file systems cannot; the file is there
+            with suppress(OSError):  # some file systems cannot; the file is there anyway
                 os.fsync(folder)
         finally:
             os.close(folder)
@@ -72,7 +72,7 @@ def new_file(path: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 def replace_file(path: str, content: bytes) -> None:
-    """Put another content into a file of this account, or make it: whoever looks finds the old one or the new one.
+    """Replace the content of a file of this account, or create it: readers see either the old content or the new.
 
     Raises `OSError`.
     """
@@ -89,12 +89,12 @@ def replace_file(path: str, content: bytes) -> None:
 
 @contextmanager
 def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
-    """A new file in a folder, and where it can be found: one without a name, which goes with the process, or where the
-    system has none, one with a name that nobody knows."""
+    """A new file in a folder, and where it can be found: one without a name, which vanishes with the process, or one
+    with a name nobody knows where the system has no nameless files."""
     beside = f".ratings-{secrets.token_hex(8)}.part"
     descriptor = None
     if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):
-        with suppress(OSError):  # the file system cannot; if it is something else, the second way tells
+        with suppress(OSError):  # the file system cannot; if it is something else, the second way will say so
             descriptor = os.open(".", os.O_WRONLY | unnamed | os.O_CLOEXEC, mode, dir_fd=folder)
     if descriptor is not None:
         with os.fdopen(descriptor, "wb") as file:
@@ -109,9 +109,9 @@ def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
 
 
 def _give_name(folder: int, beside: str, name: str) -> None:
-    """Let a file be found under its name. Raises `FileExistsError` if something is."""
+    """Give a file its name. Raises `FileExistsError` if the name is taken."""
     try:
-        # the folder twice: only so is the link in /proc followed
+        # the folder is passed twice, or the link in /proc would not be followed
         os.link(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK) or beside.startswith("/"):

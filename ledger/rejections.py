@@ -16,7 +16,7 @@ CODES = {
     "is-a-spreadsheet": "a spreadsheet was given where a table in CSV belongs",
     "empty-file": "the file holds no event",
     "bad-gzip": "the compressed file is cut off or damaged",
-    "too-many-blank-lines": "a file has at most 100,000 lines that hold nothing",
+    "too-many-blank-lines": "a file has at most 100,000 blank lines",
     "bad-utf8": "the text is not valid UTF-8",
     "bad-json": "the line is not one JSON object",
     "bad-csv": "the CSV file cannot be split into rows and columns",
@@ -36,8 +36,8 @@ CODES = {
     "unknown-kind": "no game type has this name",
     "unknown-member": "a member that events of this type do not have; free text goes into extra",
     "missing-member": "a member that events of this type must have",
-    "wrong-type": "the value has another JSON type than the member needs",
-    "bad-value": "the value is not one of those that the member may have",
+    "wrong-type": "the value does not have the JSON type that the member needs",
+    "bad-value": "the value is not one that the member may have",
     "out-of-range": "the number is outside what the member may hold",
     "bad-time": "times are RFC 3339 with an offset, years 0001 to 9999, microseconds at most",
     "naive-time": "a time without an offset needs --zone, or a ledger with a home zone",
@@ -52,87 +52,87 @@ CODES = {
     "unknown-schema-version": "the event was written by a newer version of this program",
     # what a game is
     "too-few-participants": "a game has at least two seats",
-    "player-twice": "a player takes part in a game once",
+    "player-twice": "a player takes part in a game only once",
     "place-missing": "either every participant has a place or every one has a score",
     "place-gap": "places run 1, 2, 2, 4 or 1, 2, 2, 3, without gaps",
     "score-contradicts-place": "a better score cannot have a worse place",
-    "substitute-without-leaver": "a substitute names the participant whom he replaces, and only a substitute does",
+    "substitute-without-leaver": "a substitute names the participant they replace, and only a substitute does",
     "leaver-replaced-twice": "a leaver has one substitute",
-    "seat-disagrees": "a leaver and his substitute share one seat, and with it what decides its place",
+    "seat-disagrees": "a leaver and their substitute share one seat, and with it what decides its place",
     "b5-too-few-players": "a game of kind b5 has at least three players",
     "referee-plays": "the referee is not one of the players",
     "victory-points-total": "the victory points of a game are players - 2, +1 for a major victory, +1 within time",
     "victory-points-all-kept": "at least one victory point goes to somebody who did not win",
     "battle-sides": "a battle has exactly two sides, and each has units",
-    "units-lost-exceed": "nobody loses more units than he has",
+    "units-lost-exceed": "nobody loses more units than they have",
     "kills-without-losses": "enemy units are destroyed only where the enemy lost some",
     "power-twice": "each power is played on one seat",
     "power-missing": "all seven powers are played",
-    "years-not-gapless": "the centres are those of each year from 1901 on, without gaps",
+    "years-not-gapless": "the centres are given for each year from 1901 on, without gaps",
     "too-many-centres": "the map has 34 centres",
-    # against what the ledger holds
+    # compared with what the ledger holds
     "unlikely-date": "a game is dated more than a day ahead of the clock, or before 1900; --any-date takes it",
     "close-name": "a new name is close to another, so it may be a slip; --new-names accept takes it",
-    "new-player": "a new name, and --strict takes none",
-    "new-ladder": "the game would begin a ladder, and --strict begins none",
-    "tied-players": "one cell holds several players; who is tied is joined by =, or stands on a row of his own",
-    "id-conflict": "an event with this id and another content exists",
-    "game-exists": "this game is recorded already, under another event id",
-    "uncounted": "a ladder's scope admits the game but its rule cannot score it; --allow-uncounted records it",
+    "new-player": "the name is new, and --strict takes no new names",
+    "new-ladder": "the game would begin a new ladder, and --strict allows none",
+    "tied-players": "one cell holds several players; tied players are joined by =, or each has a row of their own",
+    "id-conflict": "an event with this id but different content exists",
+    "game-exists": "this game is already recorded under another event id",
+    "uncounted": "the game is eligible for a ladder whose rule cannot score it; --allow-uncounted records it",
     "unknown-ladder": "no ruleset has this name, or the ladder's name is malformed",
     "ladder-not-adjustable": "the points of monthly, open and annual lists come from games alone",
     "finer-than-scale": "the ladder does not count in steps that small",
     "bad-ruleset": "the ruleset cannot be used; rules check explains",
-    "version-exists": "this version of the ruleset is published with another content",
+    "version-exists": "this version of the ruleset is published with different content",
     "partition-changed": "the versions of a ruleset share partition, time zone, freeze and scale",
     "league-exists": "a league is created once, before games are recorded for it",
-    "league-unscored": "a league is created for a game whose leagues a ruleset scores",
-    "league-unknown": "no league of this name is created",
-    "league-joined": "somebody is in a league once",
+    "league-unscored": "a league can only be created for a game whose leagues a ruleset scores",
+    "league-unknown": "no league of this name has been created",
+    "league-joined": "a player joins a league only once",
     "league-full": "a league has eight players",
-    "league-not-full": "the schedule is drawn when all eight players are there",
+    "league-not-full": "the schedule is drawn once all eight players have joined",
     "league-scheduled": "a league has one schedule",
     "bad-schedule": "the games do not fit the league",
-    "not-active": "who subscribes has played lately: so many finished games in so many days, as the ruleset says",
-    "not-scheduled": "a game of a league is one of its schedule",
-    "not-as-scheduled": "a game of a league is played by those who are scheduled for it, on their seats",
-    "list-running": "a list is published when its time is over",
+    "not-active": "a subscriber has recently finished enough games: the ruleset says how many, in how many days",
+    "not-scheduled": "a league's game is one of those on its schedule",
+    "not-as-scheduled": "a league's game is played by the players who are scheduled for it, in their seats",
+    "list-running": "a list is published when its period is over",
     "list-empty": "a list has at least one row",
-    "list-exists": "the same list is published already with the same content",
+    "list-exists": "the same list is already published with the same content",
     "bad-list": "a published list has all its rows, and their digest",
     # the clock of a game
     "clock-not-started": "a clock's first event is clock.started",
     "clock-started-twice": "a game's clock is started once",
     "clock-stopped": "nothing comes after clock.stopped",
     "clock-time-backwards": "the server's time never decreases",
-    "clock-paused": "nobody plays on in a pause",
-    "clock-player-unknown": "only those play whom clock.started names",
-    "clock-player-out": "nothing comes from or for a player after his removal or leaving",
+    "clock-paused": "nobody plays during a pause",
+    "clock-player-unknown": "only players that clock.started names can play",
+    "clock-player-out": "nothing comes from or for a player after they were removed or left",
     "clock-choice-open": "a player has one open choice at a time",
-    "clock-choice-missing": "only what was offered is decided",
+    "clock-choice-missing": "only a choice that was offered can be decided",
     "clock-time-short": "an auction needs its cost on the main timer",
-    "clock-pause-open": "a pause is asked for or granted already",
+    "clock-pause-open": "a pause has already been asked for or granted",
     "clock-no-question": "an answer needs an open question",
     "clock-not-paused": "only a paused game is resumed",
     # corrections
     "game-unknown": "no game of this game_id is recorded",
     "game-voided": "the game is voided; it is reinstated before it is corrected",
     "game-live": "the game is not voided, so it cannot be reinstated",
-    "nothing-to-correct": "the correction says what is recorded already",
+    "nothing-to-correct": "the correction says what is already recorded",
     "game-id-changed": "a correction keeps the game_id",
     "event-unknown": "no event has this id",
     "event-of-game": "a game's events are not voided one by one; the game is voided, reinstated or corrected",
-    "event-voided": "the event is withdrawn already",
-    "still-needed": "something that is recorded depends on this event",
+    "event-voided": "the event is already withdrawn",
+    "still-needed": "something recorded depends on this event",
     "changed-meanwhile": "somebody else changed the same thing since it was looked at",
     "player-unknown": "nothing is recorded about this player",
-    "renamed-already": "the player has a new id already; one id leads to one person",
+    "renamed-already": "the player already has a new id; one id leads to one person",
     "rename-loop": "the new id leads back to the old one",
     "players-met": "two ids that met in one game cannot be one person",
     # restoring a ledger
     "restore-mismatch": "the line does not continue the log exactly",
-    "end-missing": "the last line of an export in a file names the head; --head or --incomplete take one without",
-    "end-mismatch": "the lines of an export are those that its last line, or --head, names, and nothing is behind it",
+    "end-missing": "the last line of an exported file names the head; --head or --incomplete take a file without it",
+    "end-mismatch": "an export holds exactly what its last line, or --head, names, and nothing comes after it",
 }
 
 
@@ -161,7 +161,7 @@ class Refused(ValueError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message about a word that is none of those known: the one that was probably meant, or nothing.
+    """The end of a message about an unknown word: the known one that was probably meant, or nothing.
 
     >>> did_you_mean("mria", ["mira", "ben"])
     '; did you mean mira?'
@@ -171,8 +171,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """Of the known words the one that a mistyped one was probably meant to be."""
-    from difflib import get_close_matches  # which only somebody waits for who mistyped
+    """The known word that a mistyped one was probably meant to be."""
+    from difflib import get_close_matches  # so that only somebody who mistyped waits for it
 
     folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), folded, n=1)
@@ -180,16 +180,16 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it may stand in a message: quoted, what is not printable escaped, shortened."""
+    """A value as it may appear in a message: quoted, shortened, with anything unprintable escaped."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def escaped(text: str, kept: str = "", halves: bool = False) -> str:
-    """A text from outside as a terminal or a page may have it: what moves a cursor, reorders or hides is \\uXXXX.
+    """Text from outside, safe for a terminal or a page: what moves a cursor, reorders or hides becomes \\uXXXX.
 
-    These are the controls, directions, line separators, private and unassigned characters, halves of pairs, and what
-    nobody sees; spaces stay, and what is `kept`. Beyond U+FFFF it is \\UXXXXXXXX, or as JSON has it two `halves`.
+    That covers control, direction, line separator, private and unassigned characters, halves of pairs, and anything
+    invisible; spaces stay, and so does what is `kept`. Beyond U+FFFF it is \\UXXXXXXXX, or two `halves` as in JSON.
 
     >>> escaped("Jürgen \\u202e\\x1b[2J"), escaped("\\U000e0041", halves=True)
     ('Jürgen \\\\u202e\\\\u001b[2J', '\\\\udb40\\\\udc41')

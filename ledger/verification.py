@@ -1,7 +1,7 @@
 """`verify` for the log: every hash recomputed from the stored records, every column compared with its record.
 
-Findings are values. Reading goes on behind a damaged place, so that everything that is wrong is named at once; an event
-that cannot be read is one finding, and the chain is taken up again behind it.
+Findings are values. Reading continues after a damaged place, so everything wrong is reported at once; an event that
+cannot be read is one finding, and the chain is picked up again after it.
 """
 
 import marshal
@@ -28,10 +28,10 @@ from ledger.validation.validator import LadderChecks
 from ledger.validation.whole_logs import misfits
 
 PAGE_EVENTS = 1_000
-# a longer log is walked by several processes
+# longer logs are walked by several processes
 PART_EVENTS = 20_000
 _TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
-# as bytes, because a damaged text may not be UTF-8; and no blob or number passes for the text that it would read as
+# as bytes, because damaged text may not be UTF-8; and so that no blob or number passes for the text it reads as
 _SQLITE_TEXT = (
     "CASE WHEN typeof({0}) IN ('text', 'null') THEN CAST({0} AS BLOB) ELSE 'a value of type ' || typeof({0}) END"
 )
@@ -41,7 +41,7 @@ _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
 
 
 class Finding(NamedTuple):
-    """Something that is not as it was written: a code, the position if it can be told, and the message."""
+    """Something that is not as it was written: a code, the position if it is known, and the message."""
 
     code: str
     position: int | None
@@ -58,24 +58,24 @@ CODES = {
     "missing": "positions are absent",
     "not-a-record": "a record is not canonical JSON of an event",
     "column": "a column disagrees with the record that it indexes",
-    "leaf-hash": "the record was changed: its hash is another",
+    "leaf-hash": "the record was changed: its hash differs",
     "chain-hash": "the history before this position was changed, or the hash itself",
     "time-order": "recorded_at decreases",
-    "supersedes": "an event does not stand in line: what it supersedes is missing, later, or of another game",
+    "supersedes": "an event is not in its chain of revisions: what it supersedes is missing, later, or of another game",
     "twice": "an id, a game or a superseded event occurs twice",
     "guard": "a trigger that protects the events is gone or altered",
     "head": "the ledger does not contain the history that was asked for",
     "meaning": "a record says what no event can say",
-    "schema": "a table, an index, a view or a trigger is not as this program makes it, or is none of its own",
+    "schema": "a table, an index, a view or a trigger is not as this program makes it, or is not one of its own",
     "standings": "stored standings differ from a replay",
-    "published": "a published list does not come out of its coordinates",
-    "clock": "a result says of a removal something else than the game's clock",
+    "published": "a published list is not what its coordinates give",
+    "clock": "a result disagrees with the game's clock about a removal",
     "rule": "a rule failed at a game",
 }
 
 
 class Verified(NamedTuple):
-    """How much was looked at, of each kind."""
+    """How much of each kind was looked at."""
 
     events: int = 0
     hashes: int = 0
@@ -90,8 +90,8 @@ def verify_log(
 ) -> Generator[Finding, None, Verified]:
     """All findings about the log, in order; `expected_head` is a position and chain hash that it must contain.
 
-    Gives how much it looked at. What keeps it from looking is raised: an error of the connection, a lock, a missing
-    right. The walk ends at the head of the log as it was when it began.
+    Returns how much it looked at. What keeps it from looking is raised: a connection error, a lock, a missing right.
+    The walk ends at the head of the log as it was at the start.
     """
     for message in ledger.dialect.storage_findings(connection):
         yield Finding("storage", None, message)
@@ -120,8 +120,8 @@ def verify_log(
 
 
 def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
-    """What the database holds beside the events that is not as this program makes it; how many objects are, and whether
-    all tables are there, with all columns."""
+    """Whatever the database holds besides the events that is not as this program makes it; returns how many objects
+    are, and whether all tables are there, with all columns."""
     objects, whole = 0, True
     for message in catalogue.object_differences(connection):
         objects += message is None
@@ -141,7 +141,7 @@ def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]
 
 
 def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
-    """The last position, and how many events there are up to it; what a damaged table says of it is less."""
+    """The last position, and how many events there are up to it; a damaged table reports fewer."""
     try:
         until = connection.execute(text("SELECT max(position) FROM events")).scalar() or 0
         count = connection.execute(text("SELECT count(*) FROM events WHERE position <= :until"), {"until": until})
@@ -153,14 +153,14 @@ def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
 
 
 class _Part(NamedTuple):
-    """What came of a range of positions: how many rows were read, and the findings."""
+    """The outcome of a range of positions: how many rows were read, and the findings."""
 
     rows: int
     findings: list[Finding]
 
 
 def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Iterator[_Part]:
-    """The parts of the log in order; those of a long one without gaps are walked by several processes at once."""
+    """The parts of the log in order; a long log without gaps is walked by several processes at once."""
     cores = available_cores()
     size = max(PART_EVENTS, -(-until // UNITS_MAX))
     if cores == 1 or until <= PART_EVENTS or count != until:
@@ -186,7 +186,7 @@ def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Ite
 
 
 def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> _Part:
-    """The findings in a range of positions; the first range looks at what stands before it, too."""
+    """The findings in a range of positions; the first range also looks at whatever comes before it."""
     findings: list[Finding] = []
     position, rows = first - 1, 0
     before = None if first == 1 else _single_hash(ledger, connection, position)
@@ -204,7 +204,7 @@ def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> _P
         findings += _row_findings(row, chain)
         if isinstance(row["recorded_at"], int):
             if row["recorded_at"] < recorded_at:
-                findings.append(Finding("time-order", found, "recorded before the event before it"))
+                findings.append(Finding("time-order", found, "recorded earlier than the previous event"))
             recorded_at = row["recorded_at"]
         position, chain = found, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
     if position < until:
@@ -224,13 +224,13 @@ def _single_hash(ledger: Ledger, connection: Connection, position: int) -> tuple
 
 
 def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
-    """Raises an error that tells nothing of what is stored: of the connection, a lock, a right, an interruption."""
+    """Raises an error that says nothing about what is stored: about the connection, a lock, a right, an interrupt."""
     if not ledger.dialect.is_damage(error.orig or error):
         raise error
 
 
 def _gap(position: int, found: int) -> Finding:
-    """That the event at `found` does not follow the one at `position`."""
+    """The finding that the event at `found` does not follow the one at `position`."""
     if found <= position:
         return Finding("missing", found, f"stands behind position {position}")
     absent = f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
@@ -238,7 +238,7 @@ def _gap(position: int, found: int) -> Finding:
 
 
 def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
-    """What is wrong within one row. `before` is the stored chain hash of the position before, if it could be read."""
+    """What is wrong within one row. `before` is the stored chain hash of the previous position, if it could be read."""
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
@@ -249,7 +249,7 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
         yield Finding("leaf-hash", position, f"the record does not hash to its leaf hash; it reads {_excerpt(record)}")
     stored_leaf = row["leaf_hash"] if isinstance(row["leaf_hash"], bytes) else b""
     if before is not None and chain_hash(before, stored_leaf) != row["chain_hash"]:
-        yield Finding("chain-hash", position, "the chain hash does not follow from the position before")
+        yield Finding("chain-hash", position, "the chain hash does not follow from the previous position")
     try:
         event = parse_object(record)
         text_ = record.decode()
@@ -287,22 +287,22 @@ def _excerpt(record: bytes) -> str:
 def _rows(
     ledger: Ledger, connection: Connection, after: int | None, until: int
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """(position, row) in order from behind `after` (None: from the very first), texts as bytes; None for a row that
-    cannot be read."""
+    """(position, row) in order, starting after `after` (None: from the very first), with texts as bytes; None for a row
+    that cannot be read."""
     sqlite = ledger.engine.dialect.name == "sqlite"
     names = ", ".join(_SQLITE_TEXT.format(name) if sqlite and name in _TEXTS else name for name in EventRow._fields)
     page = text(
         f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     )
     single = text(f"SELECT {names} FROM events WHERE position = :position")
-    # also what stands before the first position
+    # includes whatever comes before the first position
     behind = -(2**63) if after is None else after
     while behind < until:
         try:
             rows = connection.execute(page, {"after": behind, "until": until, "size": PAGE_EVENTS}).all()
         except DBAPIError as error:
             _raise_unless_damage(ledger, error)
-            # a page of the file is damaged: position by position as far as the log is known to reach
+            # a page of the file is damaged: go position by position as far as the log is known to reach
             behind, last = max(behind, 0), min(until, _last_position(ledger, connection))
             for position in range(behind + 1, min(behind + PAGE_EVENTS, last) + 1):
                 yield position, _single(ledger, connection, single, position)
@@ -337,7 +337,7 @@ def _single(ledger: Ledger, connection: Connection, query: Any, position: int) -
 
 
 def _last_position(ledger: Ledger, connection: Connection) -> int:
-    """The last position, counted in an index if there is one to read: in a damaged table any number may stand last."""
+    """The last position, counted in an index if one can be read: in a damaged table any number may come last."""
     counted = "SELECT count(*) FROM events INDEXED BY {}"
     for query in (
         counted.format("events_by_type"),
@@ -355,7 +355,7 @@ def _last_position(ledger: Ledger, connection: Connection) -> int:
 
 
 def _lines(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Corrections, voids and reinstatements that do not stand in line with what was recorded before them."""
+    """Corrections, voids and reinstatements that do not fit the revisions recorded before them."""
     found = text(
         f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) ORDER BY position"
     )
@@ -374,11 +374,11 @@ def _lines(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         if isinstance(error, DBAPIError):
             _raise_unless_damage(ledger, error)
         # what cannot be read is a finding of its own
-        yield Finding("storage", None, f"the lines of corrections cannot be checked: {shown(str(error))}")
+        yield Finding("storage", None, f"the chains of revisions cannot be checked: {shown(str(error))}")
 
 
 def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Renames that lead in a circle, or an id to two others."""
+    """Renames that form a circle, or lead one id to two others."""
     renames = Renames()
     query = text(
         f"SELECT {', '.join(EventRow._fields)} FROM events "
@@ -401,14 +401,14 @@ def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
 def verify_order(
     connection: Connection, ladders: Callable[[Connection], LadderChecks], told: Container[int | None] = ()
 ) -> Generator[Finding, None, None]:
-    """Events that do not fit those before them, in a log of sound records; not those at positions that are `told`."""
+    """Events that do not fit those before them, in a log of sound records, except at positions already `told`."""
     for position, problem in misfits(connection, head(connection).position, ladders):
         if position not in told:
             yield Finding("meaning", position, f"it does not fit the events before it: {problem.message}")
 
 
 def _links(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Supersedes links and what must be unique, straight from the table (a dropped index protects nothing)."""
+    """Links by `supersedes` and what must be unique, straight from the table (a dropped index protects nothing)."""
     queries = {
         "supersedes": "SELECT position, event_id FROM events "
         f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})",

@@ -1,7 +1,7 @@
 """Compiling loops and scoring functions with numba, which is loaded only for histories long enough to pay for it.
 
 Compiled code is kept on disk beside the source (numba's own cache), so only the first process on a machine compiles.
-The source is the one that is interpreted; with integers only, and no fast-math, the numbers are the same.
+It is the same source that is interpreted; with integers only, and no fast-math, the numbers are the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from projections import expected_scores
 from projections.contract import Rule, Score
 from projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
-# a shorter history is done before numba is loaded
+# a shorter history is finished before numba has loaded
 COMPILED_GAMES = 20_000
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def available() -> bool:
 
 @contextmanager
 def interpreting() -> Iterator[None]:
-    """Let everything run as it stands, for whoever checks that compiled code does the same."""
+    """Run everything interpreted, to check compiled code against."""
     before = _interpreting.set(True)
     try:
         yield
@@ -54,13 +54,13 @@ def allowed() -> bool:
 
 
 def pays(games: int) -> bool:
-    """Whether a history of so many games is worth compiled loops, where there are some."""
+    """Whether a history of this many games is worth compiled loops, if they are available."""
     return games >= COMPILED_GAMES and allowed()
 
 
 @cache
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A loop over arrays, compiled for the types that it is called with."""
+    """A loop over arrays, compiled for the types it is called with."""
 
     def run(*arguments: Any) -> Any:
         return _for_types(function, None, _types(arguments), True)(*arguments)
@@ -70,8 +70,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
-    """`loops.run_ladder` or `loops.run_ladders` compiled around the scoring function of a rule; it gives None where
-    that cannot be done, or where the rule fails."""
+    """`loops.run_ladder` or `loops.run_ladders` compiled around a rule's scoring function; it returns None where that
+    cannot be done, or where the rule fails."""
     from numba.core.errors import NumbaError
 
     def run(*arguments: Any) -> Any:
@@ -84,7 +84,7 @@ def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
             _say_why(rule.score, why_not_compiled(str(problem)))
         except INTERRUPTIONS:
             raise
-        except FAULTS:  # of the rule, which is interpreted again to say where
+        except FAULTS:  # of the rule, which is then interpreted to say where
             return None
         return None
 
@@ -95,7 +95,7 @@ _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in|During:|This error|- |\s*$).*",
 
 
 def why_not_compiled(problem: str) -> str:
-    """The reason in what numba says, without the names of its own steps; with the line of the source, if it tells one.
+    """The reason in numba's message, without the names of its own steps; with the line of the source, if it has one.
 
     >>> why_not_compiled("Failed in nopython mode pipeline (step: nopython frontend)\\nUntyped global name 'x'")
     "Untyped global name 'x'"
@@ -108,7 +108,7 @@ def why_not_compiled(problem: str) -> str:
 
 
 def read_only(numbers: Any, rule: Rule) -> Any:
-    """What a rule reads, so that one of a package cannot write to it."""
+    """A rule's input, made read-only for rules of packages."""
     if is_ours(rule):
         return numbers
     seen = numbers.view()
@@ -117,7 +117,7 @@ def read_only(numbers: Any, rule: Rule) -> Any:
 
 
 def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """What numba distinguishes of the arguments: integers and arrays."""
+    """What numba distinguishes about the arguments: integers and arrays."""
     return tuple(
         None if isinstance(one, int) else (one.dtype.char, one.ndim, one.flags.writeable, one.flags.c_contiguous)
         for one in arguments
@@ -129,10 +129,10 @@ def _for_types(
     loop: Callable[..., Any], score: Score | None, types: tuple[Any, ...], trusted: bool
 ) -> Callable[..., Any]:
     """A loop compiled for these types, around a scoring function if there is one; unless that is `trusted`, an index
-    beyond the end of an array raises as it does in Python.
+    past the end of an array raises as it does in Python.
 
-    numba's cache looks at the file of the loop alone, so the name tells the rule's own source, too. It tells the types,
-    so that no two processes that compile at once write code for different types into one file.
+    numba's cache looks only at the file of the loop, so the name covers the rule's own source, too. It also covers the
+    types, so that two processes compiling at once never write code for different types into one file.
     """
     stamp = sha256(repr((types, trusted, score and (score.__module__, score.__qualname__))).encode())
     if score is not None:
@@ -154,7 +154,7 @@ def _jit(function: Any, options: Options) -> Any:
 
     try:
         return njit(cache=True, **options)(function)
-    except RuntimeError:  # no place for the compiled code: it is compiled anew in every process
+    except RuntimeError:  # nowhere to keep the compiled code: every process compiles it again
         return njit(**options)(function)
 
 
@@ -165,7 +165,7 @@ def _standing_alone(
     given: Mapping[str, Any] = MappingProxyType({}),
     suffix: str = "",
 ) -> Any:
-    """A copy of a function that calls compiled copies of its module's own functions, and of what is `given` instead."""
+    """A copy of a function that calls compiled copies of its module's own functions, or of the `given` ones instead."""
     from numba import njit
 
     space = dict(function.__globals__)
@@ -175,8 +175,8 @@ def _standing_alone(
         if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
             if helper not in done:
                 own = {} if name in given else given
-                # the name of a helper tells what it was compiled with, too: of two with one name in the compiled code
-                # that a process loads, either may be called
+                # a helper's name covers what it was compiled with, too: if a process loads two of one name in
+                # compiled code, either may be called
                 done[helper] = njit(**options)(_standing_alone(helper, done, options, own, suffix))
             space[name] = done[helper]
     copy = FunctionType(function.__code__, space, function.__name__ + suffix, function.__defaults__)
@@ -185,16 +185,16 @@ def _standing_alone(
 
 
 def zeros(code: str, length: int) -> Any:
-    """Room for so many integers, as zeros: what the loops fill."""
+    """Room for `length` integers, zeroed: what the loops fill."""
     if pays(length):
         import numpy as np
 
-        return as_column(np.zeros(length, dtype=code))  # the system gives the zeros when they are first touched
+        return as_column(np.zeros(length, dtype=code))  # the system zeroes pages when they are first touched
     return array(code, bytes(array(code).itemsize * length))
 
 
 def as_numpy(column: Any) -> Any:
-    """An array, or a memoryview, as numpy sees it: the same memory."""
+    """An array or memoryview as a numpy array over the same memory."""
     import numpy as np
 
     kind = np.dtype(memoryview(column).format)
@@ -202,12 +202,12 @@ def as_numpy(column: Any) -> Any:
 
 
 def as_column(numbers: Any) -> Any:
-    """What numpy made, as a column of Python's integers: the same memory."""
+    """A numpy array as a column of Python integers over the same memory."""
     return memoryview(numbers)
 
 
 def lengths_between(offsets: Any) -> Any:
-    """From every offset to the next."""
+    """The distance from every offset to the next."""
     if not pays(len(offsets)):
         return array("i", [last - first for first, last in pairwise(offsets)])
     import numpy as np
@@ -216,14 +216,14 @@ def lengths_between(offsets: Any) -> Any:
 
 
 def side_by_side(columns: Sequence[Any]) -> Any:
-    """Columns of one type as the rows of one array, which they may be already."""
+    """Columns of one type as the rows of one array, which they may already be."""
     import numpy as np
 
     return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])
 
 
 def room_for_a_game(most: int) -> tuple[Any, Any]:
-    """What a scoring loop needs for one game of so many: the points before it, the changes."""
+    """What a scoring loop needs for one game of at most `most` players: the points before it, and the changes."""
     import numpy as np
 
     return np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64)
@@ -237,12 +237,12 @@ def constants(numbers: Sequence[int]) -> Any:
 
 
 class Arrays(NamedTuple):
-    """How the loops run: as they stand over arrays, or compiled over numpy's."""
+    """How the loops run: interpreted over arrays, or compiled over numpy's."""
 
     compiled: bool
 
     def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
-        """What the loop gives for these columns and integers."""
+        """What the loop returns for these columns and integers."""
         if not self.compiled:
             return loop(*arguments)
         seen = [argument if isinstance(argument, int) else as_numpy(argument) for argument in arguments]

@@ -1,7 +1,7 @@
 """What a rule is: the one thing that rules import besides the standard library.
 
-A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs over plain arrays with integers only, so
-that the same source can be interpreted for short histories and compiled for long ones, bit for bit alike.
+A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs over plain arrays of integers only, so
+the same source can be interpreted for short histories and compiled for long ones, with bit-identical results.
 """
 
 import re
@@ -24,20 +24,20 @@ from projections.expected_scores import expected_scores as expected_scores
 from projections.expected_scores import rounded as rounded
 
 INT64_MAX = 2**63 - 1
-# the most points, in units, that anybody may have; beyond, products of a rule might not fit 64 bits
+# the most points, in units, that anybody may have; beyond that, a rule's products might not fit 64 bits
 UNITS_MAX = 10**16
-# numbers that participants of every game type may have; -1 where there is none
+# numbers that participants of every game type may have; -1 if missing
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
-# all that a rule may ask for whatever the game type, and what each is
+# everything a rule may ask for whatever the game type, and what each is
 COMMON_COLUMNS = {
-    "place": "the competition place (1, 2, 2, 4) among all seats, also uncounted ones; 0 in a kind without places",
+    "place": "the competition place (1, 2, 2, 4) among all seats, even uncounted ones; 0 in a game type without places",
     "status": f"{', '.join(f'{number} {name}' for number, name in enumerate(STATUSES))}",
-    "seats": "the number of seats of the game, also those that do not count; the same for all players of a game",
-    "tied": "the number of seats at the player's place, his own among them; 1 if he is not tied",
-    "seconds_played": "the seconds that the player played, as the result says or the game's clock; -1 if neither does",
-    "seat": "the number of the seat, such as the order of moves, or 1 for who was at home; -1 if it is not recorded",
+    "seats": "the number of seats of the game, including those that do not count; the same for all players of a game",
+    "tied": "the number of seats at the player's place, including their own; 1 if the player is not tied",
+    "seconds_played": "the seconds that the player played, by the result or else the game's clock; -1 if neither says",
+    "seat": "the number of the seat, such as the order of moves, or 1 for the home player; -1 if it is not recorded",
 }
-# more participants than a record of 65,535 bytes can hold
+# more participants than fit into a record of 65,535 bytes
 PLAYERS_MAX = 4_096
 # what the column `status` holds
 FINISHED = STATUSES.index("finished")
@@ -49,9 +49,9 @@ LEAVERS = tuple(STATUSES.index(status) for status in LEAVER_STATUSES)
 class Params(BaseModel):
     """The constants of a rule: frozen, nothing unknown, nothing converted.
 
-    `start` is in whole points; who has fewer than `min_games` counted games has no rank yet (not qualified). With
-    `carry_over` a season begins with the points that somebody had at the end of his last one instead. Of a seat that
-    changed hands those count whom `substitution` names.
+    `start` is in whole points; players with fewer than `min_games` counted games have no rank yet (not qualified). With
+    `carry_over` players begin a season with the points they had at the end of their last one instead. `substitution`
+    says who counts when a seat changed hands.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -63,9 +63,9 @@ class Params(BaseModel):
 
 
 class TableParams(Params):
-    """What a league table needs to know: the sum of all results or of the `best_of` best, and what decides ties.
+    """What a league table needs to know: whether to sum all results or the `best_of` best, and what breaks ties.
 
-    Who subscribes to a league has finished `active_games` games in the `active_days` days before.
+    To subscribe to a league, a player must have finished `active_games` games in the `active_days` days before.
     """
 
     active_games: Annotated[int, Field(ge=0, le=1_000)] = 0
@@ -75,11 +75,11 @@ class TableParams(Params):
 
 
 class PeriodParams(Params):
-    """What the list of a month needs to know: the score, and the gold of the first places; with `gold_ties = pool` who
-    is tied shares the gold of the tied places, and what does not divide is not paid.
+    """What a monthly list needs to know: the score, and the gold for the first places; with `gold_ties = pool` tied
+    players share the gold of the tied places, and an indivisible remainder is not paid.
     """
 
-    # the points are those of games alone
+    # the points come from games alone
     start: Annotated[int, Field(ge=0, le=0)] = 0
     score: Literal["mean", "sum"] = "mean"
     gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
@@ -88,7 +88,7 @@ class PeriodParams(Params):
 
 
 def _fraction(text: int | str) -> int | str:
-    # checked before it is computed: "1e999999999" is a number, too
+    # checked before it is computed: "1e999999999" is also a number
     if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
         raise ValueError('a positive number or fraction is needed, such as 8, "7.5" or "64/3"')
     try:
@@ -106,7 +106,7 @@ Rows = dict[str, list[int]]
 
 
 class Term(NamedTuple):
-    """One reason for a part of a change: what it is, units of 1/scale point, and how it came about."""
+    """One reason for part of a change: what it is, its size in units of 1/scale point, and how it came about."""
 
     term: str
     amount: int
@@ -120,25 +120,25 @@ Score = Callable[[int, Numbers, Columns, Numbers, Numbers, Changes], int]
 
 
 class Rule(NamedTuple):
-    """A scoring function with its number; a change of behaviour is a new number beside the old one.
+    """A scoring function with its number; a change of behaviour gets a new number alongside the old one.
 
-    columns: names of the participants' numbers that it reads, in the order in which `score` gets them
+    columns: names of the participants' numbers that it reads, in the order `score` gets them
     prepare: the parameters as the integers that `score` gets
     table:   a constant table of integers for `score`, empty if it needs none
-    refuse_params: why these parameters cannot be used for up to so many players, or None
+    refuse_params: why these parameters cannot be used for up to a number of players, or None
     check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None; itself None if every
              game of two or more can
     score:   (n, points, columns, constants, table, change) -> points minted. `points` are those before the game, in
-             units; the first n places of `change` are filled in, whatever stood there. Participants come sorted by id.
-             What was burned is minted minus the sum of changes, and never negative. It may call plain functions of its
+             units; the first n places of `change` are to be filled in, whatever they held. Participants come sorted by
+             id. Minted minus the sum of changes is what was burned, never negative. It may call plain functions of its
              own module.
-    explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to his change
+    explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to their change
     ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
-    counted_min: with fewer counted players a game is not scored
+    counted_min: a game with fewer counted players is not scored
     chance:  (i, j, points, columns, constants, table) -> the expected score of player i against player j, in units of
-             2^-32, more than 0 and less than 2^32, of a rule that predicts results; or None. A function of four gets
-             (i's points, j's points, constants, table)
-    remark:  (n, names, columns, params) -> what is to be said of the game as a whole, such as who won it; or None
+             2^-32, strictly between 0 and 2^32, if the rule predicts results; or None. A function of four arguments
+             gets (i's points, j's points, constants, table)
+    remark:  (n, names, columns, params) -> what there is to say about the game as a whole, such as who won it; or None
     """
 
     name: str
@@ -173,7 +173,7 @@ def exact(units: int, scale: int) -> str:
 
 
 def decimal(units: int, scale: int, places: int = 6) -> str:
-    """Points as a decimal number for people, rounded half away from zero to so many places, without trailing zeros.
+    """Points as a decimal number for people, rounded half away from zero to `places` places, without trailing zeros.
 
     >>> decimal(-1_500_000, 1_000_000), decimal(5600, 840, 2)
     ('-1.5', '6.67')
@@ -186,7 +186,7 @@ def decimal(units: int, scale: int, places: int = 6) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names as a sentence lists them.
+    """Names as listed in a sentence.
 
     >>> joined(["anna"]), joined(["anna", "ben", "cleo"])
     ('anna', 'anna, ben and cleo')
@@ -201,14 +201,14 @@ def no_table() -> Numbers:
 
 
 def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str | None:
-    """Why these rows of `what`, given under `key` for up to so many players, cannot be used, or None."""
+    """Why these rows of `what`, given under `key` for up to `players_max` players, cannot be used, or None."""
     if not rows:
         return f"{key}: a row for at least one number of players is needed"
     for name, row in rows.items():
         if not re.fullmatch(r"[2-9]|[1-9][0-9]", name) or int(name) > players_max:
             return f"{key}: {shown(name)} is not a number of players from 2 to {players_max}"
         if len(row) != int(name):
-            return f"{key}.{name}: {name} players need {name} {what}, one for each place; here are {len(row)}"
+            return f"{key}.{name}: {name} players need {name} {what}, one for each place, not {len(row)}"
     return None
 
 
@@ -223,7 +223,7 @@ def refuse_percentages(key: str, rows: Rows) -> str | None:
 
 
 def flat_rows(rows: Rows) -> tuple[int, ...]:
-    """The rows from 2 players on, one behind the other, missing ones as zeros; that of n begins at n(n - 1)/2 - 1.
+    """The rows from 2 players on, end to end, missing ones as zeros; the row of n begins at n(n - 1)/2 - 1.
 
     >>> flat_rows({"2": [0, 16], "3": [0, 13, 20]})
     (0, 16, 0, 13, 20)
@@ -233,7 +233,7 @@ def flat_rows(rows: Rows) -> tuple[int, ...]:
 
 
 def told_sizes(rows: Rows) -> str:
-    """For which numbers of players there are rows, in words.
+    """The numbers of players that have rows, in words.
 
     >>> told_sizes({"2": [0, 16], "5": [0, 10, 16, 22, 28]})
     '2 or 5'
@@ -244,11 +244,11 @@ def told_sizes(rows: Rows) -> str:
 
 
 def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
-    """Why a rule with one player a seat cannot score these counted participants, or None.
+    """Why a rule that takes one player per seat cannot score these counted participants, or None.
 
     A leaver and a substitute at one place sat in one seat.
     """
     substituted = {place[i] for i in range(len(place)) if status[i] == SUBSTITUTE}
     if any(status[i] in LEAVERS and place[i] in substituted for i in range(len(place))):
-        return "a seat changed hands and both its players would count; the rule takes one player a seat"
+        return "a seat changed hands and both its players would count; the rule takes one player per seat"
     return None

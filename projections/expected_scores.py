@@ -14,7 +14,7 @@ Numbers = Sequence[int]
 # an expected score of 1
 ONE = 1 << 32
 STEPS_PER_SCALE = 8_192
-# beyond so many times the scale the weaker player's is taken as 2^-32
+# beyond this many times the scale, the weaker player's is taken as 2^-32
 EXPECTED_SCALES = 10
 INVERSE, PER_STEP, PER_ONE = 1 << 59, (1 << 59) // STEPS_PER_SCALE, (1 << 59) // ONE
 TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
@@ -41,19 +41,19 @@ def expected_scores() -> Numbers:
 
 
 def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
-    """The expected score, in units of 2^-32, of a player whose points are `gap` units above his opponent's.
+    """The expected score, in units of 2^-32, of a player whose points are `gap` units above the opponent's.
 
         1 / (1 + 10^(-gap / scale))
 
-    (A. Elo, The Rating of Chessplayers, 1978.) `scale` is in units, too, `table` is `expected_scores()`. With
-    `inverse`, `INVERSE // scale`, nothing is divided by the scale, for which compiled code would take a fifth longer.
-    Interpolated in integers, so that every machine gets the same: the error is below 1.2e-9, and two players' scores
-    sum to 1.
+    (A. Elo, The Rating of Chessplayers, 1978.) `scale` is also in units, `table` is `expected_scores()`. Thanks to
+    `inverse`, `INVERSE // scale`, nothing is divided by the scale, which would make compiled code a fifth slower.
+    Interpolated in integers, so every machine gets the same: the error is below 1.2e-9, and two players' scores sum
+    to 1.
     """
     size = abs(gap)
     weaker = 1
     if size < EXPECTED_SCALES * scale:
-        # the inverse is less than 2e-7 of itself too small, so either quotient is right or one too small
+        # the inverse is too small by less than 2e-7 of itself, so the quotient is either right or one too small
         index = size * inverse // PER_STEP
         rest = size * STEPS_PER_SCALE - index * scale
         if rest >= scale:
@@ -68,7 +68,7 @@ def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
 
 def rounded(numerator: int, divisor: int, whole: int) -> int:
     """The integer nearest to numerator / (divisor * whole), half away from zero; both are positive."""
-    # dividing one after the other comes to the same, and is quick where one is a power of two
+    # dividing in two steps gives the same, and is quick where one divisor is a power of two
     if numerator < 0:
         return -((2 * -numerator + divisor * whole) // (2 * whole) // divisor)
     return (2 * numerator + divisor * whole) // (2 * whole) // divisor

@@ -1,15 +1,15 @@
-"""The console blocks of a page of documentation: run in a folder of their own, their shown output brought up to date.
+"""The console blocks of a documentation page: run in a folder of their own, and the output shown brought up to date.
 
     ```console
     $ ratings standings club-catan-elo/all
     club-catan-elo/all: 36 games ...
     ```
 
-A line that begins with `$ ratings` is run. The lines below it are what it prints, all of them; a command without lines
-below it is run all the same. `# exit 1` behind a command says that it ends so, and `< FILE` gives it a file on standard
-input. Everything else stays as it is.
+A line that begins with `$ ratings` is run. The lines below it are its complete output; a command without lines below it
+is run all the same. `# exit 1` after a command is its exit code, and `< FILE` gives it a file on standard input.
+Everything else stays as it is.
 
-A block with a title, such as ```` ```toml title="house-elo-2.toml" ````, is a file, and is written before. A folder of
+A block with a title, such as ```` ```toml title="house-elo-2.toml" ````, is a file, and is written first. A folder of
 such files can be a package: `$ pip install ./FOLDER` installs it, without a network, for the commands below it, which
 run in processes of their own until `$ pip uninstall`.
 """
@@ -32,7 +32,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 _PROMPTS = ("$ ratings ", "$ pip ")
 _EXIT = re.compile(r"# exit (\d+)$")
-# what differs from run to run: hashes, ids, times of recording, durations
+# what differs from run to run: hashes, ids, recording times, durations
 _VOLATILE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
@@ -49,8 +49,8 @@ class Unexpected(Exception):
 def refreshed(page: Path, folder: Path, root: Path) -> str:
     """The page's text with the output that its commands print now. Raises `Unexpected`.
 
-    They run in `folder`, which gets a copy of the project's examples and the page's own files; those of a page beside
-    the examples run there.
+    They run in `folder`, which gets a copy of the project's examples and the page's own files; the commands of a page
+    next to the examples run there.
     """
     shutil.copytree(root / "examples", folder / "examples")
     text = page.read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def write_files(text: str, folder: Path) -> None:
 
 
 def masked(text: str) -> str:
-    """A text with everything replaced that differs from run to run, for comparison."""
+    """A text with everything that differs from run to run replaced, for comparison."""
     for pattern, name in _VOLATILE:
         text = pattern.sub(name, text)
     return text
@@ -93,14 +93,14 @@ def _rerun(block: str, shell: "Shell") -> str:
 
 
 class Shell:
-    """Runs the commands of a page: here, or while something is installed in the folder `packages`, in processes."""
+    """Runs the commands of a page: here, or in processes while something is installed in the folder `packages`."""
 
     def __init__(self, packages: Path) -> None:
         self._packages = packages
         self._installed = packages.exists()
 
     def run(self, line: str) -> str:
-        """What a command prints, on both streams. Raises `Unexpected` if it does not end as it says."""
+        """What a command prints, on both streams. Raises `Unexpected` if it does not end as the page says."""
         expected = int(match.group(1)) if (match := _EXIT.search(line)) else 0
         program, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
         given = b""
@@ -110,7 +110,7 @@ class Shell:
         if program == "pip":
             code, output = self._pip(*arguments)
         elif self._installed:
-            code, output = self._spawn("-c", "from cli.main import run; run()", *arguments, given=given)
+            code, output = self._spawn("-c", "from cli.main import program; program()", *arguments, given=given)
         else:
             code, output = _invoke(arguments, given)
         if code != expected:

@@ -1,4 +1,4 @@
-"""Find the balanced league schedules: who plays in which game, and on which seat.
+"""Find the balanced league schedules: who plays in which game, and in which seat.
 
 A league has eight players.  For every number of players per game (the size, 2 to 8) this script finds a list of
 games, each a list of different players, the index being the seat, such that
@@ -139,7 +139,7 @@ def choose_seats(sets: list[Game], size: int) -> list[Game]:
 
 
 def find_schedule(size: int) -> list[Game]:
-    """Return the games with so many players each; say on the standard error how long it took."""
+    """Return the games with `size` players each; report on standard error how long it took."""
     start = time.perf_counter()
     games = choose_seats(choose_sets(size), size)
     sys.stderr.write(f"{size} players: {len(games)} games, {time.perf_counter() - start:.1f} s\n")
@@ -157,9 +157,9 @@ def format_schedules(schedules: dict[int, list[Game]]) -> str:
 
 
 def main() -> None:
-    """Find all schedules and write them to the file named, or to the standard output."""
+    """Find all schedules and write them to the named file, or to standard output."""
     parser = argparse.ArgumentParser(description="Find the balanced league schedules.")
-    parser.add_argument("output", nargs="?", type=Path, help="the file to write (default: the standard output)")
+    parser.add_argument("output", nargs="?", type=Path, help="the file to write (default: standard output)")
     output: Path | None = parser.parse_args().output
     text = format_schedules({size: find_schedule(size) for size in GAMES})
     if output is None:

@@ -1,4 +1,4 @@
-"""Write the reference pages that follow from the code, and bring the output shown on the other pages up to date.
+"""Write the reference pages generated from the code, and bring the output shown on the other pages up to date.
 
     python scripts/make_docs.py
 
@@ -20,8 +20,8 @@ from console_blocks import masked, refreshed
 
 from cli.main import ratings
 from ledger import errors, rejections, verification
-from ledger.events.game_types import GAME_TYPES
 from projections.contract import COMMON_COLUMNS, Rule
+from projections.rulesets.columns import COLUMNS_OF
 from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.templates import values_of
 from projections.rulesets.versions import shipped, shipped_elo
@@ -44,7 +44,7 @@ def cli() -> str:
         "standard error says [why a command stopped](rejections.md#why-a-command-stopped).",
         "The ledger is named by `--db`, else by the environment variable `RATINGS_DB`, else it is the file "
         "`ratings.db` in the working folder. What the options `--as-of`, `--known-at` and `--rules` mean together is "
-        "told in [the glossary](glossary.md#the-three-axes).",
+        "described in [the glossary](glossary.md#the-three-axes).",
     ]
     with click.Context(ratings, info_name="ratings", **{**ratings.context_settings, **WIDE}) as context:
         parts += ["## ratings", _help(ratings, context)]
@@ -81,8 +81,8 @@ def refusals() -> str:
             "## Refusals",
             "",
             "Input that `ratings import`, `record`, `rules publish` and the commands of "
-            "[corrections](corrections.md) do not take. With `--format json` each stands in `rejected` with its code "
-            "and message, and of a file its name and line.",
+            "[corrections](corrections.md) do not accept. With `--format json` each is listed in `rejected` with its "
+            "code and message, and for a file its name and line.",
             "",
             "| code | meaning |",
             "|---|---|",
@@ -98,10 +98,10 @@ def refusals() -> str:
             "",
             "## Why a command stopped",
             "",
-            "What is no result goes to standard error. With `--format json` its last line is an object when a command "
-            "could not do its work: `reason`, one of these or the code of a refusal; `message`; `exit_code`. A result "
-            "that has findings or refusals in it is a result, and a plain no to a question, such as a player whom "
-            "nobody knows, is the message alone.",
+            "Anything but a result goes to standard error. With `--format json` its last line is an object when a "
+            "command could not do its work: `reason`, one of these or the code of a refusal; `message`; `exit_code`. "
+            "A result with findings or refusals in it is still a result, and a plain no to a question, such as an "
+            "unknown player, is just the message.",
             "",
             "| reason | exit code | meaning |",
             "|---|---|---|",
@@ -116,10 +116,10 @@ def rules() -> str:
     parts = [
         "# Rules and shipped rulesets",
         NOTE,
-        "A rule is a scoring function with a number. A ruleset names a rule and sets its parameters; how to write one "
-        "is told in [rulesets.md](rulesets.md). A rule of your own is a package: [adding-a-rule.md](adding-a-rule.md). "
-        "What `start`, `min_games` and `carry_over` mean, which every rule has, is told in "
-        "[rulesets.md](rulesets.md#parameters).",
+        "A rule is a scoring function with a number. A ruleset names a rule and sets its parameters; "
+        "[rulesets.md](rulesets.md) describes how to write one. A rule of your own is a package: "
+        "[adding-a-rule.md](adding-a-rule.md). Every rule has `start`, `min_games` and `carry_over`; they are "
+        "described in [rulesets.md](rulesets.md#parameters).",
     ]
     for name, module_name in BUILT_IN.items():
         module = import_module(module_name)
@@ -146,7 +146,7 @@ def rules() -> str:
 
 
 def _docstring(text: str | None) -> str:
-    """A docstring as Markdown: what is indented is code."""
+    """A docstring as Markdown: indented text is code."""
     paragraphs = cleandoc(text or "").split("\n\n")
     return "\n\n".join(f"```text\n{_dedented(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
 
@@ -173,7 +173,7 @@ def _row(rule: Rule) -> Callable[[str], str]:
     return row
 
 
-# the page of which a part is written from the code: the columns that rules may ask for
+# the page with a part generated from the code: the columns that rules may ask for
 ADDING_A_RULE = FOLDER / "adding-a-rule.md"
 COLUMNS_FROM, COLUMNS_TO = "<!-- columns: written by `make docs` from the code -->\n", "<!-- end of columns -->\n"
 
@@ -181,7 +181,7 @@ COLUMNS_FROM, COLUMNS_TO = "<!-- columns: written by `make docs` from the code -
 def columns() -> str:
     """All columns, by game type, as tables."""
     kinds = {"Every game type": COMMON_COLUMNS} | {
-        f"Kind `{name}`": kind.columns for name, kind in GAME_TYPES.items() if kind.columns
+        f"Kind `{name}`": columns for name, columns in COLUMNS_OF.items() if columns
     }
     parts = []
     for title, meanings in kinds.items():
@@ -197,7 +197,7 @@ def with_columns(text: str) -> str:
     return f"{before}{COLUMNS_FROM}{columns()}{COLUMNS_TO}{after}"
 
 
-# the page of which a part is written from the code: the views for SQL with all of their columns
+# the page with a part generated from the code: the views for SQL with all their columns
 SQL = FOLDER / "sql.md"
 VIEWS_FROM, VIEWS_TO = "<!-- views: written by `make docs` from the code -->\n", "<!-- end of views -->\n"
 
@@ -253,7 +253,7 @@ def main() -> None:
             if path == RULE_FIX:
                 write_club_games(Path(folder))
             now = refreshed(path, Path(folder), ROOT)
-        # what differs in hashes and times alone is left as it is
+        # a page that differs only in hashes and times is left as it is
         if masked(now) != masked(text):
             path.write_text(now, encoding="utf-8")
             sys.stdout.write(f"{path.relative_to(ROOT)}\n")

@@ -1,9 +1,9 @@
 """Generate the table of expected scores that the rule pairwise-elo/1 reads, with exact arithmetic.
 
 Entry i is 2^32 / (1 + 10^(i/8192)) rounded to the nearest integer, but at least 1, for i from 0 to 81920: the chance of
-the weaker player whose rating is i/8192 scales below. It is never nothing, so that a tie costs the stronger player less
-than half of K however far ahead he is, as in the real formula. Run from the project's root; the rule refuses a table
-with another hash.
+the weaker player whose rating is i/8192 scales below. It is never zero, so a tie costs the stronger player less than
+half of K however far ahead they are, as in the real formula. Run from the project's root; the rule refuses a table with
+any other hash.
 """
 
 import hashlib

@@ -1,11 +1,11 @@
-"""The way of a command through the code: which files it enters, and how often it moves from one file to another.
+"""A command's path through the code: which files it enters, and how often it moves from one file to another.
 
     python scripts/trace.py standings elo-chess/all
     python scripts/trace.py --way explain g-1
 
-The command runs on a new ledger of one game of chess, or with `--db` on that one. A move: the next function that is
-called stands in another file than the one before. What modules do while they are imported is no part of the way. With
-`--way` every move is listed, too. What the command itself prints is left out.
+The command runs on a new ledger with one game of chess, or on the one given by `--db`. A move is when the next function
+called is in a different file from the previous one. What modules do while they are imported does not count. With
+`--way` every move is listed, too. The command's own output is left out.
 """
 
 import argparse
@@ -25,7 +25,7 @@ GAME = ("record", "--game", "chess", "--game-id", "g-1", "--at", "2024-03-01T12:
 
 
 class Move(NamedTuple):
-    """From a file to the function in another that is called next; files are relative to the checkout."""
+    """From a file to the next function called in another file; files are relative to the checkout."""
 
     left: str
     entered: str
@@ -44,7 +44,7 @@ def file_of(frame: FrameType | None) -> str | None:
 
 
 def moves_of(work: Callable[[], object]) -> list[Move]:
-    """Run something, and give its moves in order."""
+    """Run something, and return its moves in order."""
     found: list[Move] = []
     here = ""
 
@@ -66,18 +66,18 @@ def moves_of(work: Callable[[], object]) -> list[Move]:
 
 @contextmanager
 def quiet() -> Iterator[StringIO]:
-    """Keep what is printed to oneself."""
+    """Capture what is printed."""
     errors = StringIO()
     with open(os.devnull, "w") as told, redirect_stdout(told), redirect_stderr(errors):
         yield errors
 
 
 def main() -> int:
-    """The program; gives the exit code of the command."""
+    """The program; returns the exit code of the command."""
     parser = argparse.ArgumentParser(description="Which files a command enters, and how often it moves between them.")
     parser.add_argument("--way", action="store_true", help="list every move")
-    parser.add_argument("--db", help="a ledger that is there; otherwise a new one of one game")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="a command of ratings with its arguments")
+    parser.add_argument("--db", help="an existing ledger; otherwise a new one with one game")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="a ratings command with its arguments")
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from cli.main import invoke

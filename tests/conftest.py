@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--length", choices=["short", "long"], default="short", help="how often the fault tests strike (default: short)"
     )
+    parser.addoption("--quick", action="store_true", help="what one process can try in SQLite in a moment")
     parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
@@ -38,6 +39,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="at length"))
     if items and items[0].config.getoption("length") == "short":
         _once_in_the_second_store(items)
+    if items and items[0].config.getoption("quick"):
+        quick = [item for item in items if _is_quick(item)]
+        items[0].config.hook.pytest_deselected(items=[item for item in items if item not in {*quick}])
+        items[:] = quick
+
+
+SERVED = {"server", "postgres_url", "original_databases"}
+# a rebuild shares its work among processes, too
+IN_PROCESSES = {"subprocess", "fork", "on_terminal", "Popen", "rebuild"}
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    """Whether a test takes a moment, needs no server, and starts no process."""
+    assert isinstance(item, pytest.Function)
+    params = getattr(item, "callspec", None)
+    if any(item.get_closest_marker(name) for name in ("slow", "at_length", "skip")):
+        return False
+    if params is not None and "postgres" in {str(value) for value in params.params.values()}:
+        return False
+    return not (SERVED & {*item.fixturenames} or IN_PROCESSES & {*vars(item.module)})
 
 
 def _once_in_the_second_store(items: list[pytest.Item]) -> None:

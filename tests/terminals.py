@@ -13,7 +13,7 @@ def on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> tupl
     """What a command that succeeds writes to stdout if that is `piped`, and to a terminal of so many columns."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from cli.main import run; run()", *arguments],
+        [sys.executable, "-c", "from cli.main import program; program()", *arguments],
         stdout=subprocess.PIPE if piped else terminal, stderr=terminal, stdin=subprocess.DEVNULL, cwd=ROOT,
         env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip

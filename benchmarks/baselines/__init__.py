@@ -1,1 +1,1 @@
-"""What the program is measured against: other packages as they are best used, and loops and statements by hand."""
+"""What the program is measured against: other packages used at their best, and hand-written loops and statements."""

@@ -1,4 +1,4 @@
-"""How fast the records of a ledger can be read and parsed at all, by a plain SELECT and pyarrow, doing nothing more."""
+"""How fast a ledger's records can be read and parsed at all: a plain SELECT and pyarrow, nothing more."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ MEMBERS = pa.schema([("data", GAME), ("occurred_at", pa.string()), ("position", 
 
 
 def run(url: str) -> dict[str, Any]:
-    """Read and parse all events; what is not of a game is ignored."""
+    """Read and parse all events; those that are not about games are ignored."""
     options = json.ParseOptions(explicit_schema=MEMBERS, unexpected_field_behavior="ignore")
     blocks = json.ReadOptions(block_size=BLOCK_BYTES)
     started = perf_counter()

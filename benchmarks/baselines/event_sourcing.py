@@ -1,8 +1,8 @@
 """The package `eventsourcing`: games saved as domain events, and an Elo kept by a projection over them.
 
-A game is a frozen dataclass of the fewest members, without a timestamp that would have to be converted, and the
-projection keeps floats, which cost less than exact integers. So this is the fastest that the package was found to do;
-`VARIANTS` are the ways to read that were tried.
+A game is a frozen dataclass with as few members as possible, without a timestamp that would have to be converted, and
+the projection keeps floats, which cost less than exact integers. So this is the fastest the package was found to go;
+`VARIANTS` are the ways of reading that were tried.
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ VARIANTS = ("notifications", "stored")
 
 @dataclass(frozen=True)
 class GameRecorded:
-    """A game was played. Its id is that of its own sequence of events."""
+    """A game was played. Its id is the id of its own sequence of events."""
 
     originator_id: str
     originator_version: int
@@ -60,7 +60,7 @@ def events(drawn: Drawn) -> list[GameRecorded]:
 
 
 def save(env: Environment, history: list[Any], batch: int = BATCH_EVENTS) -> dict[str, Any]:
-    """Save a history, so many events a transaction; the events are made before the clock runs."""
+    """Save a history, `batch` events per transaction; the events are made before the clock starts."""
     seconds, count = 0.0, 0
     with Games(env) as games:
         for drawn in chunks(History(*history)):
@@ -74,7 +74,7 @@ def save(env: Environment, history: list[Any], batch: int = BATCH_EVENTS) -> dic
 
 
 def replay(env: Environment, variant: str) -> dict[str, Any]:
-    """Read all events in log order, keep the Elo of everybody, and store the standings in a table."""
+    """Read all events in log order, keep everybody's Elo, and store the standings in a table."""
     started = perf_counter()
     points: dict[str, float] = {}
     count = 0

@@ -1,6 +1,6 @@
-"""Rating packages over games in memory, each by the fastest of its functions that scores a game of several players.
+"""Rating packages over games in memory, each with its fastest function that scores a game of several players.
 
-Every function rates the first so many games of a history, which stand ready as lists, and keeps everybody's rating in a
+Every function rates the first `count` games of a history, prepared as lists, and keeps everybody's rating in a
 dictionary.
 """
 
@@ -58,7 +58,7 @@ def openskill(history: list[Any], count: int) -> Found:
 
 
 def elote(history: list[Any], count: int) -> Found:
-    """`beat` and `tied` of Elo competitors, pair by pair: the package's Elo knows two players a game."""
+    """`beat` and `tied` of Elo competitors, pair by pair: the package's Elo only knows games of two."""
     from elote import EloCompetitor
 
     games = _games(history, count)
@@ -81,7 +81,7 @@ def elote(history: list[Any], count: int) -> Found:
 
 
 def trueskill(history: list[Any], count: int) -> Found:
-    """`rate` of a whole game, everybody for himself."""
+    """`rate` of a whole game, every player a team of one."""
     from trueskill import TrueSkill
 
     games = _games(history, count)

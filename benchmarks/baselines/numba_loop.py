@@ -1,7 +1,7 @@
-"""A loop written by hand for numba: pairwise Elo in exact integers over arrays in memory, any number of players, ties.
+"""A hand-written numba loop: pairwise Elo in exact integers over arrays in memory, any number of players, ties.
 
 It computes what the rule pairwise-elo/1 computes with the parameters of `bench-elo`, which are constants here, and
-nothing else: no books, no explanations, no bounds.
+nothing else: no trial balance, no explanations, no bounds.
 """
 
 from time import perf_counter
@@ -25,7 +25,7 @@ LAST = 10 * SCALE
 
 @njit(cache=True)
 def replay(offsets: Any, players: Any, places: Any, expected: Any, points: Any, games: Any) -> None:
-    """Move the points of all players through all games."""
+    """Carry all players' points through all games."""
     change = np.zeros(64, dtype=np.int64)
     for game in range(len(offsets) - 1):
         low = offsets[game]
@@ -60,7 +60,7 @@ def replay(offsets: Any, players: Any, places: Any, expected: Any, points: Any, 
 
 
 def run(path: str, players_count: int) -> dict[str, Any]:
-    """Replay a file of arrays; the loop is compiled, and everything is in memory, before the clock runs."""
+    """Replay a file of arrays; the loop is compiled and everything is in memory before the clock starts."""
     expected = np.array(expected_scores(), dtype=np.int64)
     with np.load(path) as file:
         offsets, players, places = file["offsets"], file["players"], file["places"]

@@ -1,4 +1,4 @@
-"""The rows of a ledger inserted by hand: same schema, guards, indexes and settings, and nothing that checks input."""
+"""A ledger's rows inserted by hand: same schema, guards, indexes and settings, and no validation."""
 
 import sqlite3
 from contextlib import closing
@@ -17,7 +17,7 @@ MARKS = len(EventRow._fields)
 
 
 def into_sqlite(url: str, history: list[Any], batch: int, journal: str = "truncate") -> dict[str, Any]:
-    """`executemany` of rows that stand ready, so many a transaction, on one connection."""
+    """`executemany` of prepared rows, `batch` per transaction, on one connection."""
     statement = f"INSERT INTO events VALUES ({', '.join('?' * MARKS)})"
     seconds, count = 0.0, 0
     latest = _head(url)

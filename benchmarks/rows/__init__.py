@@ -1,6 +1,6 @@
-"""The rows of the table, by the names that `--rows` takes, in the order in which they are run.
+"""The rows of the table, by the names `--rows` takes, in the order they run.
 
-A row yields its lines as they are measured, and says which ones cannot be measured here.
+A row yields its lines as they are measured, and reports those that cannot be measured here.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Appending in bulk: of validated events, and of whole files."""
+"""Appending in bulk: validated events, and whole files."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from benchmarks.results import Bar, Line, Skipped, series
 from benchmarks.setting import Setting
 from benchmarks.stores import Store
 
-# as many as `import` appends in a transaction
+# as many as `import` appends per transaction
 BATCH_EVENTS = 50_000
 
 
 def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped]:
-    """So many events, and files of them, against rows inserted by hand and events saved by `eventsourcing`.
+    """`full` events, and files of them, against rows inserted by hand and events saved by `eventsourcing`.
 
     All in batches of the same size.
     """
@@ -46,5 +46,5 @@ def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped
 
 
 def _import(store: Store, path: str) -> Call:
-    """`ratings import` of a file into an empty ledger, but for the start of the process."""
+    """`ratings import` of a file into an empty ledger, without the start of the process."""
     return Call("benchmarks.ours:command", lambda: {"url": store.empty_ledger(), "arguments": ["import", path]})

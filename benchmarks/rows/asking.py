@@ -13,7 +13,7 @@ SECONDS_MAX = 1
 
 
 def questions(setting: Setting) -> Iterator[Line]:
-    """Each asked in a process that has run it once before, and as a command from its start to its end."""
+    """Each asked in a process that has run it once before, and as a command from start to end."""
     games = setting.games(10_000_000)
     history = History(games=games)
     url = setting.sqlite.ledger(history)
@@ -29,7 +29,7 @@ def questions(setting: Setting) -> Iterator[Line]:
         given = {"url": url, "arguments": [*arguments, "--format", "json"]}
         calls[f"{name}, in process"] = Call("benchmarks.ours:command", {**given, "repeated": True})
         calls[f"{name}, cold process"] = Call("benchmarks.ours:cold_command", given)
-    measure(calls["explain a game, cold process"])  # what can be cached is cached behind it
+    measure(calls["explain a game, cold process"])  # after it, everything cacheable is cached
     for name, runs in in_turn(calls, setting.repetitions).items():
         bar = None if "busiest" in name else Bar("seconds", SECONDS_MAX)
         yield Line(f"{name}, {games:,} games, columns cached", series("answer", "answers", 1, runs), bar=bar)

@@ -1,4 +1,4 @@
-"""Real results at scale: contest standings dealt into tables, where their file lies beside the checkout."""
+"""Real results at scale: contest standings dealt into tables, if their file is next to the checkout."""
 
 import gzip
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ PACKED = ROOT.parent / "shared" / "data" / "codeforces-pods" / "games.csv.gz"
 
 
 def codeforces(setting: Setting) -> Iterator[Line | Skipped]:
-    """Import, rebuild and verify. The import is timed once, since it takes as long as all else."""
+    """Import, rebuild and verify. The import is timed once, since it takes as long as everything else."""
     if not PACKED.exists():
         yield Skipped("real contest results", f"{PACKED.parent.name}/{PACKED.name} is not there")
         return
@@ -32,7 +32,7 @@ def _once(url: str, command: list[str]) -> list[Run]:
 
 
 def _unpack(path: Path, games_max: int | None) -> int:
-    """Write the games, or the first so many, as a file of CSV; how many there are."""
+    """Write the games, or the first `games_max`, as a CSV file; returns how many there are."""
     count = 0  # the heading is line 0
     with gzip.open(PACKED, "rt", encoding="utf-8") as packed, open(path, "w", encoding="utf-8") as file:
         for number, line in enumerate(packed):

@@ -1,4 +1,4 @@
-"""What a game costs in short histories and in long ones."""
+"""What a game costs in short and in long histories."""
 
 from collections.abc import Iterator
 
@@ -12,19 +12,19 @@ GIGABYTES_MAX = 1.5
 
 
 def growth(setting: Setting) -> Iterator[Line]:
-    """Rebuilds with nothing cached and replays from cached columns; the cost of a game should not rise with them."""
+    """Rebuilds with nothing cached and replays from cached columns; the cost per game should not grow with the size."""
     sizes = sorted({setting.games(size) for size in SIZES})
     calls = {}
     for size in sizes:
         url = setting.sqlite.ledger(History(games=size))
         calls["rebuild", size] = Call("benchmarks.ours:rebuild", {"url": url})
         calls["replay", size] = Call("benchmarks.ours:replay", {"url": url})
-        measure(calls["replay", size])  # what can be cached is cached behind it
+        measure(calls["replay", size])  # after it, everything cacheable is cached
     named = {f"{what} {size}": call for (what, size), call in calls.items()}
     runs = in_turn(named, setting.repetitions)
     for what, told in (("rebuild", "rebuild, nothing cached"), ("replay", "replay, columns cached")):
         for size in sizes:
             measured = series(what, "games", size, runs[f"{what} {size}"])
-            # a rebuild of the largest history is also what needs the most memory
+            # rebuilding the largest history is also what needs the most memory
             bar = Bar("gigabytes", GIGABYTES_MAX) if (what, size) == ("rebuild", sizes[-1]) else None
             yield Line(f"{told}, {size:,} games", measured, bar=bar, note=f"{1e6 / rate(measured):.3g} µs a game")

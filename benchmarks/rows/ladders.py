@@ -13,7 +13,7 @@ GAMES_A_SECOND = 200_000
 
 
 def small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
-    """From an opened ledger to promoted standings, with columns cached as every night, and with nothing cached."""
+    """From an opened ledger to promoted standings, with columns cached as in a nightly run, and with nothing cached."""
     games = setting.games(1_000_000)
     history = History(games=games, ladders=max(2, games // GAMES_PER_LADDER))
     url = store.ledger(history)

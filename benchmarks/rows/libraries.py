@@ -1,4 +1,4 @@
-"""The replay alone against packages that compute ratings, all over the same games in memory."""
+"""The replay alone against rating packages, all over the same games in memory."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from benchmarks.measuring import Call, in_turn
 from benchmarks.results import Bar, Line, Skipped, rate, series
 from benchmarks.setting import Setting
 
-# how many of the games each gets, so that it takes a second or two
+# how many of the games each gets, for a run of a second or two
 PACKAGES = {"multi_elo": 100_000, "openskill": 30_000, "elote": 30_000, "trueskill": 2_000}
 
 
 def libraries(setting: Setting) -> Iterator[Line | Skipped]:
-    """Games of four; the fastest package is the one that counts."""
+    """Games of four; only the fastest package counts."""
     games = setting.games(1_000_000)
     history = History(games=games, size=4, late=False)
     what = f"replay of {games:,} games of four in memory"

@@ -1,4 +1,4 @@
-"""The same in PostgreSQL, on a server of its own with the settings that keep what it acknowledges; and many writers."""
+"""The same in PostgreSQL, on a server of its own with durable settings; and many writers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def postgres(setting: Setting) -> Iterator[Line | Skipped]:
 
 
 def writers(setting: Setting, store: Store) -> Iterator[Line]:
-    """Single durable appends by several processes, while a reader asks for what is behind the last position it saw."""
+    """Single durable appends by several processes, while a reader asks for all after the last position it saw."""
     history = History(games=setting.events(EVENTS_EACH) * WRITERS)
     calls = {
         "one writer": Call("benchmarks.writers:run", _given(store, history, 1)),
@@ -41,5 +41,5 @@ def writers(setting: Setting, store: Store) -> Iterator[Line]:
 
 
 def _given(store: Store, history: History, writers: int) -> Callable[[], Mapping[str, Any]]:
-    """What makes the arguments of a call right before it."""
+    """A callable that makes a call's arguments right before it."""
     return lambda: {"url": store.empty_ledger(), "history": history, "writers": writers}

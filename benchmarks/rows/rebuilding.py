@@ -1,4 +1,4 @@
-"""A rebuild of everything, from the store to published standings, with nothing cached."""
+"""A full rebuild, from the store to published standings, with nothing cached."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,12 @@ from benchmarks.stores import Store
 
 EVENT_SOURCING = "benchmarks.baselines.event_sourcing"
 VARIANTS = ("notifications", "stored")
-# floats against exact integers, over many games of a player
+# floats against exact integers, over a player's many games
 TOLERANCE_POINTS = 0.01
 
 
 def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """A ledger of games of four against a projection over the same games, and against reading them at all."""
+    """A ledger of games of four against a projection over the same games, and against merely reading them."""
     games = setting.games(1_000_000)
     history = History(games=games, size=4, late=False)
     what = f"full rebuild of {games:,} games of four, nothing cached, {store.name}"
@@ -47,7 +47,7 @@ def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
 
 
 def _require_agreement(url: str, baseline: Run) -> None:
-    """Whether both came to the same points. Raises `AssertionError`."""
+    """Check that both came to the same points. Raises `AssertionError`."""
     ours = measure(Call("benchmarks.ours:live_points", {"url": url})).found["points"]
     theirs = baseline.found["points"]
     assert ours.keys() == theirs.keys(), "eventsourcing has other players"

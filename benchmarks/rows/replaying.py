@@ -1,4 +1,4 @@
-"""A replay of a long history from cached columns, against a loop by hand, and the memory that it takes."""
+"""A replay of a long history from cached columns, against a hand-written loop, and the memory it takes."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def replay(setting: Setting) -> Iterator[Line | Skipped]:
         "in memory": Call("benchmarks.ours:replay_in_memory", {"url": url}),
         "loop": Call("benchmarks.baselines.numba_loop:run", arguments, needs=("numba",)),
     }
-    measure(ours)  # what can be cached is cached behind it
+    measure(ours)  # after it, everything cacheable is cached
     runs = in_turn(calls, setting.repetitions)
     cached = series("from cached columns to points", "games", games, runs["ours"])
     yield Line(f"{what}: memory", cached, bar=Bar("gigabytes", GIGABYTES_MAX))

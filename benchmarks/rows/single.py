@@ -1,4 +1,4 @@
-"""Events one by one, each durable before the next."""
+"""Events appended one by one, each durable before the next."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -42,5 +42,5 @@ def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
 
 
 def _fresh(store: Store, given: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
-    """What makes the arguments of a call right before it."""
+    """A callable that makes a call's arguments right before it."""
     return lambda: {"url": store.empty_ledger(), **given}

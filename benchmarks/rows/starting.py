@@ -1,4 +1,4 @@
-"""The start of a process: a short answer from a small ledger, against importing what the program is made of."""
+"""The start of a process: a short answer from a small ledger, against importing the program's dependencies."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ REPETITIONS = 4
 
 
 def start(setting: Setting) -> Iterator[Line]:
-    """`ratings standings` on the season of a club, from the start of the process to its end."""
+    """`ratings standings` on a club's season, from the start of the process to its end."""
     url = setting.sqlite.empty_ledger()
     season = str(ROOT / "examples" / "winter-league.csv")
     arguments = ["import", season, "--set", "game=club-catan", "--zone", "Europe/Berlin"]

@@ -1,1 +1,1 @@
-"""What people type: options, coordinates, files; and the facts that they ask for."""
+"""What people type: options, coordinates, files; and the facts they ask for."""

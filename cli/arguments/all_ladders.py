@@ -18,7 +18,7 @@ from projections.replay.containment import RuleFailure, told_with_game
 
 
 class Survey:
-    """All ladders of some facts; a date --as-of ends in the home zone, without one for each ruleset in its own."""
+    """All ladders of some facts; a date --as-of ends in the home zone or, without one, in each ruleset's own zone."""
 
     def __init__(self, db: str, facts: Facts, as_of: str | None, rules: str | None, times: Times) -> None:
         self.db = db
@@ -35,7 +35,7 @@ class Survey:
 
     @property
     def coordinates(self) -> Coordinates:
-        """The coordinates of what no ruleset decides: without a home zone a date ends in UTC."""
+        """The coordinates of anything that no ruleset decides: without a home zone a date ends in UTC."""
         return self._at("UTC")
 
     def at(self, ruleset_id: str) -> Coordinates:
@@ -43,20 +43,20 @@ class Survey:
         return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone)
 
     def ladders(self, ruleset_id: str) -> Ladders:
-        """The ladders as a ruleset's are looked at; those of rulesets that share the instant are the same."""
+        """The ladders at a ruleset's coordinates; rulesets that share the instant share them."""
         instant = self.at(ruleset_id).as_of
         if instant not in self._ladders:
             self._ladders[instant] = Ladders(self.facts, instant, self.rules)
         return self._ladders[instant]
 
     def note(self, failure: RuleFailure) -> None:
-        """Tell of a ladder that cannot be replayed."""
+        """Say that a ladder cannot be replayed."""
         with open_ledger(self.db).reading() as connection:
             render.note(f"ratings: {told_with_game(failure, self.facts, connection)}")
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """A ladder that cannot be replayed is noted, and the others go on."""
+        """A ladder that cannot be replayed is noted, and the others continue."""
         try:
             yield
         except RuleFailure as failure:
@@ -67,14 +67,14 @@ class Survey:
         return Coordinates(instant, self.facts.position, self.rules).of(self.facts)
 
     def heading(self, subject: str, coordinates: Iterable[Coordinates]) -> None:
-        """What a table of several rulesets is about, and where on the axes its rows were computed."""
+        """Print what a table of several rulesets is about, and where on the axes its rows were computed."""
         places = {*coordinates} or {self.coordinates}
         each = None if len(places) == 1 else f"played up to {self.as_of} in the time zone of each ruleset"
         heading(subject, "", min(places), self.times, each)
 
 
 def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) -> Survey:
-    """All ladders of a ledger at coordinates; a version that there is not is a usage error."""
+    """All ladders of a ledger at coordinates; a version that does not exist is a usage error."""
     with open_ledger(db).reading() as connection:
         times = times_of(connection)
         facts = decoded(connection, known_position(connection, known_at))

@@ -1,6 +1,6 @@
 """Coordinates as an argument: `now`, `published`, `217`, `2024-12-31`, `as-of=2024-12-31,rules=club-catan-elo@2`.
 
-The parts stand between commas. A position or a time by itself is one of the log, as --known-at takes it.
+The parts are separated by commas. A bare position or time is one of the log, as for --known-at.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,r
 
 
 class Asked(NamedTuple):
-    """Coordinates as somebody wrote them; `published`: what a published list holds."""
+    """Coordinates as written; `published`: what a published list holds."""
 
     text: str
     published: bool
@@ -27,14 +27,14 @@ class Asked(NamedTuple):
     rules: str | None
 
     def resolve(self, connection: Connection, ladder: str) -> Coordinates:
-        """The coordinates in the zone of a ladder's ruleset. Raises `click.BadParameter`, `UnknownLadder`."""
+        """The coordinates, in the zone of a ladder's ruleset. Raises `click.BadParameter`, `UnknownLadder`."""
         found = self.among(connection, ladder)
         if found.rules != self.rules:
             raise click.BadParameter(f"{shown(str(self.rules))} is no version of the ruleset of {ladder}")
         return found
 
     def among(self, connection: Connection, ladder: str) -> Coordinates:
-        """The same for a ladder or ruleset among others, which keep their timelines beside a version of one.
+        """The same for a ladder or ruleset among others, which keep their own timelines when a version is given.
 
         Raises `click.BadParameter`, `UnknownLadder`.
         """
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
         )
 
     def lists(self, connection: Connection, ladder: str | None = None) -> list[PublishedList]:
-        """The published lists that are meant, of a ladder or of all; with `known-at` those of then."""
+        """The published lists that are meant, of one ladder or of all; with `known-at`, as of then."""
         until = known_position(connection, self.known_at, None if ladder is None else date_zone(connection, ladder))
         found = latest_lists(published_lists(connection, until, ladder))
         if self.as_of is None:

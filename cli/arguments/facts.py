@@ -1,4 +1,4 @@
-"""Facts for a command, and the note of the events that do not count: somebody put them in behind the program's back."""
+"""Facts for a command, and a note of events that do not count: somebody put them in behind the program's back."""
 
 from collections.abc import Mapping
 
@@ -13,14 +13,14 @@ SHOWN_EVENTS = 3
 
 
 def decoded(connection: Connection, known_at: int | None = None) -> Facts:
-    """The facts known at a position (default: the head); a note tells which events do not count."""
+    """The facts known at a position (default: the head); a note says which events do not count."""
     facts = decode(connection, known_at)
     note_left_out(facts.left_out)
     return facts
 
 
 def note_left_out(left_out: Mapping[int, str]) -> None:
-    """Tell which events do not count, and why: once in a command."""
+    """Say which events do not count, and why: once per command."""
     told = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
     new = {position: why for position, why in left_out.items() if position not in told}
     told.update(new)

@@ -1,4 +1,4 @@
-"""Many games put right at once, from a file: `void --file`, `correct --file`. All or nothing, shown together."""
+"""Fixing many games at once, from a file: `void --file`, `correct --file`. All or nothing, shown together."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ SHOWN_GAMES = 20
 
 
 class Many(NamedTuple):
-    """What a file asks for: events to enter, or what is wrong with its lines; the games that are like that already; and
-    by subject the event that each was decided upon.
+    """What a file asks for: events to enter, or what is wrong with its lines; the games that are already like that; and
+    by subject the event that each decision was based on.
     """
 
     items: list[Item | Rejection]
@@ -27,7 +27,7 @@ class Many(NamedTuple):
 
 
 def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
-    """The games of a file, one id a line, as events that void them; a voided one is left alone. Raises `Refused`."""
+    """The games of a file, one id per line, as events that void them; voided ones are left alone. Raises `Refused`."""
     found = Many([], [], {})
     seen: dict[str, int] = {}
     for number, line in read_lines(file):
@@ -47,16 +47,16 @@ def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
         event = {"type": "game.voided", "data": {"game_id": name, "reason": reason}}
         found.items.append(Item(file, number, {**event, "occurred_at": format_instant(decided_at)}, None))
     if not seen and not found.items:
-        raise Refused("empty-file", f"{file} names no game; it has one game_id a line")
+        raise Refused("empty-file", f"{file} names no game; it needs one game_id per line")
     return found
 
 
 def corrections(
     log: Events, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
 ) -> Many:  # fmt: skip
-    """The games of a table as events that correct those which are recorded otherwise.
+    """The games of a table as events that correct those recorded differently.
 
-    Columns that the table does not have say nothing: of these a game keeps what it has. An empty cell takes it away.
+    Columns that the table lacks say nothing: a game keeps what it has there. An empty cell removes the value.
     """
     found = Many([], [], {})
     columns: list[CsvColumns] = []
@@ -80,7 +80,7 @@ def _correct(
     found: Many, log: Events, people: Identities, item: Item, event: dict[str, Any], columns: CsvColumns, reason: str,
     decided_at: int,
 ) -> None:  # fmt: skip
-    """Add what a game of a table asks for."""
+    """Add what a game in a table asks for."""
     name = composed(event["data"]["game_id"])
     if (game := live_game(log.about(f"game:{name}"))) is None:
         told = f"no game {shown(name)} is recorded; new games go in with: ratings import"
@@ -91,7 +91,7 @@ def _correct(
         moved = parse_instant(event["occurred_at"]) != game.occurred_at
         same = not moved and said(people.present(new)) == said(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
-        same = False  # what is wrong with it is said when it is read as an event
+        same = False  # what is wrong with it is reported when it is read as an event
         moved = True
     if same and not game.voided:
         found.unchanged.append(name)
@@ -106,10 +106,10 @@ def _correct(
 def as_it_should_be(
     game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """A recorded game with what a table says of it; who took part keeps the id under which he was recorded."""
+    """A recorded game with what a table says about it; its players keep the ids under which they were recorded."""
     kept = {name: value for name, value in game.data.items() if name not in columns.game}
     before = {people.current(one["player"]): one for one in game.data["participants"]}
-    # the columns of places say both of everybody
+    # place columns give both for everybody
     said_of_player = {"player", "place"} if columns.places else {*columns.player}
     participants = []
     for one in told["participants"]:
@@ -122,7 +122,7 @@ def as_it_should_be(
 
 
 def note_unchanged(names: list[str], state: str) -> None:
-    """Tell which games of a file are left alone, since they are in this state already."""
+    """Say which games of a file are left alone, since they are already in this state."""
     if names:
         more = f" and {len(names) - SHOWN_GAMES:,} more" if len(names) > SHOWN_GAMES else ""
         told = f"note: {render.count(len(names), 'game')} already {state}: {', '.join(names[:SHOWN_GAMES])}{more}"

@@ -1,4 +1,4 @@
-"""Moments that people type, as positions of the log and instants: --as-of, --known-at, --since, --at, --zone."""
+"""Moments as people type them, to positions in the log and instants: --as-of, --known-at, --since, --at, --zone."""
 
 import click
 from sqlalchemy import Connection
@@ -14,7 +14,7 @@ from ledger.store.opening import Ledger
 
 
 def known_position(connection: Connection, known_at: str | None, time_zone: str | None = None) -> int:
-    """The log position that --known-at means; a date means its end in a zone, by default the ledger's.
+    """The log position that --known-at means; a date means its end in a zone, the ledger's by default.
 
     Raises `click.BadParameter`.
     """
@@ -41,7 +41,7 @@ def known_position(connection: Connection, known_at: str | None, time_zone: str 
 
 
 def since_position(connection: Connection, since: str | None) -> int:
-    """The log position behind which what --since means begins; a date means its beginning in the ledger's zone.
+    """The log position after which the events meant by --since begin; a date means its start in the ledger's zone.
 
     Raises `click.BadParameter`.
     """
@@ -57,7 +57,7 @@ def since_position(connection: Connection, since: str | None) -> int:
 
 
 def since_instant(since: str, time_zone: str, nor: str = "") -> int:
-    """The instant that --since means in a zone; a date means its beginning. Raises `click.BadParameter`."""
+    """The instant that --since means in a zone; a date means its start. Raises `click.BadParameter`."""
     try:
         return beginning_of(since, time_zone)
     except Refused as problem:
@@ -70,7 +70,7 @@ def played_instant(as_of: str | None, time_zone: str) -> int | None:
 
 
 def note_future(as_of: str | None, time_zone: str) -> None:
-    """Tell that --as-of lies in the future; the date of today does not."""
+    """Note that --as-of is in the future; today's date is not."""
     if as_of is not None and _end("--as-of", as_of, time_zone) > clock.now() and _lies_ahead(as_of, time_zone):
         render.note(f"note: --as-of {as_of} lies in the future; more may be played until then")
 
@@ -92,7 +92,7 @@ def _wrong(option: str, message: str) -> click.BadParameter:
 
 
 def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A time zone as the value of an option or argument."""
+    """A time zone as the value of an option or an argument."""
     if value is not None:
         try:
             check_zone(value)
@@ -107,7 +107,7 @@ zone_option = click.option(
 
 
 def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
-    """The instant that --at means, now by default; without an offset in --zone or the home zone. Raises `Refused`."""
+    """The instant that --at means, by default now; without an offset, in --zone or the home zone. Raises `Refused`."""
     if at is None:
         return clock.now()
     if zone is None:

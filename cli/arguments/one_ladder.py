@@ -1,4 +1,4 @@
-"""The ladder that a command asks for, at its coordinates; and what is told where there is no such one."""
+"""The ladder that a command asks for, at its coordinates; and what to say if there is none."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ from projections.replay.ladders import parse_name
 
 
 class Reading(NamedTuple):
-    """An opened ledger with its ladders at the asked coordinates."""
+    """An opened ledger with its ladders at the coordinates asked for."""
 
     connection: Connection
     ladders: Ladders
@@ -49,7 +49,7 @@ def failures_told(facts: Facts, connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def failures_noted(facts: Facts, connection: Connection) -> Iterator[None]:
-    """A ladder that cannot be replayed is noted, and the others go on."""
+    """A ladder that cannot be replayed is noted, and the others continue."""
     try:
         yield
     except RuleFailure as problem:
@@ -57,7 +57,7 @@ def failures_noted(facts: Facts, connection: Connection) -> Iterator[None]:
 
 
 def note_unusable(facts: Facts) -> None:
-    """Tell which rulesets do not run here."""
+    """Say which rulesets do not run here."""
     for unusable in facts.unusable.values():
         render.note(f"ratings: {unusable.reason}")
 
@@ -85,7 +85,7 @@ def reading_of(
 
 
 def refuse_unknown(facts: Facts, player: str) -> None:
-    """Raises `click.ClickException` (player-unknown) for somebody of whom the facts know nothing."""
+    """Raises `click.ClickException` (player-unknown) for somebody the facts know nothing about."""
     if not facts.knows(player):
         hint = did_you_mean(player, known_players(facts))
         raise click.ClickException(f"player-unknown: nothing is recorded about {shown(player)}{hint}")
@@ -102,7 +102,7 @@ def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
 
 
 def note_other_ladder(facts: Facts, ladder: str) -> None:
-    """Tell which ladder was probably meant instead of one without a game: one with a label close to its own."""
+    """Say which ladder was probably meant instead of one without a game: one with a similar label."""
     name = parse_name(ladder)
     known = facts.rulesets.get(name.ruleset_id, [])
     if known and (found := slip(name, known, labelled(facts, known))) is not None:
@@ -111,7 +111,7 @@ def note_other_ladder(facts: Facts, ladder: str) -> None:
 
 
 def _note_idle(ladders: Ladders, ladder: str, times: Times) -> None:
-    """Of a ladder on which nothing had been played by then, tell when it began, or which other was probably meant."""
+    """If nothing had been played on a ladder by then, say when it began, or which other was probably meant."""
     if ladders.first(ladder) is not None:
         return
     if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):

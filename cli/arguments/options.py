@@ -17,7 +17,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
-    """The option --format, by default the first of the forms, and --csv-safe, which is for CSV alone."""
+    """The option --format, by default the first of the forms, and --csv-safe, which is only for CSV."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option(
@@ -31,7 +31,7 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
         @click.option(
             "--csv-safe",
             is_flag=True,
-            help="In CSV, an apostrophe before text that a spreadsheet would run as a formula.",
+            help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
         )
         @wraps(command)
         def formatted(*arguments: Any, form: str, csv_safe: bool, **options: Any) -> Any:
@@ -69,7 +69,7 @@ by_option = click.option(
 
 
 def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """An option's games, each once, for which the shipped Elo ruleset can be published."""
+    """An option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
     for value in values:
         try:
             read_slug(value)
@@ -93,7 +93,7 @@ def head_value(context: click.Context, parameter: click.Parameter, value: str | 
 
 
 def composed(text: str) -> str:
-    """A player, game or ladder as an argument, in the composed form (NFC) in which ids are recorded."""
+    """A player, game or ladder as an argument, in the composed form (NFC) that ids are recorded in."""
     return unicodedata.normalize("NFC", text)
 
 

@@ -18,8 +18,8 @@ from projections.queries.impact import Impact, impact_of
 class Preview:
     """Works out what checked drafts would change, before they are appended; `found` holds it.
 
-    It looks at the facts once, for this and for who is known. With `games_max` nothing is worked out for a ledger of
-    more games, or for so many drafts; with `if_published` only if a list is published.
+    It reads the facts once, for this and for who is known. With `games_max` nothing is worked out for a ledger of more
+    games, or for that many drafts; with `if_published` only if a list is published.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class Preview:
         return self._facts
 
     def known(self, connection: Connection) -> set[str]:
-        """The players whom the ledger knows."""
+        """The players that the ledger knows."""
         return known_players(self.facts(connection))
 
     def __call__(self, drafts: Iterator[Draft]) -> None:
-        """Look at the drafts, as `import_items` offers them."""
+        """Look at the drafts that `import_items` offers."""
         if not self.wanted:
             return
         with self.ledger.reading() as connection:

@@ -17,7 +17,7 @@ from projections.rulesets.versions import (
     read_toml,
 )
 
-# what so many characters may take in UTF-8
+# what that many characters may take in UTF-8
 BYTES_MAX = 4 * CHARACTERS_MAX
 
 
@@ -31,7 +31,7 @@ def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
 
 
 def read_tables(name: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """The tables of a ruleset file, whatever they say, or why it cannot be read."""
+    """The tables of a ruleset file, whatever they contain, or why it cannot be read."""
     text, problems = _text(name)
     return (None, problems) if text is None else _parsed(name, text)
 

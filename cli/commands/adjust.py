@@ -1,4 +1,4 @@
-"""`adjust`: points by decision, of one player or of many in a file, by so much or to a value."""
+"""`adjust`: points by decision, for one player or for many in a file, by an amount or to a value."""
 
 import csv
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ COLUMNS = ("player", "points", "to", "reason", "at")
 
 
 class AdjustRow(NamedTuple):
-    """What somebody is to get, or to have: `points` or `to`, the other is None."""
+    """What a player is to get or to have: `points` or `to`; the other is None."""
 
     file: str
     line: int
@@ -59,16 +59,16 @@ def adjust(
     how: How, ladder: str, player: str | None, points: str | None, to: str | None, file: str | None, reason: str,
     at: str | None, zone: str | None,
 ) -> int:  # fmt: skip
-    """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or begins with there.
+    """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.
 
     \b
         ratings adjust elo-chess/all anna --to 1500 --reason "rated elsewhere"
         ratings adjust elo-chess/all --file ratings.csv --reason "from the old list"
 
-    Of a file all rows are recorded, or none. Who has his points already is left alone.
+    From a file, all rows are recorded or none. Players who already have their points are left alone.
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
-        raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many by --file")
+        raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")
     ledger = open_ledger(how.db)
     try:
         usual = AdjustRow(STDIN, 1, str(player), points, to, reason, instant_or_now(ledger, at, zone))
@@ -88,14 +88,14 @@ def adjust(
     if not items:
         who = shown(rows[0].player) if file is None else "everybody"
         return refuse_event(
-            how, TYPE, Refused("nothing-to-correct", f"{who} has these points on {ladder} already")
+            how, TYPE, Refused("nothing-to-correct", f"{who} already has these points on {ladder}")
         )  # fmt: skip
     to_values = any(row.to is not None for row in rows)
     return enter(how, TYPE, items, ladders=partial(Unchanged, seen) if to_values else Admission)
 
 
 class Unchanged(Admission):
-    """The ladders, as they were when it was worked out what somebody lacks."""
+    """The ladders' checks, and that nothing has changed since it was worked out what somebody lacks."""
 
     def __init__(self, seen: int, connection: Connection, **rest: Any) -> None:
         super().__init__(connection, **rest)
@@ -109,7 +109,7 @@ class Unchanged(Admission):
 
 
 def _rows(db: str, file: str, usual: AdjustRow, zone: str | None) -> Iterator[AdjustRow]:
-    """The rows of a file, with the usual reason and time where they have none. Raises `Refused`, with the line."""
+    """The rows of a file, with the given reason and time where they have none. Raises `Refused`, with the line."""
     ledger, header, delimiter = open_ledger(db), list[str](), ","
     for number, line in read_lines(file):
         try:
@@ -149,7 +149,7 @@ def _checked(file: str, line: int, header: list[str]) -> list[str]:
                 "unknown-column", f"line {line} of {file}: {shown(name)} is none of {', '.join(COLUMNS)}{hint}"
             )
     if twice := [name for name in header if header.count(name) > 1]:
-        raise Refused("unknown-column", f"line {line} of {file}: the column {twice[0]} stands there twice")
+        raise Refused("unknown-column", f"line {line} of {file}: the column {twice[0]} occurs twice")
     if "player" not in header or not {"points", "to"} & {*header}:
         raise Refused("missing-column", f"line {line} of {file}: the columns player, and points or to, are needed")
     return header
@@ -158,7 +158,7 @@ def _checked(file: str, line: int, header: list[str]) -> list[str]:
 def _added(
     connection: Connection, ladder: str, rows: list[AdjustRow], known_at: int
 ) -> Iterator[tuple[AdjustRow, str]]:
-    """What is added for each row, as is known at a position; rows whose player has his points already are left out.
+    """What is added for each row, as known at a position; rows whose player already has the points are left out.
 
     Raises `Refused`.
     """
@@ -180,7 +180,7 @@ def _to_values(facts: Facts, ladder: str, rows: list[AdjustRow]) -> Iterator[tup
     for row in rows:
         player = facts.current(row.player)
         if (first := seen.setdefault(player, row.line)) != row.line:
-            raise Refused("player-twice", f"{shown(row.player)} stands in lines {first} and {row.line} of {row.file}")
+            raise Refused("player-twice", f"{shown(row.player)} is in lines {first} and {row.line} of {row.file}")
         if row.to is None:
             yield row, str(row.points)
             continue
@@ -189,14 +189,14 @@ def _to_values(facts: Facts, ladder: str, rows: list[AdjustRow]) -> Iterator[tup
         if Fraction(text) != difference:
             raise Refused(
                 "finer-than-scale",
-                f"{shown(row.player)} has {before} points on {ladder}; {difference} more is no decimal number",
+                f"{shown(row.player)} has {before} points on {ladder}; {difference} more is not a decimal number",
             )
         if difference:
             yield row, text
 
 
 class _Had:
-    """What players have on a ladder at some times. Raises `UnknownLadder`, `RulesetUnusable`."""
+    """What players have on a ladder at various times. Raises `UnknownLadder`, `RulesetUnusable`."""
 
     def __init__(self, facts: Facts, ladder: str) -> None:
         self.ladders, self.ladder = Ladders(facts), ladder
@@ -204,7 +204,7 @@ class _Had:
         self._of: dict[int, Any] = {}
 
     def points(self, player: str, instant: int) -> Fraction:
-        """The points of somebody, or those that he would begin with. Raises `RuleFailure`."""
+        """A player's points, or those they would start with. Raises `RuleFailure`."""
         if instant not in self._of:
             ladders = self.ladders.at(instant)
             stream = ladders.stream(self.ladder)

@@ -1,4 +1,4 @@
-"""`backup`: the log kept somewhere else, and proof that it can be brought back."""
+"""`backup`: the log kept somewhere else, and proof that it can be restored."""
 
 import tempfile
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _policy(context: click.Context, parameter: click.Parameter, value: str | Non
 
 keep_option = click.option(
     "--keep", metavar="14d,8w,12m", callback=_policy,
-    help="Then drop all but the last of each of so many days, weeks and months.  [default: keep all]",
+    help="Then drop all but the last of each of that many days, weeks and months.  [default: keep all]",
 )  # fmt: skip
 
 
@@ -50,9 +50,9 @@ keep_option = click.option(
 @result_format
 @click.pass_obj
 def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
-    """Write all events into a new file in DIR, compressed, with the head beside it in a small file.
+    """Write all events to a new file in DIR, compressed, with the head next to it in a small file.
 
-    --keep counts days, weeks and months (of UTC) that have backups. Only files that this command made in DIR are ever
+    --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
     dropped, and never the newest one. Exit 1, with nothing dropped, if the ledger does not contain the history of an
     earlier backup: somebody changed it, or an older copy took its place.
     """
@@ -78,7 +78,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
 
 
 def note_odd(folder: Path, done: Made) -> None:
-    """Name the backups that are not there as they were made."""
+    """Name the backups that are missing or changed."""
     for name, what in done.odd:
         render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")
 
@@ -93,7 +93,7 @@ def note_lost(folder: Path, done: Made) -> None:
 @backup.command(name="check")
 @click.argument("files", metavar="FILE [INCREMENT]...", nargs=-1, required=True, type=click.Path(exists=True))
 @click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
-              help="What it must end at; for exports without a last line.")  # fmt: skip
+              help="Where it must end; for exports without a last line.")  # fmt: skip
 @click.option("--replay", is_flag=True, help="Restore it into a temporary ledger, and compare all ladders with --db.")
 @result_format
 @click.pass_obj
@@ -126,7 +126,7 @@ def _refuse_other_heads(whole: Whole, files: tuple[str, ...]) -> None:
 
 
 def _rehearse(db: str, asked: BackupFiles, whole: Whole, findings: list[Finding]) -> int:
-    """Restore a backup into a temporary ledger, and compare it with the live one; how many ladders it has."""
+    """Restore a backup into a temporary ledger and compare it with the live one; returns how many ladders it has."""
     live = open_ledger(db)
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
@@ -142,7 +142,7 @@ def _rehearse(db: str, asked: BackupFiles, whole: Whole, findings: list[Finding]
 def _report(
     files: tuple[str, ...], whole: Whole | None, found: list[Rejection] | list[Finding], ladders: int | None, form: str
 ) -> int:  # fmt: skip
-    """What a backup holds to stdout, what is wrong with it, too; the exit code."""
+    """Print what a backup holds, and what is wrong with it; returns the exit code."""
     if form == "json":
         told: dict[str, Any] = {
             "whole": whole is not None,
@@ -168,7 +168,7 @@ def _report(
 
 
 def _files(files: tuple[str, ...], whole: Whole) -> Iterator[tuple[str, int, Place]]:
-    """Each file, how many events it has, and the head behind it."""
+    """Each file, how many events it has, and the head after it."""
     before = BEGINNING
     for name, place in zip(files, whole.heads, strict=True):
         yield name, place.position - before.position, place

@@ -72,7 +72,7 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
 @format_option
 @click.pass_obj
 def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, form: str) -> None:
-    """What was taken from PLAYER's main timer and given to it. Line by line, ending in his removal if there is one."""
+    """What was taken from PLAYER's main timer and given to it. Line by line, ending in their removal, if any."""
     with open_ledger(db).reading() as connection:
         found = _good(explain_clock(_events(connection, game_id, known_at), player, at))
     header = ("at", "what", "change_ms", "main_ms", "detail")

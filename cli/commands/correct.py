@@ -1,4 +1,4 @@
-"""`correct`, `void`, `reinstate`, `player`: mistakes are put right, and what that changes is shown."""
+"""`correct`, `void`, `reinstate`, `player`: fixing mistakes, and showing what that changes."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,12 +44,12 @@ from projections.queries.impact import Impact
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 expect_option = click.option(
-    "--expect", metavar="POSITION", type=click.IntRange(min=1), help="Refuse if a later event than this changed it."
+    "--expect", metavar="POSITION", type=click.IntRange(min=1), help="Refuse if an event later than this changed it."
 )
 
 
 class How(NamedTuple):
-    """The ledger, and how a command that puts something right is carried out."""
+    """The ledger, and how a correcting command is carried out."""
 
     db: str
     by: str
@@ -59,7 +59,7 @@ class How(NamedTuple):
 
 
 def writing(command: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command the options of all that put something right; they reach it as its first argument, `how`."""
+    """Gives a command the options of all correcting commands; they reach it as its first argument, `how`."""
 
     def carried_out(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
         return command(How(db, by, form, dry_run, ignore_clock), **rest)
@@ -103,20 +103,20 @@ def correct(
         ratings correct --file games.csv --reason "from the score sheets"
 
     What is not named stays as it is. With neither PLAYERS nor options for the game, its complete data is read as JSON
-    from standard input, as `ratings games GAME --format json` prints it. Of a file all games are corrected, or none;
-    columns that it does not have say nothing, and games that are recorded like this are left alone.
+    from standard input, as `ratings games GAME --format json` prints it. From a file, all games are corrected or none;
+    columns that it lacks say nothing, and games that are already recorded like this are left alone.
     """
     given = {name: label for name, label in labels.items() if label is not None}
     refusing = refused_names(new_names, strict, "all")
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or given:
-            raise click.UsageError("--file has the games with all that is to be corrected; it goes with --zone alone")
+            raise click.UsageError("--file has the games with everything to correct; it goes only with --zone")
         return _enter_many(
             how, "game.corrected", "recorded like this", partial(_corrections, how.db, file, reason, zone),
             allow_uncounted=allow_uncounted, any_date=any_date, refusing=refusing, strict=strict,
         )  # fmt: skip
     if game_id is None:
-        raise click.UsageError("name a GAME, or many by --file")
+        raise click.UsageError("name a GAME, or many with --file")
     moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(open_ledger(how.db), at, zone))}
     with open_ledger(how.db).reading() as connection:
         game = live_game(Log(connection).about(f"game:{game_id}"))
@@ -127,7 +127,7 @@ def correct(
         if edit:
             new = _under_recorded_ids(_edited(game), game, people)
         elif players or given or moved:
-            # an empty label takes it away
+            # an empty label removes it
             new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
             new |= {"participants": _replaced(game, players, people)} if players else {}
         else:
@@ -153,7 +153,7 @@ def _voids(db: str, file: str, reason: str, decided_at: int) -> Many:
 
 
 def _replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
-    """The participants at their new places; who took part before keeps his id there and what else is known of him."""
+    """The participants at their new places; previous ones keep their ids and what else is known of them."""
     if game.data.get("kind", "placing") != "placing":
         raise click.UsageError(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
@@ -183,7 +183,7 @@ def _read_game() -> dict[str, Any]:
     if sys.stdin.isatty():
         raise click.UsageError("name the PLAYERS, what else to correct, or --edit; or give JSON on standard input")
     found = parse_object(sys.stdin.buffer.read(1 << 20))
-    # what `ratings games GAME` prints and a whole event will do, too
+    # the output of `ratings games GAME` and a whole event will do, too
     if isinstance(rows := found.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
         found = rows[0]
     if isinstance(data := found.get("data"), dict):
@@ -192,9 +192,9 @@ def _read_game() -> dict[str, Any]:
 
 
 def _under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
-    """A game as it is to be, where those who took part before keep the ids under which they were recorded.
+    """A game as it should be, in which previous participants keep the ids under which they were recorded.
 
-    `ratings games` shows them under the ids that they have now.
+    `ratings games` shows them under their current ids.
     """
     recorded = {
         people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
@@ -218,25 +218,27 @@ def _refuse_same(before: RevisedGame, draft: Draft) -> None:
     dated = new.pop("occurred_at", None)
     same = dated is None or dated == format_instant(before.occurred_at)
     if same and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
-        raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is recorded like this already")
+        raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is already recorded like this")
 
 
 @click.command()
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--event", metavar="ID|POSITION", type=composed, help="Withdraw an event that is not a game's.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-              help="Many games at once: one id a line.")  # fmt: skip
+              help="Many games at once: one id per line.")  # fmt: skip
 @reason_option
 @expect_option
 @writing
 def void(how: How, game_id: str | None, event: str | None, file: str | None, reason: str, expect: int | None) -> int:
     """Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.
 
-    A voided game can be reinstated. A withdrawn event stands again when the event that withdrew it is voided. Of a
-    file all games are voided, or none; those that are voided already are left alone.
+    A voided game can be reinstated. A withdrawn event is back in force when the event that withdrew it is voided. From
+    a file, all games are voided or none; those already voided are left alone.
     """
     if [game_id, event, file].count(None) != 2 or (file is not None and expect is not None):
-        raise click.UsageError("name a GAME, or another event by --event, or many games by --file, without --expect")
+        raise click.UsageError(
+            "name a GAME, or another event with --event, or many games with --file, without --expect"
+        )
     if file is not None:
         return _enter_many(how, "game.voided", "voided", partial(_voids, how.db, file, reason))
     if event is None:
@@ -254,7 +256,7 @@ def void(how: How, game_id: str | None, event: str | None, file: str | None, rea
 @expect_option
 @writing
 def reinstate(how: How, game_id: str, reason: str, expect: int | None) -> int:
-    """Let a voided GAME count again, as it was last corrected."""
+    """Make a voided GAME count again, as it was last corrected."""
     return _enter(how, "game.reinstated", {"game_id": game_id, "reason": reason}, expect=expect)
 
 
@@ -269,7 +271,7 @@ def player() -> None:
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @writing
 def rename(how: How, player_id: str, new_player: str, reason: str | None) -> int:
-    """PLAYER is NEW, from his first game on. If NEW has games, too, they are one person's (a merge)."""
+    """PLAYER is NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
     return _enter(how, "player.renamed", data)
 
@@ -300,10 +302,10 @@ def _enter(
     refusing: Refusing = "",
     strict: bool = False,
 ) -> int:
-    """Check one event, work out what it changes, append it unless this is a dry run, and tell.
+    """Check one event, work out what it changes, append it unless this is a dry run, and report.
 
-    `looked_at` is the event that it was decided upon, `expect` the position that this must have. With
-    `refusing` new names that are close to others are refused, and with `strict` all new ones, and new ladders.
+    `looked_at` is the event that the decision was based on, `expect` the position that this must have. With `refusing`,
+    new names that are close to others are refused, and with `strict` all new names, and new ladders.
     """
     event = {
         "type": type_name,
@@ -336,9 +338,9 @@ def enter(
     strict: bool = False,
     ladders: Callable[..., Admission] = Admission,
 ) -> int:
-    """Check some events of one type, work out what they change together, append all or none, and tell.
+    """Check some events of one type, work out what they change together, append all or none, and report.
 
-    `looked_at` has by subject the events that they were decided upon; `unchanged` are the games that were left alone.
+    `looked_at` has by subject the events that decisions were based on; `unchanged` are the games that were left alone.
     """
     ledger = open_ledger(how.db)
     entered: list[Draft] = []
@@ -372,7 +374,7 @@ def enter(
 def _enter_many(
     how: How, type_name: str, state: str, read: Callable[[int], Many], **options: Any
 ) -> int:  # fmt: skip
-    """Enter what a file asks for; those games it leaves alone that are in this `state` already."""
+    """Enter what a file asks for; games that are already in this `state` are left alone."""
     try:
         found = read(clock.now())
     except Refused as problem:
@@ -383,12 +385,12 @@ def _enter_many(
 
 
 def refuse_event(how: How, type_name: str, problem: Refused) -> int:
-    """Tell that an event was refused before it was made."""
+    """Report that an event was refused before it was made."""
     return _tell(how, type_name, Imported(rejected=[problem.rejection()], rejected_count=1), [], Impact())
 
 
 def _refuse_unexpected(log: Log, draft: Draft, looked_at: str | None, expect: int | None) -> None:
-    """Raises `Refused` (changed-meanwhile) if a draft supersedes another event than the one that was looked at."""
+    """Raises `Refused` (changed-meanwhile) if a draft supersedes an event other than the one looked at."""
     last = None if draft.supersedes is None else log.event(draft.supersedes)
     if last is not None and (looked_at not in (None, last.event_id) or expect not in (None, last.position)):
         what = draft.subject.partition(":")[2]
@@ -430,7 +432,7 @@ def _tell(
         render.echo("Nothing was recorded.")
         return 1
     if not entered:
-        render.echo("This is recorded already.")
+        render.echo("This is already recorded.")
         return 0
     note_new(result)
     if how.dry_run:

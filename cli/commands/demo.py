@@ -1,4 +1,4 @@
-"""`demo`: the main jobs on a small club's games, in a ledger that is thrown away, with the commands that do them."""
+"""`demo`: the main tasks on a small club's games, in a throwaway ledger, with the commands that do them."""
 
 import os
 import shlex
@@ -66,7 +66,7 @@ NEXT = """Next, in a folder of your own:
 @click.command()
 @click.option("--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there.")
 def demo(keep: str | None) -> int:
-    """Show the main jobs on a small club's games. The ledger is thrown away."""
+    """Show the main tasks on a small club's games. The ledger is thrown away."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
             return _play(Path(folder))

@@ -1,4 +1,4 @@
-"""`diff`: a ladder at two coordinates beside each other, or what was published beside what would be today."""
+"""`diff`: a ladder at two coordinates side by side, or what was published beside what would be today."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ Meant = PublishedList | Coordinates | None
 
 
 class Side(NamedTuple):
-    """One of two: what everybody has, and how that is stated."""
+    """One of two sides: what everybody has, and how that is stated."""
 
     stated: dict[str, Any]
     had: dict[str, Had]
@@ -53,7 +53,7 @@ class Difference(NamedTuple):
 
 
 class Sides:
-    """The ladders at whatever coordinates are asked for; the log is decoded once for each position."""
+    """The ladders at any coordinates asked for; the log is decoded once per position."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -69,7 +69,7 @@ class Sides:
 
     @property
     def latest(self) -> Facts:
-        """Those facts that were asked for which know most."""
+        """The facts asked for so far that know most."""
         return self._facts[max(self._facts)]
 
     def ladders(self, at: Coordinates) -> Ladders:
@@ -86,7 +86,7 @@ class Sides:
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
             return Side({**at.of(facts).stated(), "ruleset": None}, {}, facts)
-        # published lists of many times are prefixes of one replay
+        # published lists for many times are prefixes of one replay
         whole = at._replace(as_of=None)
         ladders = self.ladders(whole)
         if (whole, ladder) not in self._replayed:
@@ -97,7 +97,7 @@ class Sides:
         return Side({**at.of(facts).stated(), "ruleset": ruleset}, had(rows, stream.rule.scale), facts)
 
     def compared_at(self, one: PublishedList) -> int | None:
-        """Up to when a published list is compared with what would come out today."""
+        """The time up to which a published list is compared with what would come out today."""
         rulesets = self.facts(one.known_at).rulesets[parse_name(one.ladder).ruleset_id]
         return compared_at(one, rulesets[0].ruleset)
 
@@ -125,8 +125,8 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
 
     Coordinates are now, published, a position or time of the log, or parts between commas such as
     as-of=2024-12-31,known-at=217,rules=club-catan-elo@2. What is published is compared with the same list, played up
-    to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is told; then the exit code
-    is 1.
+    to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is reported; the exit code is
+    then 1.
     """
     with open_ledger(db).reading() as connection:
         worlds, times = Sides(connection), times_of(connection)
@@ -153,7 +153,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
 def _differences(
     worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...], failures: list[RuleFailure]
 ) -> Iterator[Difference]:
-    """All ladders that are named, or all that differ; those that cannot be replayed are among the `failures`."""
+    """All named ladders, or all that differ; those that cannot be replayed are put into `failures`."""
     for name, one, other in _pairs(worlds, a, b, ladders):
         try:
             left, right = _side(worlds, name, one), _side(worlds, name, other)
@@ -172,7 +172,7 @@ def _side(worlds: Sides, ladder: str, what: Meant) -> Side:
 
 
 def _pairs(worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Iterator[tuple[str, Meant, Meant]]:
-    """What is to be compared: (ladder, at A, at B). Raises `UnknownLadder`, `UnknownVersion`."""
+    """What to compare: (ladder, at A, at B). Raises `UnknownLadder`, `UnknownVersion`."""
     if not ladders:
         _check_versions(worlds, a, b)
     if a.published or b.published:
@@ -194,7 +194,7 @@ def _pairs(worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Itera
 
 
 def _check_versions(worlds: Sides, *several: Asked) -> None:
-    """Raises `UnknownLadder`, `UnknownVersion` if a version that is asked for is not published."""
+    """Raises `UnknownLadder`, `UnknownVersion` if a requested version is not published."""
     for asked in several:
         if asked.rules is not None:
             at = asked.among(worlds.connection, asked.rules.partition("@")[0])
@@ -204,7 +204,7 @@ def _check_versions(worlds: Sides, *several: Asked) -> None:
 def _published_pairs(
     worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]
 ) -> Iterator[tuple[str, Meant, Meant]]:  # fmt: skip
-    """Published lists beside what is computed for the same time, or beside what was published for it later."""
+    """Published lists beside what is computed for the same time, or what was published for it later."""
     listed = {
         side: {
             one.of: one

@@ -1,4 +1,4 @@
-"""`doctor`: every setting that safety depends on, read back."""
+"""`doctor`: reading back every setting that safety depends on."""
 
 import platform
 from collections.abc import Iterator
@@ -24,16 +24,16 @@ from projections.facts.decoding import CACHED_EVENTS
 
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
 REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
-# what a long history gains by the extra `fast`, as docs/performance.md has it
+# what the extra `fast` gains for a long history, as in docs/performance.md
 FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
 
 
-# ladders that are named
+# how many ladders are named
 NAMED = 5
 
 
 class Check(NamedTuple):
-    """What the doctor found: `ok`, WRONG or - (absent, and not needed), with what is wrong and what mends it."""
+    """What the doctor found: `ok`, WRONG or - (absent, and not needed), with what is wrong and how to fix it."""
 
     state: str
     what: str
@@ -104,7 +104,7 @@ def _objects(connection: Connection) -> Check:
 
 
 def _rights(connection: Connection) -> list[Check]:
-    """Who may do more than the documented roles may, or less than he needs."""
+    """Who may do more than the documented roles may, or less than they need."""
     who, wrong = wrong_rights(connection)
     if not wrong:
         return [Check("ok", "rights", f"as documented, asked as {who}")]
@@ -112,17 +112,17 @@ def _rights(connection: Connection) -> list[Check]:
 
 
 def _cache(connection: Connection, newest: int) -> Check:
-    """Where the columns of long histories are kept, and how far they are."""
+    """Where the columns of long histories are kept, and how far they reach."""
     cache = column_cache.found(connection, newest)
     if cache is None:
-        return Check("-", "cache", "none", "this account has no home folder", "name another place by XDG_CACHE_HOME")
+        return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
     until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
     return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
 
 
 def _jobs(state: State) -> Iterator[Check]:
-    """What the jobs of the night left: rules that are missing, ladders whose rules failed, runs that failed."""
+    """What nightly jobs left behind: missing rules, ladders whose rules failed, runs that failed."""
     for one in state.missing:
         yield Check(
             "WRONG", "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",

@@ -1,4 +1,4 @@
-"""`explain`: why a game gave what it gave, and how somebody's place on a list comes about."""
+"""`explain`: why a game changed points as it did, and how somebody's place on a list comes about."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -24,9 +24,9 @@ from projections.queries.standings import Coordinates
 @click.command(name="explain")
 @click.argument("game", metavar="GAME|PLAYER", type=composed)
 @click.argument("ladder", type=composed)
-@click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also that of a game.")
-@click.option("--change", is_flag=True, help="With PLAYER LADDER: what changed his points from --from to --to.")
-@click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: from when on.")
+@click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also a game's.")
+@click.option("--change", is_flag=True, help="With PLAYER LADDER: what changed their points from --from to --to.")
+@click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: since when.")
 @click.option(
     "--to", "after", metavar="COORDS", type=CoordinatesType(), help="With --change: up to when.  [default: now]"
 )
@@ -48,13 +48,13 @@ def explain_(
 ) -> None:
     """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
 
-    With a player instead of a game: how his place on LADDER comes about, or why he has none.
+    With a player instead of a game: how their place on LADDER comes about, or why they have none.
 
     \b
         ratings explain --change PLAYER LADDER --from published --to now
 
     What changed a player's points: each late, corrected, voided or reinstated game, rename, adjustment and rule, with
-    the ripple through his opponents; the parts sum exactly. Coordinates are written as for ratings diff.
+    the ripple through their opponents; the parts add up exactly. Coordinates are written as for ratings diff.
     """
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules)):
@@ -135,7 +135,7 @@ def _print_explained(found: dict[str, Any], at: Coordinates, times: Times, runni
             if term.get("note"):
                 render.echo(f"   {'':11}  {render.plain(term['note'])}")
     created = {account["account"]: Fraction(account["amount"]) for account in found["accounts"]}
-    # what is summed is created by every game
+    # on summed lists every game creates points
     if running_points and any(created.values()):
         told = [f"{name} {render.human(str(abs(amount)), 6)}" for name, amount in created.items() if amount]
         render.echo(f"\nNot zero-sum: {', '.join(told)}.")
@@ -166,7 +166,7 @@ def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
 
 
 def _played(game: dict[str, Any]) -> str:
-    """When a game was played, and what there is to say of it."""
+    """When a game was played, and what there is to say about it."""
     told = game.get("reason") or ""
     if game["why_not"]:
         told = game["why_not"] if game["change"] is not None else f"not counted: {game['why_not']}"
@@ -175,7 +175,7 @@ def _played(game: dict[str, Any]) -> str:
 
 
 def _both(amount: str | None) -> str:
-    """An exact amount; of a fraction that no decimal number equals the value, too."""
+    """An exact amount; a fraction that no decimal equals is followed by its approximate value."""
     if amount is None:
         return ""
     decimal = render.spreadsheet(amount)

@@ -1,4 +1,4 @@
-"""How it is told why somebody's points are not what they were: `explain --change`."""
+"""`explain --change`: why somebody's points are not what they were."""
 
 import json
 from fractions import Fraction
@@ -58,7 +58,7 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
 
 
 def _places(connection: Connection, ladder: str, before: Asked, after: Asked) -> list[Coordinates]:
-    """Both coordinates; a published list lends its `as_of` to the other side if that names none."""
+    """Both coordinates; a published list lends its `as_of` to the other side if that has none."""
     places = []
     for asked in (before, after):
         if not asked.published:
@@ -82,7 +82,7 @@ def _compared_at(connection: Connection, one: PublishedList) -> int | None:
 
 
 def _note_other(connection: Connection, ladder: str, player: str, at: Coordinates, points: Fraction | None) -> None:
-    """Tell if a list showed other points than a replay of its coordinates gives; `verify` reports the list."""
+    """Say if a list showed points that differ from a replay of its coordinates; `verify` reports the list."""
     for one in published_lists(connection, head(connection).position, ladder):
         if (_compared_at(connection, one), one.known_at) == (at.as_of, at.known_at):
             listed, ids = as_published(connection, one), identities(connection).ids(player)
@@ -164,7 +164,7 @@ def _print(
         render.hanging(f"{name}  {value}{absent}  {told_coordinates(at.stated(), times)}", 6)
     render.echo()
     if not causes:
-        render.echo("Nothing changed his points.")
+        render.echo("Nothing changed their points.")
         return
     total = {"cause": "sum", "position": None, "what": "",
              "own": str(sum(c.own for c in found.causes)), "ripple": str(sum(c.ripple for c in found.causes)),

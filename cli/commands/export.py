@@ -36,20 +36,20 @@ form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
 
 @click.group()
 def export() -> None:
-    """Write the ledger's content for other programs."""
+    """Write the ledger's contents for other programs."""
 
 
 @export.command(name="events")
 @known_at_option
-@click.option("--since", metavar="POSITION", help="Only what was recorded behind it: an increment of a backup.")
+@click.option("--since", metavar="POSITION", help="Only what was recorded after it: an increment of a backup.")
 @output_option
 @click.pass_obj
 def export_events(db: str, known_at: str | None, since: str | None, output: str) -> None:
-    """Every record verbatim, one a line: a full backup that `import --restore` takes into an empty ledger.
+    """Every record verbatim, one per line: a full backup that `import --restore` takes into an empty ledger.
 
-    A file gets a last line that names the head, and its name when it is whole; standard output gets the records alone.
-    --since also takes a head, POSITION:CHAINHASH, which the ledger must contain. This is the log itself: nothing is
-    computed, so of the axes only --known-at applies to it.
+    A file gets a last line that names the head, and gets its name once it is whole; standard output gets only the
+    records. --since also takes a head, POSITION:CHAINHASH, which the ledger must contain. This is the log itself:
+    nothing is computed, so of the axes only --known-at applies.
     """
     with open_ledger(db).reading() as connection:
         until = known_position(connection, known_at)
@@ -61,18 +61,18 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
         with output_file(output, 0o600) as file:
             for lines in export_lines(connection, after, until):
                 file.write(lines)
-    behind = "" if since is None else f" behind position {after:,}"
+    behind = "" if since is None else f" after position {after:,}"
     render.note(f"{render.count(until - after, 'event')}{behind} in {output}")
 
 
 def _since(connection: Connection, text: str, until: int) -> int:
-    """The position that --since means. Raises `click.BadParameter` if the log, as far as it is asked for, has none."""
+    """The position that --since means. Raises `click.BadParameter` if the log up to `until` has no such position."""
     place = read_place(text)
     if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _wrong_since("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
     position = int(text) if place is None else place.position
     if position > until:
-        raise _wrong_since(f"the log ends at position {until}; nothing is behind {position}")
+        raise _wrong_since(f"the log ends at position {until}; nothing comes after {position}")
     if place is not None and place_at(connection, position) != place:
         raise _wrong_since(f"the ledger does not contain this history; it has {place_at(connection, position)}")
     return position
@@ -84,7 +84,7 @@ def _wrong_since(message: str) -> click.BadParameter:
 
 @contextmanager
 def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A new file that is there when it is whole, compressed if its name says so; or standard output."""
+    """A new file that appears once it is whole, compressed if its name says so; or standard output."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -117,9 +117,9 @@ def export_standings(
 ) -> int:  # fmt: skip
     """The standings of each LADDER, by default of all that have games or adjustments.
 
-    Lines are what `standings --format json` says of a ladder. The table has the same columns for all of them: points as
-    a decimal number of at most six places, and exact. A ladder that cannot be replayed is left out and told; the exit
-    code is then 1.
+    Each line is what `standings --format json` says about a ladder. The table has the same columns for all of them:
+    points as a decimal of at most six places, and exact. A ladder that cannot be replayed is reported and left out; the
+    exit code is then 1.
     """
     found = Export(survey(db, as_of, known_at, rules))
     names = found.checked(map(composed, ladders)) if ladders else None
@@ -150,10 +150,10 @@ def export_changes(
 ) -> None:
     """Every change of everybody's points on LADDER, in the order of the games: `history` of all players in one pass.
 
-    Points are exact, and as decimal numbers of at most six places.
+    Points are given exactly, and as decimals of at most six places.
     """
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
-        # what is wrong is told before a file is made
+        # anything wrong is reported before a file is made
         rows = changes(reading.connection, reading.ladders, ladder)
         first = next(rows, None)
         written = 0
@@ -176,7 +176,7 @@ def _change(row: dict[str, Any], form: str, to_stdout: bool) -> str:
 
 
 class Export:
-    """Standings of many ladders, one after the other, whatever happens to some of them."""
+    """Standings of many ladders, one after another, whatever happens to some of them."""
 
     def __init__(self, seen: Survey) -> None:
         self.seen = seen
@@ -184,7 +184,7 @@ class Export:
         self.complete = not seen.facts.unusable
 
     def checked(self, ladders: Iterable[str]) -> list[str]:
-        """The ladders that are named, each once; an unknown one is a usage error."""
+        """The named ladders, each once; an unknown one is a usage error."""
         names = list(dict.fromkeys(ladders))
         self.complete = True
         try:
@@ -195,7 +195,7 @@ class Export:
         return names
 
     def lines(self, names: list[str] | None, form: str, to_stdout: bool) -> Iterator[str]:
-        """What is written of each ladder."""
+        """What is written for each ladder."""
         for name in self._every() if names is None else names:
             ruleset_id = parse_name(name).ruleset_id
             ladders, at = self.seen.ladders(ruleset_id), self.seen.at(ruleset_id)

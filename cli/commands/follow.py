@@ -30,7 +30,7 @@ STORE_UNAVAILABLE = 3
 
 
 def follow(db: str, by: str, allow_uncounted: bool, any_date: bool, ignore_clock: bool) -> int:
-    """Append what comes on standard input until it ends, and answer each line on standard output; the exit code.
+    """Append what comes on standard input until it ends, answer each line on standard output; returns the exit code.
 
     Raises `StoreUnavailable`, `ClockBehind`: what is not answered then can be sent again.
     """
@@ -66,7 +66,7 @@ def follow(db: str, by: str, allow_uncounted: bool, any_date: bool, ignore_clock
                 sys.stdout.write("".join(f"{render.json_text(one)}\n" for one in found))
                 sys.stdout.flush()
             except BrokenPipeError:
-                # what cannot be written must not be tried again when the interpreter ends
+                # output that cannot be written must not be tried again when the interpreter exits
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 render.note("ratings: nobody reads the answers any more")
                 _note_unanswered(batch)
@@ -77,7 +77,7 @@ def follow(db: str, by: str, allow_uncounted: bool, any_date: bool, ignore_clock
 def _note(
     result: Imported, new_ladders: NewLadders, homeless: dict[str, str], leagueless: dict[str, str], told: set[str]
 ) -> None:
-    """Tell what an import tells beside its result, of games on no ladder once for each reason."""
+    """Print what an import prints besides its result; about games on no ladder, once for each reason."""
     result.rejected_count = 0
     tell_new_ladders(result, new_ladders)
     new_ladders.found = []
@@ -89,13 +89,13 @@ def _note(
 
 def _note_unanswered(batch: Sequence[Line]) -> None:
     first = batch[0][0]
-    render.note(f"ratings: line {first} and what is behind it have no answer; send them again, nothing counts twice")
+    render.note(f"ratings: line {first} and those after it have no answer; send them again, nothing counts twice")
 
 
 class _Known:
-    """The players whom the ledger knows: it is read once, and then only what was recorded since.
+    """The players that the ledger knows: it is read once, and then only what was recorded since.
 
-    Of somebody whose only game is voided meanwhile nobody is told a second time that he is new.
+    A player whose only game is voided in the meantime is not reported as new a second time.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ def _named(type_name: str, data: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[int]:
-    """A descriptor that can be read once the process is asked to end; asked a second time, it ends at once."""
+    """A descriptor that becomes readable when the process is asked to end; asked a second time, it ends at once."""
     reading, writing = os.pipe()
     before = {number: signal.getsignal(number) for number in ENDING}
 

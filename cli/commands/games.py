@@ -34,9 +34,9 @@ GAME_RECORDED = '"type":"game.recorded"}'
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--game", "slug", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
-@click.option("--since", metavar="TIME", help="Only what was played from then on; a date means its beginning.")
+@click.option("--since", metavar="TIME", help="Only what was played from then on; a date means its start.")
 @click.option("--by", metavar="NAME", help="Only games that NAME recorded.")
-@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @known_at_option
 @format_option
@@ -53,7 +53,7 @@ def games(
     known_at: str | None,
     form: str,
 ) -> None:
-    """The recorded games as they stand, by the time they were played; or the one that is named."""
+    """The recorded games as they now stand, by the time they were played; or only the one named."""
     ledger = open_ledger(db)
     found: list[_Listed] = []
     left_out: dict[int, str] = {}
@@ -120,14 +120,14 @@ def games(
 
 
 def _note_hidden(count: int) -> None:
-    """Tell that a list is not the whole, unless that was asked for."""
+    """Say that a list is not complete, unless that was asked for."""
     asked = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
     if count > 0 and not asked:
         render.note(f"{count:,} older ones are not shown; all: --limit 0")
 
 
 def _print_games(cells: Sequence[Sequence[Any]], times: Times) -> None:
-    """The games as a table, without columns that say nothing: one game's name, no groups."""
+    """Print the games as a table, without columns that say nothing: only one game's name, no groups."""
     header = ["position", times.column("played"), "game_id", "game", "group", "result"]
     rows = [[position, times.minute(at), *rest] for position, at, *rest in cells]
     idle = {"game": 1, "group": 0}
@@ -139,7 +139,7 @@ def _print_games(cells: Sequence[Sequence[Any]], times: Times) -> None:
 
 
 def _print_game(game: "_Listed", times: Times) -> None:
-    """All that is recorded of one game: its own members, then the participants with theirs."""
+    """Print everything recorded about one game: its own members, then the participants with theirs."""
     told = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
     members = [name for participant in game.data["participants"] for name in participant]
     header = [*dict.fromkeys(["player", *members])]
@@ -174,7 +174,7 @@ def _replay_order(game: _Listed) -> tuple[int, int]:
 
 
 def _changed_games(connection: Connection, until: int) -> dict[str, _Listed]:
-    """The games that were corrected, voided or reinstated, by game_id, as they stand."""
+    """The games that were corrected, voided or reinstated, by game_id, as they now stand."""
     found: dict[str, _Listed] = {}
     for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
         for row in read_where(connection, until=until, type_name=type_name):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 USED_BY = {
     "owner": ("everything, so also switch guards off", "init and upgrade"),
-    "writer": ("read, and append events", "import, record, correct, publish and all that records"),
+    "writer": ("read, and append events", "import, record, correct, publish and all else that records"),
     "rebuilder": ("read, and write the stored standings", "rebuild"),
     "reader": ("read", "standings, verify and all other reading commands"),
     "dashboard": ("read the live standings, and no event", "other programs, by SQL"),
@@ -33,18 +33,18 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
 @click.command()
 @click.option("--sql", is_flag=True, help="Print the statements that make the roles and give them their rights.")
 @click.option("--prefix", default=roles.PREFIX, show_default=True, callback=_name,
-              help="What the names of the roles begin with; each club on a server has its own.")  # fmt: skip
+              help="How the names of the roles begin; each club on a server has its own prefix.")  # fmt: skip
 @click.option("--schema", default=roles.SCHEMA, show_default=True, callback=_name,
               help="The schema, where several clubs share a database.")  # fmt: skip
 @click.option("--as", "who", type=click.Choice(["administrator", "owner"]),
-              help="Of --sql, only what this one runs: the one before init, the other after it.")  # fmt: skip
+              help="With --sql: only what this one runs, before init or after it.")  # fmt: skip
 @format_option
 @click.pass_obj
 def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: str) -> None:
-    """Tell the roles for a ledger in PostgreSQL, as docs/postgresql.md has them.
+    """Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md.
 
-    Nothing is done, and no server is asked. The database is the one that --db names. What a server really grants is
-    looked at by `ratings doctor`.
+    Nothing is done, and no server is asked. The database is the one that --db names. What a server actually grants is
+    checked by `ratings doctor`.
     """
     if (who is not None or schema != roles.SCHEMA) and not sql:
         raise click.UsageError("--as and --schema belong to --sql")
@@ -64,7 +64,7 @@ def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: 
 
 
 def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[str, list[str]]]:
-    """The statements by whom they are run, each with a title. Raises `NotALedger`."""
+    """The statements by who runs them, each group with a title. Raises `NotALedger`."""
     url = parse_url(db)
     if url.get_backend_name() != "postgresql" or not url.database or not url.database.isprintable():
         raise NotALedger(
@@ -81,7 +81,7 @@ def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[s
 
 
 def _folded(statement: str) -> str:
-    """A statement on lines of a readable length; a quoted name may hold spaces, so such a statement stays as it is."""
+    """A statement on lines of readable length; quoted names may hold spaces, so statements with them are not folded."""
     if '"' in statement:
         return statement
     return textwrap.fill(statement, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

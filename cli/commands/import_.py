@@ -1,4 +1,4 @@
-"""`import`: files of results go in, or the lines of another program, or a backup."""
+"""`import`: takes in files of results, lines from another program, or a backup."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -64,21 +64,21 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, callback=_pairs,
               help="Rename a CSV column; THEIRS= drops it.")  # fmt: skip
 @click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, callback=_fixed,
-              help="One value for all rows of a CSV file.")  # fmt: skip
+              help="The same value for all rows of a CSV file.")  # fmt: skip
 @zone_option
-@click.option("--keep-going", is_flag=True, help="Append what is good, write the rest to FILE.rejects.jsonl.")
+@click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
 @click.option("--dry-run", is_flag=True, help="Check everything, append nothing.")
 @strict_option
 @new_names_option
 @any_date_option
 @allow_uncounted_option
 @click.option("--follow", is_flag=True,
-              help="Take lines of JSON from standard input as they come; answer each.")  # fmt: skip
+              help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
 @click.option("--restore", "restoring", is_flag=True,
-              help="Take an export, and increments behind it, into an empty ledger, byte for byte.")  # fmt: skip
+              help="Take an export, and increments after it, into an empty ledger, byte for byte.")  # fmt: skip
 @click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
-              help="With --restore: what it must end at; for exports without a last line.")  # fmt: skip
-@click.option("--incomplete", is_flag=True, help="With --restore: take what there is of a file that was cut off.")
+              help="With --restore: where it must end; for exports without a last line.")  # fmt: skip
+@click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @ignore_clock_option
 @by_option
 @result_format
@@ -90,13 +90,13 @@ def import_(
 ) -> int:  # fmt: skip
     """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
 
-    Everything is checked before anything is appended; if one line is refused, nothing of the call is appended. With
-    --follow each line is taken or refused by itself.
+    Everything is checked before anything is appended; if one line is refused, nothing at all is appended. With --follow
+    each line is taken or refused by itself.
     """
     if follow:
         if files != (STDIN,) or renamed or fixed or zone or keep_going or dry_run or strict or restoring:
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
-        from cli.commands.follow import follow as follow_lines  # for which alone there are signals to handle
+        from cli.commands.follow import follow as follow_lines  # the only way in that handles signals
 
         return follow_lines(db, by, allow_uncounted, any_date, ignore_clock)
     if restoring and (dry_run or keep_going or strict):
@@ -151,7 +151,7 @@ def import_(
 
 
 def _introduced(ledger: Ledger, result: Imported) -> Imported:
-    """What a restore did, with the players of the ledger, who are all new to it."""
+    """What a restore did, with the ledger's players, who are all new to it."""
     if not result.rejected_count:
         with ledger.reading() as connection:
             result.new_players = sorted(known_players(decoded(connection)))
@@ -161,8 +161,8 @@ def _introduced(ledger: Ledger, result: Imported) -> Imported:
 
 @contextmanager
 def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
-    """Writes refusals with their input to FILE.rejects.jsonl, or where there is such a file to the next free name; one
-    file for each that has any. Nothing that is there is touched: it may be an input."""
+    """Writes refusals with their input to FILE.rejects.jsonl, or to the next free name if that exists; one file for
+    each input that has any. No existing file is touched: it may be an input."""
     files: dict[str, Any] = {}
 
     def write(rejection: Rejection, source: Any) -> None:
@@ -183,7 +183,7 @@ def _rejects(wanted: bool) -> Iterator[Callable[[Rejection, Any], None]]:
 
 
 def _new_file(name: str) -> Any:
-    """A file for the refusals of an input that nobody has made yet."""
+    """A file for an input's refusals that does not exist yet."""
     for number in count(1):
         with suppress(FileExistsError):
             numbered = f".{number}" if number > 1 else ""
@@ -193,7 +193,7 @@ def _new_file(name: str) -> Any:
 
 @contextmanager
 def _bar(files: tuple[str, ...]) -> Iterator[tuple[Callable[[Far], None], Callable[[int], None]]]:
-    """Progress on stderr if that is a terminal: bytes checked, then events appended."""
+    """Show progress on stderr if that is a terminal: bytes checked, then events appended."""
     if not sys.stderr.isatty():
         yield (lambda far: None), (lambda appended: None)
         return

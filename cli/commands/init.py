@@ -1,4 +1,4 @@
-"""`init` and `zone`: making a ledger, and its home zone."""
+"""`init` and `zone`: creating a ledger, and its home zone."""
 
 import textwrap
 
@@ -79,7 +79,7 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
 
 
 def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) -> int | None:
-    """Let a ledger have a home zone from now on; the position of its event, or None if it has this one already."""
+    """Give a ledger a home zone from now on; returns the event's position, or None if that already is its zone."""
     with ledger.reading() as connection:
         if times_of(connection).home == name:
             return None

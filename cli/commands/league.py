@@ -1,4 +1,4 @@
-"""`league`: players subscribe, the last of them draws the schedule, and its games are played."""
+"""`league`: players subscribe, the last of them draws the schedule, and its games are then played."""
 
 import secrets
 from functools import partial
@@ -32,18 +32,18 @@ from projections.admission.events import Admission
 from projections.queries.entrants import league_ids, unmet
 from projections.queries.standings import Ladders, Standings
 
-# of those who subscribe at one moment one is first each time, so nobody tries more often than there are seats
+# of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2
 
 
 @click.group()
 def league() -> None:
-    """Leagues of eight players: create, subscribe, see what is to be played."""
+    """Leagues of eight players: create, subscribe, see what remains to be played."""
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=composed)
-@click.option("--game", required=True, metavar="NAME", help="Which game it plays, such as cartagena.")
+@click.option("--game", required=True, metavar="NAME", help="Which game is played, such as cartagena.")
 @click.option("--players-per-game", "size", required=True, type=click.IntRange(2, 8), help="How many in each game.")
 @click.option("--version", metavar="TEXT", help="The version of the game.")
 @click.option("--at", metavar="TIME", help="When it begins.  [default: now]")
@@ -60,7 +60,7 @@ def create(how: How, name: str, game: str, size: int, version: str | None, at: s
 
 
 def _why_no_table(how: How, game: str) -> Imported | None:
-    """That no ruleset makes a table of leagues of a game, with the way out; None if one does."""
+    """A refusal if no ruleset makes tables for leagues of a game, with the remedy; None if one does."""
     with open_ledger(how.db).reading() as connection:
         newest, rulesets = head(connection), Admission(connection).versions
     scored = {
@@ -83,7 +83,7 @@ def _why_no_table(how: How, game: str) -> Imported | None:
 @click.argument("name", metavar="LEAGUE", type=composed)
 @click.argument("player", type=composed)
 @click.option("--seed", metavar="TEXT", help="Draw the schedule with this seed, if this is the last seat.")
-@click.option("--at", metavar="TIME", help="When he subscribed.  [default: now]")
+@click.option("--at", metavar="TIME", help="When they subscribed.  [default: now]")
 @zone_option
 @writing
 def join(how: How, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
@@ -115,7 +115,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
 @click.option("--seed", metavar="TEXT", help="Draw it with this seed.")
 @writing
 def schedule(how: How, name: str, seed: str | None) -> int:
-    """Draw the schedule of LEAGUE whose players were imported without one."""
+    """Draw the schedule of a LEAGUE whose players were imported without one."""
     with open_ledger(how.db).reading() as connection:
         there = known_league(Log(connection), name)
     events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
@@ -125,7 +125,7 @@ def schedule(how: How, name: str, seed: str | None) -> int:
 
 
 class Subscribing(Admission):
-    """The ladders, and that nobody else subscribed since a league was looked at."""
+    """The ladders' checks, and that nobody else has subscribed since a league was looked at."""
 
     def __init__(self, seen: League, connection: Connection) -> None:
         super().__init__(connection)
@@ -163,7 +163,7 @@ def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, ladders
 
 
 class Seen(NamedTuple):
-    """A league with what is played of it: when each of its games ended, by game_id, and its ladder's standings."""
+    """A league and how far it has been played: when each game ended, by game_id, and its ladder's standings."""
 
     league: League
     played: dict[str, str]
@@ -240,7 +240,7 @@ def list_(db: str, form: str) -> None:
 @format_option
 @click.pass_obj
 def show(db: str, name: str, form: str) -> None:
-    """The players of LEAGUE, its schedule with what is played and what is open, and its table so far."""
+    """The players of LEAGUE, its schedule with what has been played and what is open, and its table so far."""
     with open_ledger(db).reading() as connection:
         seen = _seen(connection, name)
         current, times = identities(connection).current, times_of(connection)

@@ -1,4 +1,4 @@
-"""`ladders`, `lists`, `statistics`: which ladders and lists there are, and what somebody did beside them."""
+"""`ladders`, `lists`, `statistics`: which ladders and lists there are, and what somebody has done apart from them."""
 
 import re
 from collections.abc import Sequence
@@ -57,12 +57,14 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
     else:
         scored = "Results go in with: ratings import FILE"
         if facts.start:
-            scored = "No ruleset scores what is recorded; add one with: ratings rules publish --shipped elo --game NAME"
+            scored = (
+                "No ruleset scores the recorded games; add one with: ratings rules publish --shipped elo --game NAME"
+            )
         render.note(f"No ladder has a game yet. {scored}")
 
 
 def _json_rows(header: Sequence[str], rows: list[tuple[Any, ...]], places: list[Coordinates]) -> list[dict[str, Any]]:
-    """The rows with their own `as_of`, since a date does not end at the same instant in every ruleset's zone."""
+    """The rows, each with its own `as_of`, since a date does not end at the same instant in every ruleset's zone."""
     return [
         {**dict(zip(header, row, strict=True)), "as_of": at.stated()["as_of"]}
         for row, at in zip(rows, places, strict=True)
@@ -77,7 +79,7 @@ def _period(context: click.Context, parameter: click.Parameter, value: str | Non
 
 @click.command(name="lists")
 @click.option(
-    "--period", metavar="YYYY[-MM]", callback=_period, help="Only lists of this month, or year and its months."
+    "--period", metavar="YYYY[-MM]", callback=_period, help="Only lists of this month, or of this year and its months."
 )
 @axes
 @format_option
@@ -132,9 +134,9 @@ def _row(found: Standings, period: str, state: str) -> tuple[Any, ...]:
 def statistics_(
     db: str, player: str, game: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> int:
-    """What PLAYER started and finished, his stars, and his gold over all lists.
+    """What PLAYER started and finished, their stars, and their gold over all lists.
 
-    A list that cannot be replayed is left out and told; the exit code is then 1.
+    A list that cannot be replayed is reported and left out; the exit code is then 1.
     """
     seen = survey(db, as_of, known_at, rules)
     facts = seen.facts

@@ -38,11 +38,11 @@ def _types(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=composed, required=False)
 @click.option("--since", metavar="TIME|POSITION",
-              help="Only what was recorded from then on; a date means its beginning.")  # fmt: skip
+              help="Only what was recorded from then on; a date means its start.")  # fmt: skip
 @click.option("--by", metavar="NAME", help="Only what NAME recorded.")
 @click.option("--type", "types", metavar="TYPE", multiple=True, callback=_types,
               help="Only events of this type, such as game.voided; repeatable.")  # fmt: skip
-@click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="The newest so many; 0: all.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @known_at_option
 @format_option
 @click.pass_obj
@@ -99,7 +99,7 @@ def _is_wanted(event: dict[str, Any], by: str | None, types: Collection[str]) ->
 
 
 def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
-    """The positions of the events about somebody, and of those that take them back."""
+    """The positions of the events about somebody, and of those that withdraw them."""
     for event in read_naming(log.connection, sorted(ids), log.until):
         if ids & players_of(event):
             yield event.position or 0
@@ -108,7 +108,7 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
 
 
 def _told(position: int, record: str) -> dict[str, Any]:
-    """An event as its record tells it; of one that no event has only its names, its text, and what is wrong."""
+    """An event as in its record; for an invalid record only its names, its text, and what is wrong."""
     try:
         known_event(position, record)
         event: dict[str, Any] = json.loads(record)

@@ -1,4 +1,4 @@
-"""`nightly`: one command for the night, of which each part is done whatever becomes of the others."""
+"""`nightly`: one command for the night; each part is done whatever becomes of the others."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ SHOWN_FINDINGS = 20
 
 
 class NightPart(NamedTuple):
-    """What became of a part of the night: an exit code, and the reason where it did not end, in words and as a word."""
+    """What became of a part of the night: an exit code, a message, and the reason as a word if it did not finish."""
 
     name: str
     exit_code: int
@@ -56,10 +56,10 @@ Does = Callable[[], tuple[int, str]]
 )
 @click.pass_obj
 def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, form: str) -> int:
-    """Store the standings, verify the ledger, and make a backup: each of them, whatever became of the others.
+    """Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.
 
-    Prints one line with the date, and on standard error what is wrong. The exit code is the least of those of the parts
-    that failed. Exit 4, with nothing done, while another night of the same ledger is going on.
+    Prints one line with the date, and on standard error what is wrong. The exit code is the lowest of those of the
+    parts that failed. Exit 4, with nothing done, while another night of the same ledger is in progress.
     """
     if keep is not None and folder is None:
         raise click.UsageError("--keep is for the backups that --backup DIR makes")
@@ -80,7 +80,7 @@ def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seco
 def _parts(
     ledger: Ledger, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float
 ) -> Iterator[NightPart]:
-    """Do the parts one after the other, when all that stands in their way beforehand was named."""
+    """Do the parts one after another, after naming everything that already prevents one."""
     todo: list[tuple[str, Callable[[], None], Does]] = [
         ("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds)),
         ("verify", lambda: None, partial(_verify, ledger, rule_seconds)),
@@ -98,7 +98,7 @@ def _parts(
 
 
 def _prevented(name: str, need: Callable[[], None]) -> NightPart | None:
-    """That a part cannot be begun, or None."""
+    """The outcome of a part that cannot be started, or None if it can."""
     try:
         need()
     except Exception as error:
@@ -107,7 +107,7 @@ def _prevented(name: str, need: Callable[[], None]) -> NightPart | None:
 
 
 def _tried(name: str, does: Does) -> NightPart:
-    """What comes of a part."""
+    """Do a part and return its outcome."""
     began = time.monotonic()
     try:
         exit_code, message = does()
@@ -166,7 +166,7 @@ def _head(ledger: Ledger) -> str | None:
     try:
         with ledger.reading() as connection:
             return str(head(connection))
-    except Exception:  # the parts have told what is wrong
+    except Exception:  # the parts have said what is wrong
         return None
 
 

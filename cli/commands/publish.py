@@ -1,4 +1,4 @@
-"""`publish`: standings are fixed as people get to see them, by events that hold every row."""
+"""`publish`: standings as people get to see them, fixed by events that hold every row."""
 
 from collections.abc import Callable
 from functools import partial
@@ -42,17 +42,17 @@ from projections.rulesets.periods import is_running, period_of
 def publish(
     db: str, ladder: str | None, as_of: str | None, due: bool, dry_run: bool, ignore_clock: bool, by: str, form: str
 ) -> int:
-    """Publish LADDER as it stands: its rows are recorded, and stay what was published whatever comes later.
+    """Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.
 
-    A list of a month or year is published when that is over; any other ladder as it stands at this moment, or as it
-    stood at the end of a day by --as-of. The same content is not published twice in a row.
+    A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
+    end of a day with --as-of. The same content is not published twice in a row.
 
-    With --due all lists are published whose month or year is over, on which somebody stands, and of which none is
-    published, the oldest first. One that was published stays as it is, also if it would come out otherwise today.
-    Exit 1 if one of them failed or was refused; the others are published all the same.
+    With --due, all lists that are over, have somebody on them and were never published are published, oldest first.
+    A published list stays as it is, even if it would come out differently today. Exit 1 if one of them failed or was
+    refused; the others are published anyway.
     """
     if due == (ladder is not None) or (due and as_of is not None):
-        raise click.UsageError("name a LADDER, or publish all that are over by --due, without --as-of")
+        raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
     ledger, now = open_ledger(db), clock.now()
     append = partial(
         import_items, ledger, by=by, clock=clock.now, ladders=Admission, dry_run=dry_run, ignore_clock=ignore_clock
@@ -63,7 +63,7 @@ def publish(
         ladders, at = reading.ladders, reading.coordinates
         ruleset = ladders.versions(ladder)[0].ruleset
         if as_of is None and period_of(ruleset, parse_name(ladder).values) is None:
-            # what is played later is no change of what is published now
+            # what is played later does not change what is published now
             ladders, at = ladders.at(now), at._replace(as_of=now)
         found = ladders.standings(ladder)
         try:
@@ -81,7 +81,7 @@ def _items(events: list[tuple[str, dict[str, Any]]], now: int) -> list[Item]:
 
 
 def _told(found: Standings, at: Coordinates, result: Imported) -> dict[str, Any]:
-    """What is said of a list: what it is, where it was computed, and where it is published."""
+    """What is said about a list: what it is, where it was computed, and where it is published."""
     return {
         "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
         "row_count": len(found.rows), "position": result.head.position if result.head and result.appended else None,
@@ -115,7 +115,7 @@ def _publish_due(db: str, now: int, append: Callable[[list[Item]], Imported], dr
 
 
 def _due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
-    """The lists whose time is over and of which none is published, by the end of their time."""
+    """The lists whose period is over and that were never published, by the end of their period."""
     with open_ledger(seen.db).reading() as connection:
         published = {one.ladder for one in published_lists(connection, seen.facts.position)}
     found = []
@@ -143,7 +143,7 @@ def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool, time
 
 
 def _say(told: dict[str, Any], result: Imported, dry_run: bool, times: Times) -> None:
-    """A line about a list that is published, or why it is not."""
+    """Print a line about a published list, or why it is not published."""
     if result.rejected:
         render.note(rejection_line(result.rejected[-1]._replace(file=None, line=None)))
         return

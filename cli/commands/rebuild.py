@@ -9,11 +9,11 @@ from click.core import ParameterSource
 from cli.arguments.facts import note_left_out
 from cli.arguments.options import composed
 from cli.arguments.rule_seconds import rule_seconds_option
-from cli.ctrl_c import INTERRUPTED
 from cli.interrupts import ending_soon
 from cli.output import render
 from cli.output.findings import line_of
 from cli.output.progress import ProgressLog, progress
+from cli.start import INTERRUPTED
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.store.log import read_records_at
@@ -32,15 +32,15 @@ SHOWN_LADDERS = 20
 @click.option("--check", is_flag=True, help="Replay everything a second time, the plainest way, before it is promoted.")
 @click.option(
     "--keep", metavar="N", type=click.IntRange(min=KEPT), default=KEPT, show_default=True,
-    help="Generations to keep, the live one among them.",
+    help="Generations to keep, including the live one.",
 )  # fmt: skip
 @rule_seconds_option
 @click.option(
     "--history/--no-history", "keep_history", default=None,
     help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
 )  # fmt: skip
-@click.option("--rollback", is_flag=True, help="Promote the generation before instead, and give up the live one.")
-@click.option("--log", type=click.Choice(["plain", "json"]), help="Tell every step on standard error, one a line.")
+@click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and give up the live one.")
+@click.option("--log", type=click.Choice(["plain", "json"]), help="Report every step on standard error, one per line.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
 )
@@ -58,8 +58,8 @@ def rebuild_(
 ) -> int:
     """Replay every ladder, or those named, into stored standings. They are promoted in one step.
 
-    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay came to other standings;
-    then nothing is promoted.
+    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay came to different
+    standings; then nothing is promoted.
     """
     keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or keeps):
@@ -106,7 +106,7 @@ def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds:
     if wrong:
         for finding in wrong[:SHOWN_LADDERS]:
             render.note(f"ratings: {line_of(finding)}")
-        render.note("ratings: the generation before is not as it was built; nothing was rolled back")
+        render.note("ratings: the previous generation is not as it was built; nothing was rolled back")
         return 1
     before, given_up = roll_back(ledger)
     numbers = {"generation": before.generation, "position": before.position, "given_up": given_up}
@@ -131,7 +131,7 @@ def games_of(ledger: Ledger, done: Rebuilt) -> dict[int, str]:
 def _report(
     done: Rebuilt, games: dict[int, str], log: ProgressLog, wanted: str | None, form: str, checked: bool
 ) -> None:
-    """What a rebuild made to stdout, what went wrong to stderr."""
+    """Print what a rebuild made to stdout, and what went wrong to stderr."""
     if form == "json":
         failures = [failure._asdict() for failure in done.failures]
         render.print_json({**_numbers(done), "chain_hash": done.chain_hash.hex(), "failures": failures})
@@ -150,26 +150,26 @@ def _report(
 
 
 def note_failures(done: Rebuilt, games: dict[int, str]) -> None:
-    """Say on standard error which ladders failed, at which games by position, or came out differently."""
+    """Say on standard error which ladders failed, at which `games` (by position), or came out differently."""
     at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
         f"{at.get(failure.position, '')}: {failure.message}; "
-        "its standings of before keep serving"
+        "its previous standings keep serving"
         for failure in done.failures
     ]
-    differing = [f"ratings: {ladder}: a second replay comes to other standings" for ladder in done.differing]
+    differing = [f"ratings: {ladder}: a second replay comes to different standings" for ladder in done.differing]
     for lines in (failed, differing):
         for line in lines[:SHOWN_LADDERS]:
             render.note(line)
         if (more := len(lines) - SHOWN_LADDERS) > 0:
             render.note(f"ratings: ... and {render.count(more, 'more ladder')} (--format json lists them)")
     if done.differing:
-        render.note("ratings: nothing was promoted; the generation of before keeps serving")
+        render.note("ratings: nothing was promoted; the previous generation keeps serving")
 
 
 def _numbers(done: Rebuilt) -> dict[str, Any]:
-    """What a rebuild made, with the positions that it left out if there are any, and the changes that it kept."""
+    """What a rebuild made, with the positions it left out, if any, and the changes it kept."""
     numbers = done._asdict()
     left_out, kept, changes = list(numbers.pop("left_out")), numbers.pop("history"), numbers.pop("changes")
     return {**numbers, **({"changes": changes} if kept else {}), **({"left_out": left_out} if left_out else {})}

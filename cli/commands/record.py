@@ -39,7 +39,7 @@ from projections.admission.new_ladders import NewLadders
 @click.command()
 @click.argument("players", nargs=-1)
 @click.option("--game", metavar="NAME", help="Which game, such as catan.")
-@click.option("--game-id", metavar="ID", help="The game's own id; must be new.")
+@click.option("--game-id", metavar="ID", help="The game's own id, which must be new.")
 @click.option("--at", metavar="TIME", help="When it ended.  [default: now]")
 @zone_option
 @click.option("--group", help="The game group.")
@@ -47,7 +47,7 @@ from projections.admission.new_ladders import NewLadders
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
 @click.option("--dry-run", is_flag=True, help="Check it, append nothing.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing of what it changed and who is new.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not say what it changed and who is new.")
 @strict_option
 @new_names_option
 @any_date_option
@@ -85,7 +85,7 @@ def record(
         event = {"type": "game.recorded", "data": data}
     else:
         if any(option is not None for option in (game, game_id, *labels.values())):
-            raise click.UsageError("these options describe a game by its PLAYERS; JSON on standard input has its own")
+            raise click.UsageError("these options describe a game with PLAYERS; JSON on standard input has its own")
         try:
             event = parse_object(sys.stdin.buffer.read(1 << 20))
         except Refused as problem:
@@ -116,13 +116,13 @@ def record(
 
     result = offered()
     if undated and [one.code for one in result.rejected] == ["id-conflict"]:
-        # nobody said when it was: it is the same event if all else is the same
+        # nobody said when it was: it is the same event if everything else is the same
         assert isinstance(event, dict)
         event["occurred_at"] = _recorded_time(ledger, event)
         result = offered()
     result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected]
     if league_of_schedule is not None and not result.rejected_count:
-        render.note(f"note: it is a game of the league {render.plain(league_of_schedule)}, and is recorded for it")
+        render.note(f"note: this is a game of the league {render.plain(league_of_schedule)}, and is recorded for it")
     tell_new_ladders(result, new_ladders)
     note_homeless(result, homeless)
     if result.existing and isinstance(event, dict):
@@ -131,7 +131,7 @@ def record(
 
 
 def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
-    """When the recorded event with the id of this one was."""
+    """When the recorded event with this one's id occurred."""
     draft, _ = read_event(event)
     with ledger.reading() as connection:
         there = Log(connection).event(draft.event_id)
@@ -139,7 +139,7 @@ def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
 
 
 def _note_voided(ledger: Ledger, event: dict[str, Any]) -> None:
-    """Tell that a game which is there already counts for nothing."""
+    """Say that a game that is already there counts for nothing."""
     draft, _ = read_event(event)
     with ledger.reading() as connection:
         game = live_game(Log(connection).about(draft.subject)) if draft.type == "game.recorded" else None
@@ -151,7 +151,7 @@ def _note_voided(ledger: Ledger, event: dict[str, Any]) -> None:
 
 
 def _put_into_league(ledger: Ledger, event: dict[str, Any]) -> str | None:
-    """Let a game that a league has scheduled be the league's, although nobody said so; the league."""
+    """Put a game that a league has scheduled into the league, although nobody said so; returns the league."""
     data = event.get("data")
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None

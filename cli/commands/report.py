@@ -1,4 +1,4 @@
-"""`report changes`: what was decided between two positions, and who gained and lost by it, as a page for members."""
+"""`report changes`: what was decided between two positions, and who gained or lost by it, as a page for members."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from projections.queries.impact import Had
 from projections.replay.containment import told_with_game
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
-# of one decision about many games so many are told in full, and of one player's causes so many by themselves
+# how many games of one decision are listed, and how many of one player's causes are listed singly
 GAMES_TOLD = 100
 CAUSES_TOLD = 4
 
@@ -41,7 +41,7 @@ VERBS = {
 def _output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
     path = Path(value)
     if path.suffix.lower() not in WRITERS:
-        raise click.BadParameter(f"{value!r} ends neither in .html nor in .md, which says what is written")
+        raise click.BadParameter(f"{value!r} must end in .html or .md, which decides the format")
     if path.exists() or path.is_symlink():
         raise click.UsageError(f"{value} exists; nothing was written")
     return path
@@ -49,7 +49,7 @@ def _output(context: click.Context, parameter: click.Parameter, value: str) -> P
 
 @click.group()
 def report() -> None:
-    """Write pages for people who have no terminal."""
+    """Write pages for people without a terminal."""
 
 
 @report.command(name="changes")
@@ -59,13 +59,13 @@ def report() -> None:
               help="A new file, FILE.html or FILE.md.")  # fmt: skip
 @click.pass_obj
 def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
-    """What was decided between two positions, by whom and why, and who gained and lost by what.
+    """What was decided between two positions, by whom and why, and who gained or lost by what.
 
     \b
         ratings report changes --from 2026-03-01 --to 2026-03-31 -o march.html
 
-    For the members: one file, which can be printed. It tells the points of everybody whom a decision concerns; those
-    that games alone changed are counted. A date means its end. A ladder that cannot be replayed is told, and left out;
+    For the members: one file, which can be printed. It shows the points of everybody affected by a decision; those
+    changed by games alone are counted. A date means its end. A ladder that cannot be replayed is reported and left out;
     the exit code is then 1.
     """
     with open_ledger(db).reading() as connection:
@@ -169,7 +169,7 @@ def _what(before: Log, event: KnownEvent, times: Times, people: Identities) -> s
 
 
 def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
-    """How a game was and how it is by a correction."""
+    """How a game was, and how it is after a correction."""
     moved = new.get("occurred_at", format_instant(game.occurred_at))
     there, here = people.present(game.data), people.present({n: v for n, v in new.items() if n != "occurred_at"})
     told = []
@@ -180,11 +180,11 @@ def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Ide
     for name in sorted({*there, *here} - {"participants", "centres", "extra"}):
         if there.get(name) != here.get(name):
             told.append(f"{name} {here.get(name, '-')} instead of {there.get(name, '-')}")
-    return ", ".join(told) or f"{result_of(here)}, in other particulars"
+    return ", ".join(told) or f"{result_of(here)}, with other details changed"
 
 
 def _effects(found: Decided) -> Iterator[tuple[str, ...]]:
-    """A row for each ladder that a decision reaches."""
+    """A row for each ladder that a decision affects."""
     reached: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
     for share in found.shares:
         for cause, amount in share.amounts.items():
@@ -199,12 +199,12 @@ def _effects(found: Decided) -> Iterator[tuple[str, ...]]:
 
 
 def _amount(one: tuple[Fraction, str] | None, sign: int) -> str:
-    """Who gained or lost, if it is of this sign."""
+    """Who gained or lost, if the amount has this sign."""
     return f"{one[1]} {render.human(str(one[0]), signed=True)}" if one is not None and one[0] * sign > 0 else ""
 
 
 def _ladder(name: str, shares: list[Share]) -> PagePart:
-    """Whose points on a ladder a decision changed, those who gained most first."""
+    """Whose points on a ladder a decision changed, largest gains first."""
     told = sorted(filter(_by_decision, shares), key=lambda share: (-share.change, share.player))
     others = len(shares) - len(told)
     by_games = render.count(others, "more player") if others else ""
@@ -228,7 +228,7 @@ def _ranks(share: Share) -> str:
 
 
 def _why(share: Share) -> str:
-    """The causes with what each gave, the largest first, the rest together."""
+    """The causes with what each gave, largest first, the rest together."""
     ordered = sorted(share.amounts.items(), key=lambda one: (-abs(one[1]), one[0] is None, one[0] or 0))
     cut = CAUSES_TOLD if len(ordered) > CAUSES_TOLD + 1 else len(ordered)
     told = [

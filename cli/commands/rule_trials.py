@@ -1,4 +1,4 @@
-"""How a ruleset file is tried before it is published: in a process of its own, with a limit of time."""
+"""Trying a ruleset file before it is published: in a process of its own, with a time limit."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_d
 
 
 class Tried(NamedTuple):
-    """What came of a file: the version's name if it can be published, what is wrong, and what is told besides."""
+    """The outcome for a file: the version's name if it can be published, what is wrong, and other remarks."""
 
     file: str
     name: str | None
@@ -28,7 +28,7 @@ class Tried(NamedTuple):
 
 
 def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]:
-    """Read some files and try their rules on drawn games, in another process, which may take so long for each."""
+    """Read some files and try their rules on drawn games, in another process, which may take `seconds` for each."""
     found: list[Tried] = []
     while rest := files[len(found) :]:
         made = (json.dumps(_try(name, seed)).encode() for name in rest)
@@ -42,7 +42,7 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED) -> list[Tried]
 
 
 def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
-    """Do something in another process; why that gave no result, or None."""
+    """Do some work in another process; why that gave no result, or None."""
 
     def worked() -> Iterator[bytes]:
         work()
@@ -69,7 +69,7 @@ def _try(file: str, seed: int) -> Tried:
 
 
 def rule_of_package(file: str) -> bool:
-    """Whether a file names a rule that does not come with this program."""
+    """Whether a file names a rule that does not ship with this program."""
     data, _ = read_tables(file)
     named = None if data is None else data.get("rule")
     return isinstance(named, str) and named not in BUILT_IN

@@ -1,4 +1,4 @@
-"""`rules`: what rulesets there are, what they say, publishing and checking them."""
+"""`rules`: which rulesets there are, what they say, publishing and checking them."""
 
 import json
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ from projections.rulesets.versions import (
 
 # what --shipped without an id means
 EVERY = "all"
-# what becomes of points and ranks where versions follow each other, by the kind of list
+# what becomes of points and ranks when one version follows another, by kind of list
 BY_LAST_GAME = "A list is ranked by the version that scored its last counted game."
 RANKED = {
     "points": "Running points carry over from one version to the next.",
@@ -120,7 +120,7 @@ def list_(db: str, known_at: str | None, form: str) -> None:
 @click.option("--game", metavar="NAME", default="chess", show_default=True, callback=_slug, help="The game it scores.")
 @click.pass_obj
 def new(db: str, file: str | None, rule_id: str, game: str) -> None:
-    """Write a commented ruleset to begin with. To FILE, which must not exist yet, or to standard output."""
+    """Write a commented ruleset to start from. To FILE, which must not exist yet, or to standard output."""
     from projections.rulesets.templates import template
 
     try:
@@ -129,7 +129,7 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
         raise click.UsageError(str(error)) from None
     if found is None:
         hint = did_you_mean(rule_id, rule_names())
-        raise click.UsageError(f"no rule is called {shown(rule_id)}; there are {', '.join(rule_names())}{hint}")
+        raise click.UsageError(f"no rule is called {shown(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
     zone = "UTC"
     with suppress(LedgerError), open_ledger(db).reading() as connection:
         zone = times_of(connection).zone
@@ -153,7 +153,7 @@ def new(db: str, file: str | None, rule_id: str, game: str) -> None:
 def show(db: str, name: str, known_at: str | None, form: str) -> None:
     """What a version says, and from when until when each version of its ruleset scores.
 
-    Every assumed value is marked. Without VERSION: the newest in force.
+    Every assumed value is marked. Without a VERSION, it is the newest in force.
     """
     ruleset_id, _, version = name.partition("@")
     with open_ledger(db).reading() as connection:
@@ -193,8 +193,8 @@ def show(db: str, name: str, known_at: str | None, form: str) -> None:
 
 
 def _timeline(known: Sequence[PublishedVersion]) -> list[dict[str, Any]]:
-    """From which day until before which other each version scores, in the zone of its ruleset."""
-    # of versions with the same day the last one stays
+    """From which day until before which other day each version scores, in its ruleset's zone."""
+    # of versions with the same day, the last one is used
     latest = {entry.ruleset.effective_from: entry for entry in known if entry.ruleset.effective_from is not None}
     days = sorted(latest)
     return [
@@ -204,7 +204,7 @@ def _timeline(known: Sequence[PublishedVersion]) -> list[dict[str, Any]]:
 
 
 def _never(known: Sequence[PublishedVersion]) -> list[dict[str, Any]]:
-    """The versions that score no game by themselves, with the reason."""
+    """The versions that score no games by themselves, with the reason."""
     found = []
     for index, entry in enumerate(known):
         day = entry.ruleset.effective_from
@@ -220,7 +220,7 @@ def _never(known: Sequence[PublishedVersion]) -> list[dict[str, Any]]:
 
 
 def _recorded(entry: PublishedVersion) -> dict[str, Any]:
-    """Where a version stands in the log, when it was recorded, and by whom."""
+    """Where a version is in the log, when it was recorded, and by whom."""
     return {"position": entry.position, "recorded_at": entry.event["recorded_at"], "by": entry.event["by"]}
 
 
@@ -271,7 +271,7 @@ def _flat(data: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
     """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is.
 
-    The rule of each is tried on drawn games of the kinds that it scores.
+    The rule of each is tried on drawn games of the types that it scores.
     """
     found = tried(files, rule_seconds, seed)
     for one in found:
@@ -289,7 +289,7 @@ def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--shipped", "from_shipped", is_flag=False, flag_value=EVERY, metavar="[ID]",
-    help="Publish the shipped versions that the ledger lacks, all or those of ID.",
+    help="Publish the shipped versions that the ledger lacks: all, or those of ID.",
 )  # fmt: skip
 @click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
               help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
@@ -303,11 +303,11 @@ def publish(
     db: str, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], dry_run: bool,
     rule_seconds: float, ignore_clock: bool, by: str, form: str,
 ) -> int:  # fmt: skip
-    """Publish ruleset FILES (TOML), and show what that changes. What is published with the same content is left alone.
+    """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this are left alone.
 
-    A version scores games from its effective_from on: a day in the past corrects history, one to come leaves it alone.
-    With --shipped elo --game chess textbook Elo is published for a game, as elo-chess. A rule of a package is first
-    tried as by rules check.
+    A version scores games from its effective_from on: a day in the past corrects history, a future one leaves it alone.
+    --shipped elo --game chess publishes textbook Elo for a game, as elo-chess. A rule from a package is first tried as
+    in rules check.
     """
     if bool(files) == (from_shipped is not None):
         raise click.UsageError("name files, or --shipped")
@@ -354,7 +354,7 @@ def publish(
 
 
 def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
-    """What is wrong with the files that name rules of packages, tried on drawn games and on those of the ledger."""
+    """What is wrong with the files that name rules from packages, tried on drawn games and on the ledger's games."""
     foreign = [name for name in files if rule_of_package(name)]
     wrong = [(one.file, problem) for one in tried(foreign, seconds) for problem in one.problems]
     if wrong or not foreign:
@@ -375,7 +375,7 @@ def _told(names: str, count: int, result: Imported, dry_run: bool) -> str:
         return f"Nothing was recorded; this is what publishing {names} would do."
     if result.appended == 1 == count:
         return f"{names} published at position {_position(result)}"
-    return f"{names}: {result.appended} published, {result.existing} published already; the head is {_position(result)}"
+    return f"{names}: {result.appended} published, {result.existing} already published; the head is {_position(result)}"
 
 
 def _position(result: Imported) -> int:
@@ -383,7 +383,7 @@ def _position(result: Imported) -> int:
 
 
 def _shipped_as(ledger: Ledger, wanted: str, games: Sequence[str]) -> list[str]:
-    """The texts of all shipped rulesets, of those with an id, or of Elo for some games."""
+    """The texts of all shipped rulesets, of those with one id, or of Elo for some games."""
     if wanted == ELO:
         if not games:
             raise click.UsageError(f"--shipped {ELO} rates one game: name it, as in --shipped {ELO} --game chess")
@@ -396,7 +396,7 @@ def _shipped_as(ledger: Ledger, wanted: str, games: Sequence[str]) -> list[str]:
 
 
 def publish_missing(ledger: Ledger, by: str, texts: Sequence[str], *, only_new_ids: bool = False) -> list[str]:
-    """Publish those of some rulesets whose version the ledger lacks, or only those whose id it does not have."""
+    """Publish those rulesets whose version the ledger lacks, or only those whose id it does not have."""
     with ledger.reading() as connection:
         published = [entry.ruleset for entry in _published(connection)]
     known = {(other.id, "" if only_new_ids else other.version) for other in published}
@@ -416,7 +416,7 @@ def _publish(
     ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool,
     dry_run: bool, preview: Preview,
 ) -> Imported:  # fmt: skip
-    """Publish rulesets, each with the name of the file that it comes from, all or none."""
+    """Publish rulesets, each with the name of the file it comes from, all or none."""
     items = []
     with ledger.reading() as connection:
         live = {entry.event["id"] for entry in _published(connection)}
@@ -424,7 +424,7 @@ def _publish(
             event = {"type": "ruleset.published", "occurred_at": occurred_at,
                      "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip
             event_id = f"ruleset:{ruleset.name}"
-            # the id of a version that was withdrawn stays taken
+            # the id of a withdrawn version stays taken
             if event_id in live or Log(connection).event(event_id) is None:
                 event["id"] = event_id
             items.append(Item(name, 1, event, None))

@@ -35,8 +35,8 @@ from projections.queries.standings import (
 
 @click.command(name="standings")
 @click.argument("ladder", type=composed)
-@click.option("--as-published", is_flag=True, help="The last published list, of --as-of if that is given.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first so many rows.")
+@click.option("--as-published", is_flag=True, help="The last published list, or the one for --as-of if that is given.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
 @click.option("--player", "players", metavar="ID", multiple=True, type=composed, help="Only this player; repeatable.")
 @axes
 @format_option
@@ -47,7 +47,7 @@ def standings_(
 ) -> None:  # fmt: skip
     """Who stands where on LADDER, such as elo-chess/all.
 
-    The digest is that of all rows, however many are shown.
+    The digest covers all rows, however many are shown.
     """
     if as_published:
         if rules is not None:
@@ -70,7 +70,7 @@ def standings_(
 
 
 def _shown(found: Standings, limit: int | None, players: Collection[str]) -> list[Standing]:
-    """The first so many rows, of those players if there are any."""
+    """The first `limit` rows, only of these players if there are any."""
     return [row for row in found.rows if not players or row.player in players][:limit]
 
 
@@ -78,7 +78,7 @@ def _print_published(
     db: str, ladder: str, as_of: str | None, known_at: str | None, form: str, limit: int | None,
     players: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """What was published last, from its events."""
+    """Print what was published last, from its events."""
     with open_ledger(db).reading() as connection:
         try:
             times, zone = times_of(connection), date_zone(connection, ladder)
@@ -90,7 +90,7 @@ def _print_published(
         if not lists:
             _refuse_unknown(connection, ladder, position)
             played = "" if instant is None else f" as of {times.second(instant)}"
-            raise click.ClickException(f"no list of {ladder}{played} is published; see: ratings publish --help")
+            raise click.ClickException(f"no list of {ladder}{played} has been published; see: ratings publish --help")
         one = lists[-1]
         found = as_published_(connection, one)
         ids = identities(connection)
@@ -183,7 +183,7 @@ def history_(
 
 
 def _published(row: dict[str, Any]) -> str:
-    """What published lists showed instead, each with its position in the log: `869.75 (268, 270)`."""
+    """What published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
     shown: dict[str, list[str]] = {}
     for one in row.get("published", ()):
         points = "not on it" if one["points"] is None else render.human(one["points"])
@@ -206,7 +206,7 @@ ACCOUNTS = {
 @format_option
 @click.pass_obj
 def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
-    """The trial balance of LADDER. What the players have against where it came from; it sums to zero."""
+    """The trial balance of LADDER: its accounts, which sum to zero. What players have, against where it came from."""
     with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
         found = reading.ladders.standings(ladder)
     accounts = [(name, exact(amount, found.scale)) for name, amount in books(found)]

@@ -24,7 +24,7 @@ SHOWN_LADDERS = 20
 
 
 class State(NamedTuple):
-    """What there is to tell of a ledger at an instant, in microseconds; generations and runs the newest first."""
+    """What there is to say about a ledger at an instant, in microseconds; generations and runs newest first."""
 
     ledger: str
     ledger_id: str
@@ -77,16 +77,20 @@ def _age(context: click.Context, parameter: click.Parameter, value: str | None) 
 
 
 @click.command()
-@click.option("--max-age", metavar="AGE", callback=_age, help="Exit 1 if stored standings are older, such as 26h.")
-@click.option("--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events.")
+@click.option(
+    "--max-age", metavar="AGE", callback=_age, help="Exit 1 if the stored standings are older than that, such as 26h."
+)
+@click.option(
+    "--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events than that."
+)
 @click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed: rebuild, verify, backup.")
 @format_of("table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read.")
 @click.pass_obj
 def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bool, form: str) -> int:
     """Show the head of the log and the age of the stored standings.
 
-    And how the last runs of rebuild, verify and backup ended. With --max-age, --max-behind or --no-failures it is a
-    health check: exit 1 with the reason. The standings are as old as the oldest of them.
+    It also shows how the last runs of rebuild, verify and backup ended. With --max-age, --max-behind or --no-failures
+    it is a health check: exit 1 with the reason. The standings are as old as the oldest of them.
     """
     ledger = open_ledger(db)
     with ledger.reading() as connection:
@@ -111,7 +115,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
 def _problems(
     state: State, max_age: int | None, max_behind: int | None, no_failures: bool
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
-    """What is not well, each as a stable reason and a message."""
+    """What is wrong, each as a stable reason and a message."""
     age, behind = state.age_seconds, state.behind
     if (max_age is not None or max_behind is not None) and age is None:
         yield "nothing-stored", "no standings are stored yet; store them with: ratings rebuild"
@@ -126,7 +130,7 @@ def _problems(
         yield "too-far-behind", f"{what} {render.count(behind, 'event')} behind; --max-behind allows {max_behind:,}"
     for kind, known in state.runs.items() if no_failures else ():
         ended = known.ended
-        # what became of its parts a night leaves to them, so that one which is done again by hand ends the alarm
+        # a night leaves the outcome of its parts to them, so that redoing a part by hand ends the alarm
         if ended is not None and ended.has_failed and (kind != "nightly" or ended.result == LOST):
             at = state.times.second(ended.finished_at or ended.started_at)
             yield "failed", f"the last {kind} failed ({at}): {ended.message}"
@@ -243,7 +247,7 @@ def _of_runs(state: State) -> Iterator[tuple[str, str]]:
 
 
 def told_run(run: Run, times: Times) -> tuple[str, str]:
-    """How a run ended, when, and of one that failed by whom; and why it failed."""
+    """How a run ended, when, and if it failed by whom; and why it failed."""
     moment = times.second(run.finished_at or run.started_at)
     if not run.has_failed:
         return (f"{run.result}, {moment}" if run.finished_at else f"{run.result} since {moment}, by {run.run_by}"), ""

@@ -1,4 +1,4 @@
-"""`upgrade`: a ledger's way to a newer schema."""
+"""`upgrade`: bringing a ledger to a newer schema."""
 
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Say what would be done and by whom it must be run, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and who must run it, and do nothing.")
 @result_format
 @click.pass_obj
 def upgrade(db: str, dry_run: bool, form: str) -> int:
     """Bring the ledger to the schema that this program needs.
 
-    Nothing is published, and no event changes. It is done in one transaction, while no rebuild runs. Stop what records
-    before, and keep a backup and the head: docs/upgrading.md. Exit 3 if it must be run by somebody else.
+    Nothing is published, and no event changes. It is done in one transaction, while no rebuild is running. First stop
+    whatever records, and keep a backup and the head: docs/upgrading.md. Exit 3 if somebody else must run it.
     """
     from ledger.store.upgrading import planned, remake_views
     from ledger.store.upgrading import upgrade as migrate
@@ -46,7 +46,7 @@ def upgrade(db: str, dry_run: bool, form: str) -> int:
 
 
 def _tell(plan: "UpgradePlan", done: bool) -> None:
-    """What is done, or would be."""
+    """Print what is done, or would be."""
     where = f"The ledger {plan.ledger.location}"
     if not plan.steps and not plan.views:
         render.echo(f"{where} has schema {plan.found}, which this program needs: there is nothing to do.")

@@ -1,4 +1,4 @@
-"""`verify`: what an auditor runs, and cron."""
+"""`verify`: what auditors run, and cron."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ from projections.stored.verification import verify_all
 def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, form: str) -> int:
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
-    On a terminal it says how much it looked at. Exit 3 where something kept it from looking, such as a lock.
+    On a terminal it says how much it looked at. Exit 3 if something, such as a lock, kept it from looking.
     """
     findings: list[Finding] = []
 
@@ -49,7 +49,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
 
 
 def _tell(line: str) -> None:
-    """Print a finding; with nobody reading any more the exit code tells all the same."""
+    """Print a finding; even if nobody is reading any more, the exit code still tells."""
     try:
         render.echo(line)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`whatif`: all games under a ruleset that is not published, beside the ledger as it is. Nothing is written."""
+"""`whatif`: all games under an unpublished ruleset, compared with the ledger as it is. Nothing is written."""
 
 import math
 from collections.abc import Collection
@@ -31,7 +31,7 @@ VARIANTS_MAX = 100
 
 
 class Variant(NamedTuple):
-    """A ruleset with other values, what it does, and how well both versions predict the games of each ladder."""
+    """A ruleset with other values, its impact, and how well both versions predict the games of each ladder."""
 
     settings: dict[str, str]
     ruleset: Ruleset
@@ -70,9 +70,9 @@ def whatif(
         ratings whatif club-catan-elo-2.toml
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
 
-    Who would have other points and another rank, who enters and leaves the top ten, which published lists would come
-    out differently, and how well both predict results. Its effective_from is not looked at; what publishing it
-    changes says rules publish --dry-run.
+    Who would have different points or a different rank, who enters or leaves the top ten, which published lists would
+    come out differently, and how well both predict results. Its effective_from is ignored; for what publishing it would
+    change, see rules publish --dry-run.
     """
     rulesets = _rulesets(file, settings)
     with open_ledger(db).reading() as connection:
@@ -95,7 +95,7 @@ def whatif(
 
 
 def _check_ladders(facts: Facts, ruleset: Ruleset, ladders: tuple[str, ...]) -> None:
-    """Raises `click.UsageError` for a name that is none of a ladder, of this ruleset or of a published one."""
+    """Raises `click.UsageError` for a name that is not a ladder's, of this ruleset or of a published one."""
     for ladder in ladders:
         name = parse_name(ladder)
         try:
@@ -105,7 +105,7 @@ def _check_ladders(facts: Facts, ruleset: Ruleset, ladders: tuple[str, ...]) -> 
         except UnknownLadder as problem:
             raise click.UsageError(str(problem)) from None
         if reason:
-            raise click.UsageError(f"{shown(ladder)} is no ladder: {reason}")
+            raise click.UsageError(f"{shown(ladder)} is not a ladder: {reason}")
 
 
 def _rulesets(file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
@@ -163,7 +163,7 @@ def _some(names: Collection[str]) -> str:
 
 
 def _quality(connection: Connection, facts: Facts, stream: Stream | None, changes: Impact) -> Quality | None:
-    """How well a ladder predicts; one that cannot be replayed is told of among what changes."""
+    """How well a ladder predicts; one that cannot be replayed is reported among the changes."""
     try:
         return None if stream is None else quality(facts, stream)
     except RuleFailure as failure:
@@ -172,7 +172,7 @@ def _quality(connection: Connection, facts: Facts, stream: Stream | None, change
 
 
 def _moves(variant: Variant, ladder: str) -> list[Effect]:
-    """The largest gains and losses of those who stay on a ladder, the largest gain first."""
+    """The largest gains and losses of those who stay on a ladder, largest gain first."""
     moved = [effect for effect in variant.reach.effects if effect.ladder == ladder and effect.stays and effect.change]
     return moved if len(moved) <= 2 * MOVES else moved[:MOVES] + moved[-MOVES:]
 
@@ -231,7 +231,7 @@ def _print(found: list[Variant], at: Coordinates, times: Times) -> None:
 
 
 def _print_top(one: Radius) -> None:
-    """Who enters and leaves the first places."""
+    """Print who enters and leaves the top places."""
     for what, names in (("enter", one.entering), ("leave", one.leaving)):
         if names:
             render.hanging(f"{what} the top {TOP}: {', '.join(map(render.plain, names))}", 2)
@@ -247,12 +247,12 @@ def _print_quality(variant: Variant) -> None:
         render.echo("\nHow well the points before each game predicted who was placed better:\n")
         header = ("ladder", "version", "pairs", "log loss", "Brier", "accuracy")
         render.print_table(header, rows, right=header[2:])
-        render.echo("Less is better, but for the accuracy.")
+        render.echo("Less is better, except for the accuracy.")
     _print_unplaced(variant)
 
 
 def _print_unplaced(variant: Variant) -> None:
-    """The ladders of which some games have no places."""
+    """Print the ladders on which some games have no places."""
     for name, (_, after) in [*variant.quality.items()][:DETAILED]:
         if after is not None and after.unplaced:
             games = render.count(after.unplaced, "game")
@@ -267,7 +267,7 @@ def _measures(predicted: Quality | None) -> list[str]:
 
 
 def _print_variants(found: list[Variant]) -> None:
-    """A table for each ladder, with a row for the ledger as it is and one for each value."""
+    """Print a table for each ladder, with a row for the ledger as it is and one for each value."""
     ladders = list(dict.fromkeys(name for variant in found for name in _names(variant)))
     header = ("set", "players", "ranks", "up", "down", "log loss", "Brier", "accuracy")
     for name in ladders[:DETAILED]:
@@ -275,7 +275,7 @@ def _print_variants(found: list[Variant]) -> None:
         rows: list[list[render.Cell]] = [["as it is", 0, 0, "", "", *_measures(before)]]
         rows += [_compared(variant, name) for variant in found]
         for index in (header.index("up"), header.index("down")):
-            # flush right with as many places as the longest needs
+            # flush right, with as many decimal places as the longest needs
             there = iter(render.column([str(row[index]) for row in rows if row[index]], signed=True))
             rows = [[*row[:index], next(there) if row[index] else "", *row[index + 1 :]] for row in rows]
         render.echo(f"\n{name}")

@@ -1,4 +1,4 @@
-"""How it is told what was appended, what was refused and who is new."""
+"""Printing what was appended, what was refused and who is new."""
 
 import re
 from typing import Any
@@ -15,31 +15,31 @@ from projections.admission.new_ladders import NewLadders
 from projections.queries.impact import Impact
 
 SHOWN_REJECTIONS = 20
-# how a whole file is written: one cause, whatever the cells hold
+# these depend on how a whole file is written: one cause, whatever the cells hold
 WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
 
 _WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
 
 
 def tell_new_ladders(result: Imported, new_ladders: NewLadders) -> None:
-    """Let a result say which ladders begin, unless something was refused."""
+    """Add to a result which ladders begin, unless something was refused."""
     if not result.rejected_count:
         result.new_ladders = [begun.ladder for begun in new_ladders.found]
         result.close_ladders = {begun.ladder: begun.like for begun in new_ladders.found if begun.like}
 
 
 def note_homeless(result: Imported, homeless: dict[str, str]) -> None:
-    """Tell of games on no ladder, one for each reason, unless something was refused."""
+    """Report games that are on no ladder, one for each reason, unless something was refused."""
     for reason, game_id in homeless.items() if not result.rejected_count else ():
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
 def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
-    """Tell of games that a league has scheduled and that do not say so, one for each league."""
+    """Report games that a league has scheduled but that do not name it, one for each league."""
     for league, game_id in leagueless.items() if not result.rejected_count else ():
         league, game_id = render.plain(league), render.plain(game_id)
         render.note(
-            f"note: {game_id} is scheduled in the league {league}, but does not say so; put it right with: "
+            f"note: {game_id} is scheduled in the league {league}, but does not say so; fix it with: "
             f"ratings correct {game_id} --league {league} --reason TEXT"
         )
 
@@ -48,8 +48,8 @@ def report_appended(
     ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Impact | None = None, quiet: bool = False,
     lists: list[PublishedList] | None = None,
 ) -> int:  # fmt: skip
-    """Tell what was appended and what was refused, who is new, and as far as it is known what that changes, or which
-    published lists; the exit code.
+    """Print what was appended and what was refused, who is new, and what that changes as far as known, or only which
+    published lists; returns the exit code.
     """
     if found is None and dry_run:
         found = Impact()
@@ -98,7 +98,7 @@ def report_appended(
 
 
 def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
-    """Refusals by their cause, which a file often has on many lines."""
+    """Refusals grouped by cause, as a file often has the same one on many lines."""
     found: dict[tuple[str | None, str, str], list[Rejection]] = {}
     for one in rejected:
         message = _WITHOUT_VALUES.sub("", one.message) if one.code in WRITTEN else one.message
@@ -107,13 +107,13 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
 
 
 def _more(rejections: list[Rejection]) -> str:
-    """How often a cause occurs again, and where it is last."""
+    """How often a cause recurs, and where it last does."""
     again = len(rejections) - 1
     return f" ({render.count(again, 'more line')} like this, the last {rejections[-1].line})" if again else ""
 
 
 def new_told(result: Imported) -> dict[str, Any]:
-    """Who is new, who of them has a name close to another, and the same of ladders, as JSON tells it."""
+    """Who is new, whose name is close to another, and the same for ladders, as stated in JSON."""
     close = [{"player": name, "close_to": others} for name, others in result.close.items()]
     ladders = [{"ladder": name, "close_to": [other]} for name, other in result.close_ladders.items()]
     return {
@@ -123,7 +123,7 @@ def new_told(result: Imported) -> dict[str, Any]:
 
 
 def note_new(result: Imported) -> None:
-    """Tell which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
+    """Print which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
     if result.new_ladders:
         named = {name: f" (like {other}?)" for name, other in result.close_ladders.items()}
         names = ", ".join(name + named.get(name, "") for name in result.new_ladders[:TOLD_MAX])

@@ -1,4 +1,4 @@
-"""The three coordinates that a result was computed at, and how every output states them."""
+"""The three coordinates a result was computed at, and how every output states them."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ AXES = ("as_of", "known_at", "rules")
 def print_csv_at(
     header: Sequence[str], rows: Sequence[Sequence[render.Cell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
-    """Rows for a spreadsheet, each ending in the coordinates, which are the same for all or one for each."""
+    """Rows for a spreadsheet, each ending with its coordinates, which are either the same for all or one per row."""
     everywhere = [at] * len(rows) if isinstance(at, Coordinates) else at
     stated = [[*row, *place.axes().values()] for row, place in zip(rows, everywhere, strict=True)]
     render.print_csv((*header, *AXES), stated)

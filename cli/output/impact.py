@@ -1,4 +1,4 @@
-"""How it is told what something does to the ladders: to whose points, how far, and to which published lists."""
+"""Printing the impact of something on the ladders: whose points it changes, how far it reaches, which lists differ."""
 
 from itertools import groupby
 from typing import Any
@@ -13,19 +13,19 @@ SHOWN_CHANGES = 40
 
 
 def note_failed(found: Impact) -> None:
-    """Tell which ladders cannot be replayed."""
+    """Say which ladders cannot be replayed."""
     for problem in found.failed:
         render.note(f"ratings: {problem}")
 
 
 def impact_json(found: Impact) -> dict[str, Any]:
-    """What changes, ladder by ladder, and which published lists, as JSON tells it."""
+    """What changes, ladder by ladder, and which published lists do, as stated in JSON."""
     told = {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
     return dict(render.with_decimals(told))
 
 
 def print_impact(found: Impact, ledger: Ledger) -> None:
-    """A ladder after the other with its players, if they are few; else how far it reaches; then the published lists."""
+    """Print ladder after ladder with its players, if they are few, else how far it reaches; then published lists."""
     if not found.effects:
         render.echo("No points change.")
     elif len(found.effects) <= SHOWN_CHANGES:
@@ -40,7 +40,7 @@ def print_impact(found: Impact, ledger: Ledger) -> None:
         print_radii(found.ladders[:SHOWN_CHANGES])
         if (more := len(found.ladders) - SHOWN_CHANGES) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
-        render.echo("\nWho is concerned: --format json")
+        render.echo("\nWho is affected: --format json")
     for reason in found.reasons:
         render.echo()
         render.hanging(render.plain(reason), 0)
@@ -50,7 +50,7 @@ def print_impact(found: Impact, ledger: Ledger) -> None:
 
 
 def print_effects(told: list[dict[str, Any]]) -> None:
-    """What players have on one ladder before and after."""
+    """Print what players have on one ladder before and after."""
     points = ("before", "change", "after")
     columns = [render.column_with_gaps([effect[name] for effect in told], signed=name == "change") for name in points]
     more = [name for name in ("rank", "gold") if any(effect[name][0] != effect[name][1] for effect in told)]
@@ -62,12 +62,12 @@ def print_effects(told: list[dict[str, Any]]) -> None:
 
 
 def _moved(values: list[int | None]) -> str:
-    """A rank or gold before and after, where it changes."""
+    """A rank or gold before and after, if it changes."""
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
 def print_radii(found: list[Radius]) -> None:
-    """How far something reaches, ladder by ladder."""
+    """Print how far something reaches, ladder by ladder."""
     rows: list[tuple[render.Cell, ...]] = [
         (one.ladder, one.players, one.ranks, one.swapped, _largest(one)) for one in found
     ]
@@ -76,7 +76,7 @@ def print_radii(found: list[Radius]) -> None:
 
 
 def _largest(one: Radius) -> str:
-    """The largest gain or loss of those who stay on the ladder, and whose it is."""
+    """The largest gain or loss among those who stay on the ladder, and whose it is."""
     there = [effect for effect in (one.up, one.down) if effect is not None]
     if not there:
         return ""
@@ -85,7 +85,7 @@ def _largest(one: Radius) -> str:
 
 
 def print_lists(lists: list[PublishedList], times: Times) -> None:
-    """The published lists that would come out differently."""
+    """Print the published lists that would come out differently."""
     if not lists:
         return
     render.echo("\nPublished, and would come out differently today:")

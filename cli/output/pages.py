@@ -1,6 +1,6 @@
-"""Pages for people who have no terminal: paragraphs and tables, as one file of HTML or of Markdown.
+"""Pages for people without a terminal: paragraphs and tables, as one file of HTML or Markdown.
 
-The HTML needs nothing else: no script, no font, no picture. Whatever a cell holds is text there.
+The HTML is self-contained: no scripts, fonts or pictures. Whatever a cell holds is shown as text.
 """
 
 import re
@@ -44,7 +44,7 @@ class PagePart(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page with its title, what it is about, its parts, and how its content can be checked."""
+    """A page: its title, what it is about, its parts, and how its content can be checked."""
 
     title: str
     paragraphs: Sequence[str]
@@ -86,7 +86,7 @@ def _part_of_html(part: PagePart) -> Iterator[str]:
     heads = (f"<th{kind}>{_text(name)}</th>" for name, kind in zip(part.header, kinds, strict=True))
     yield f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>"
     for row in part.rows:
-        # a name in another script does not turn the rest of its line round
+        # a name in a right-to-left script must not reverse the rest of its line
         cells = (
             f'<td{kind} dir="auto" data-label="{_text(name)}">{_text(cell)}</td>'
             for name, kind, cell in zip(part.header, kinds, row, strict=True)
@@ -117,6 +117,6 @@ def _table_of_markdown(part: PagePart) -> Iterator[str]:
 
 
 def _literal(text: str) -> str:
-    """Text in which Markdown and HTML see nothing of theirs, not even an address to make a link of."""
+    """Text that neither Markdown nor HTML interprets, not even to turn an address into a link."""
     text = re.sub(r"([\\`*_\[\]<>&|~#!$@])", r"\\\1", plain(text))
     return re.sub(r"(?i)\b(?:(https?|ftp):(?=//)|(www)\.)", lambda found: f"{found[0][:-1]}\\{found[0][-1]}", text)

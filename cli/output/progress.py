@@ -1,4 +1,4 @@
-"""How a long command tells what it is doing: a bar on a terminal, lines, or JSON. All on stderr; results go to stdout.
+"""How a long command reports progress: a bar on a terminal, lines, or JSON. All on stderr; results go to stdout.
 
 tell("building", {"ladders_done": 400, "ladders": 10_000})
 """
@@ -13,14 +13,14 @@ from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant
 
-# between two lines about the same step, and between two pictures of a bar
+# the time between two lines about the same step, and between two drawings of a bar
 LINE_SECONDS, PICTURE_SECONDS = 10.0, 0.1
 
 Tell = Callable[[str, dict[str, Any]], None]
 
 
 class ProgressLog:
-    """A log on stderr, `plain` or `json`: what happened, how many seconds after the start, and numbers."""
+    """A log on stderr, `plain` or `json`: what happened, how many seconds after the start, and some numbers."""
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -28,7 +28,7 @@ class ProgressLog:
 
     @property
     def seconds(self) -> float:
-        """How long ago the start was."""
+        """Seconds since the start."""
         return time.monotonic() - self.started
 
     def write(self, what: str, numbers: dict[str, Any]) -> None:
@@ -47,8 +47,8 @@ class ProgressLog:
 
 @contextmanager
 def progress(log: ProgressLog | None) -> Iterator[Tell]:
-    """A function that tells a step and its numbers: as a line of the log, else on a bar if there is
-    a terminal. Of `ladders` there are so many, of which `ladders_done` are done.
+    """A function that reports a step and its numbers: as a line of the log, or else on a bar if there is a terminal.
+    The number `ladders` is how many there are, `ladders_done` how many of them are done.
     """
     if log is not None:
         yield _seldom(log.write)
@@ -60,7 +60,7 @@ def progress(log: ProgressLog | None) -> Iterator[Tell]:
 
 
 def _seldom(write: Tell) -> Tell:
-    """Tell the beginning and the end of each step, and between them only now and then."""
+    """Report the start and end of each step, and only now and then in between."""
     last, when = "", 0.0
 
     def tell(what: str, numbers: dict[str, Any]) -> None:
@@ -85,7 +85,7 @@ def _bar() -> Iterator[Tell]:
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    # painted here, not by a thread of its own: processes are forked meanwhile
+    # drawn here, not by a thread of its own, because processes are forked in the meantime
     with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=None)
         last, when = "", 0.0

@@ -4,7 +4,7 @@
     # TYPE ratings_standings_behind_events gauge
     ratings_standings_behind_events{ledger="ratings.db"} 3
 
-What is not known, such as the age of standings that are not stored, is left out.
+Unknown values, such as the age of standings that are not stored, are left out.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from ledger.events.canonical import parse_instant
 from ledger.store.locations import without_user
 
-# results of a run, each a series of its own: 1 for the one that it was
+# results of a run, each a series of its own: 1 for the actual one
 RESULTS = ("done", "failed", "lost", "running")
 Samples = list[tuple[dict[str, str], int | None]]
 
 
 class Family(NamedTuple):
-    """The samples of one metric, each with its labels."""
+    """One metric's samples, each with its labels."""
 
     name: str
     kind: str
@@ -28,7 +28,7 @@ class Family(NamedTuple):
 
 
 def exposition(found: dict[str, Any]) -> str:
-    """What `status --format json` says as metrics, each with the label `ledger`: its location without the
+    """What `status --format json` says, as metrics, each with the label `ledger`: its location without the
     role that asked, so that every role writes the same series."""
     lines: list[str] = []
     for family in _families(found):

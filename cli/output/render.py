@@ -1,6 +1,6 @@
 """How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout.
 
-What others wrote goes through `ledger.rejections.escaped`, but for CSV that no terminal gets, and for the log itself.
+What others wrote goes through `ledger.rejections.escaped`, except in CSV that goes to no terminal, and the log itself.
 """
 
 import csv
@@ -20,12 +20,12 @@ from ledger.rejections import escaped
 
 # the members of results that hold exact numbers
 EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripple", "start", "sum"})
-# what a folded column gets at least
+# the minimum width of a folded column
 FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
-# what a formula begins with, by OWASP's advice on CSV injection; also in full width, as Japanese spreadsheets read it
+# what formulas begin with, by OWASP's advice on CSV injection; also in full width, which Japanese spreadsheets accept
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-# a number of ours; a name that is one as a whole is no formula either
+# our numbers; a name that is nothing but a number is not a formula either
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 SAFELY = "write CSV safely"
 
@@ -33,12 +33,12 @@ Cell = str | int | bool | None
 
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
-    """Lines to stdout or stderr; what came from outside does nothing to a terminal there."""
+    """Lines to stdout or stderr, in which text from outside cannot affect a terminal."""
     click.echo(escaped(text, kept="\n\t"), err=err, nl=nl)
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """A value as JSON: letters as they are, what a terminal may act on escaped, which is the same for who parses it."""
+    """A value as JSON: letters as they are, anything a terminal may act on escaped, which parses to the same."""
     return escaped(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
 
 
@@ -48,7 +48,7 @@ def print_json(value: Any) -> None:
 
 
 def with_decimals(value: Any) -> Any:
-    """A result as JSON states it: beside every exact number that `float()` may not read, the same as a decimal.
+    """A result as stated in JSON: next to every exact number, which `float()` may not read, the same as a decimal.
 
     >>> with_decimals({"points": "20/3", "rows": [{"change": None}]})
     {'points': '20/3', 'points_decimal': '6.666667', 'rows': [{'change': None, 'change_decimal': None}]}
@@ -66,17 +66,17 @@ def with_decimals(value: Any) -> Any:
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Rows for a spreadsheet or a script, every value as it is unless `write_csv_safely`, or on a terminal."""
+    """Rows for a spreadsheet or a script, values unchanged except after `write_csv_safely` or on a terminal."""
     click.echo(csv_text([header, *rows], to_stdout=True), nl=False)
 
 
 def write_csv_safely() -> None:
-    """The CSV of the command that runs is for a spreadsheet that somebody opens, not to be read back."""
+    """Make the running command write CSV that is safe to open in a spreadsheet, but not meant to be read back."""
     click.get_current_context().meta[SAFELY] = True
 
 
 def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
-    """Rows as lines of CSV; a terminal gets them with escapes, a pipe or a file as they are."""
+    """Rows as lines of CSV; a terminal gets them escaped, a pipe or a file as they are."""
     context = click.get_current_context(silent=True)
     safely = context is not None and context.meta.get(SAFELY, False)
     out = io.StringIO()
@@ -88,7 +88,7 @@ def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
 
 
 def harmless(cell: Cell) -> Cell:
-    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe; a number stays.
+    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do not.
 
     >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna")
     ("'=1+1", "'-rf", '-5/3', 'anna')
@@ -138,7 +138,7 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
 
 
 def _whole(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
-    """Which columns are not folded: numbers never, then the narrowest as long as the rest keeps room for words."""
+    """Which columns are not folded: those with numbers, then the narrowest while the rest still has room for words."""
     kept = list(numbers)
     room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
     folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
@@ -159,7 +159,7 @@ def plain(cell: Cell) -> str:
 
 
 def hanging(text: str, indent: int) -> None:
-    """A long line to stdout; a terminal gets it broken between words, the following lines indented."""
+    """A long line to stdout; on a terminal it is wrapped between words, with the following lines indented."""
     width = shutil.get_terminal_size().columns
     if sys.stdout.isatty() and len(text) > width:
         text = textwrap.fill(text, width, subsequent_indent=" " * indent, break_on_hyphens=False)
@@ -167,7 +167,7 @@ def hanging(text: str, indent: int) -> None:
 
 
 def human(points: str, places: int = 2, signed: bool = False) -> str:
-    """An exact number string for people: a decimal number rounded half away from zero, at most so many places.
+    """An exact number string for people: a decimal rounded half away from zero, to at most so many places.
 
     >>> human("20/3"), human("-3/2", signed=True), human("8", signed=True)
     ('6.67', '-1.5', '+8')
@@ -184,7 +184,7 @@ def human(points: str, places: int = 2, signed: bool = False) -> str:
 
 
 def column(points: Sequence[str], places: int = 2, signed: bool = False) -> list[str]:
-    """Numbers for one column: all with the decimal places that the longest needs, so that they align flush right.
+    """Numbers for one column, all with as many decimal places as the longest needs, so that they align flush right.
 
     >>> column(["1", "3/2", "20/3"])
     ['1.00', '1.50', '6.67']
@@ -197,7 +197,7 @@ def column(points: Sequence[str], places: int = 2, signed: bool = False) -> list
 
 
 def column_with_gaps(points: Sequence[str | None], signed: bool = False) -> list[str]:
-    """Numbers for one column, where - stands for those that there are not.
+    """Numbers for one column, with - for missing ones.
 
     >>> column_with_gaps(["3/2", None], signed=True)
     ['+1.5', '-']
@@ -207,7 +207,7 @@ def column_with_gaps(points: Sequence[str | None], signed: bool = False) -> list
 
 
 def spreadsheet(points: str) -> str:
-    """An exact number string as a decimal number where that is exact, else as it is."""
+    """An exact number string as a decimal number if that is exact, else unchanged."""
     value = Fraction(points)
     denominator = value.denominator
     for prime in (2, 5):
@@ -225,7 +225,7 @@ def spreadsheet(points: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun, in the singular or the plural.
+    """A number with its noun, in the singular or plural.
 
     >>> count(1, "game"), count(1_000, "game")
     ('1 game', '1,000 games')
@@ -234,12 +234,12 @@ def count(number: int, noun: str) -> str:
 
 
 def title(subject: str, more: str) -> None:
-    """What a result is about, and how it was computed: on one line, or on two where that is too long for a terminal."""
+    """What a result is about, and how it was computed: on one line, or on two if that is too long for a terminal."""
     echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
-    """The course of some numbers in one line, at most `width` characters."""
+    """A line of at most `width` characters that shows how some numbers develop."""
     if len(values) > width:
         values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
     low, high = min(values), max(values)
@@ -248,5 +248,5 @@ def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
 
 
 def note(text: str) -> None:
-    """A line beside the result, on stderr."""
+    """A line on stderr, alongside the result."""
     echo(text, err=True)

@@ -19,7 +19,7 @@ from projections.rulesets.periods import is_running, period_of
 def standings_json(
     found: Standings, at: Coordinates, unfinished: str | None, rows: list[Standing] | None = None
 ) -> dict[str, Any]:
-    """Standings as the contract writes them, with all rows or with some."""
+    """Standings as the contract writes them, with all or only some rows."""
     shown = found if rows is None else found._replace(rows=rows)
     return {
         "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
@@ -28,7 +28,7 @@ def standings_json(
 
 
 def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
-    """That the period of a list still runs or has not begun, or None."""
+    """A sentence if a list's period still runs or has not begun, else None."""
     period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
@@ -47,7 +47,7 @@ def _print_csv(found: Standings, at: Coordinates) -> None:
         for row in found.rows
     ]  # fmt: skip
     if any("/" in str(row[2]) for row in rows):
-        # a spreadsheet takes 7/4 for a date
+        # a spreadsheet mistakes 7/4 for a date
         header.append("points_exact")
         rows = [[*cells[:2], render.human(str(cells[2]), 6), *cells[3:], str(row.value(found.scale))]
                 for cells, row in zip(rows, found.rows, strict=True)]  # fmt: skip
@@ -61,7 +61,7 @@ def _print_csv(found: Standings, at: Coordinates) -> None:
 
 
 def places_told(row: Standing) -> str:
-    """The places that an annual list summed."""
+    """The places that an annual list added up."""
     return " ".join(map(str, row.places or ()))
 
 

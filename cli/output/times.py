@@ -13,17 +13,17 @@ from ledger.store.log import home_zone
 
 
 class Times(NamedTuple):
-    """How a ledger's instants are shown, and where the days end that are asked for. `home` is a zone's name."""
+    """How a ledger's instants are shown, and in which zone requested days end. `home` is a zone's name."""
 
     home: str | None = None
 
     @property
     def zone(self) -> str:
-        """The name of the zone in which times are shown."""
+        """The name of the zone that times are shown in."""
         return self.home or "UTC"
 
     def column(self, word: str) -> str:
-        """The head of a column of times, with their zone in short."""
+        """The header of a column of times, with a short form of their zone."""
         return f"{word} ({self.zone.rpartition('/')[2].replace('_', ' ')})"
 
     def minute(self, instant: int | str) -> str:

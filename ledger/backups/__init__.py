@@ -1,1 +1,1 @@
-"""Copies of the log: a folder of them, and the way back from one into an empty ledger."""
+"""Copies of the log: a folder of backups, and restoring one into an empty ledger."""

@@ -1,11 +1,11 @@
-"""A folder of backups: full exports with their heads beside them, and the list of those that this program made there.
+"""A folder of backups: full exports, each with its head next to it, and a list of those this program made there.
 
     ratings-backups.json                              the list
     ratings-2026-11-22T031700Z-50577.jsonl.gz         an export, made then, up to that position
     ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
 
-Old ones are dropped by a policy, such as 14d,8w,12m: the last of each of the latest 14 days, 8 weeks and 12 months (of
-UTC) that have any. Only what the list names is ever dropped, and only as it was made.
+A policy such as 14d,8w,12m decides which old ones are dropped: it keeps the last of each of the latest 14 days, 8 weeks
+and 12 months (UTC) that have any. Only files named in the list are ever dropped, and only if they are unchanged.
 """
 
 import errno
@@ -50,10 +50,10 @@ class Backup(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What `make` did: the new backup, the names of those that it dropped, how many of the ledger are kept.
+    """What `make` did: the new backup, the names of those it dropped, and how many of this ledger's are kept.
 
-    `lost` are earlier ones whose history the ledger does not contain any more; then nothing is dropped. `odd` are
-    those that are not there as they were made, with what is wrong.
+    `lost` are earlier backups whose history the ledger no longer contains; then nothing is dropped. `odd` are those
+    that are missing or changed, with what is wrong.
     """
 
     backup: Backup
@@ -64,7 +64,7 @@ class Made(NamedTuple):
 
 
 def read_policy(text: str) -> dict[str, int]:
-    """How many days (d), weeks (w) and months (m) to keep, of a text such as 14d,8w,12m. Raises `ValueError`."""
+    """How many days (d), weeks (w) and months (m) to keep, from a text such as 14d,8w,12m. Raises `ValueError`."""
     found: dict[str, int] = {}
     for part in text.split(","):
         match = _KEEP.fullmatch(part.strip())
@@ -82,9 +82,9 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 
 
 def to_drop(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
-    """Those of a ledger's backups, in the order in which they were made, that a policy does not keep.
+    """The backups that a policy does not keep, given all of a ledger's in the order they were made.
 
-    Of a day, week or month the one that reaches furthest is kept. Neither the last that was made nor the one that
+    For each day, week or month the one that reaches furthest is kept. Neither the last one made nor the one that
     reaches furthest of all is ever dropped, whatever their dates say.
     """
 
@@ -105,10 +105,10 @@ def _day(backup: Backup) -> date:
 
 
 def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> Made:
-    """Make a full backup in a folder, which is made if need be, and then drop those that a policy does not keep.
+    """Make a full backup in a folder, creating it if need be, then drop the backups that a policy does not keep.
 
-    It leaves a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, `StoreDamaged` if what would be written is no
-    backup.
+    It leaves a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if what would be written
+    is not a backup.
     """
     with running(ledger, "backup", clock) as run:
         make_folder(folder)
@@ -120,7 +120,7 @@ def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] |
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for backups unless it is there. Raises `OSError` where none can be written."""
+    """Create a folder for backups unless it exists. Raises `OSError` if no backup can be written there."""
     if not os.path.lexists(folder):
         folder.mkdir(mode=0o700)
     if not folder.is_dir():
@@ -150,7 +150,7 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
 
 @contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which dies with the process. Raises `AlreadyRunning`."""
+    """Hold a folder's lock, which is released when the process ends. Raises `AlreadyRunning`."""
     with _open_own(folder / LOCK, "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -164,7 +164,7 @@ def _is_lost(connection: Connection, place: Place) -> bool:
 
 
 def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup:
-    """A new backup of all events, on the disk. The small file comes first, so that no backup is without it."""
+    """Write a new backup of all events to disk. The small file comes first, so no backup is ever without it."""
     place = place_at(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{place.position}"
     names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
@@ -179,7 +179,7 @@ def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup
             file.flush()
             size = os.fstat(file.fileno()).st_size
     except BaseException:
-        if not os.path.lexists(path):  # else it was named just before an interrupt came
+        if not os.path.lexists(path):  # otherwise it got its name just before an interrupt
             with suppress(OSError):
                 os.unlink(f"{path}{HEAD}")
         raise
@@ -191,7 +191,7 @@ def _head_text(place: Place) -> bytes:
 
 
 def head_beside(file: str) -> Place | None:
-    """The head in the small file beside a backup, or None without one. Raises `Refused` if it holds something else."""
+    """The head in the small file next to a backup, or None if there is none. Raises `Refused` for any other content."""
     if not os.path.isfile(f"{file}{HEAD}"):
         return None
     with open(f"{file}{HEAD}", "rb") as small:
@@ -202,13 +202,13 @@ def head_beside(file: str) -> Place | None:
 
 
 def _oddity(folder: Path, backup: Backup) -> str | None:
-    """What keeps a file from being the one that was made, or None."""
+    """How a file differs from the backup that was made, or None if it does not."""
     try:
         found = os.lstat(folder / backup.file)
     except OSError as error:
         return "is gone" if isinstance(error, FileNotFoundError) else str(error.strerror)
     if not _is_own_file(found):
-        return "is not a file of this account any more"
+        return "no longer belongs to this account"
     return None if found.st_size == backup.size else f"has {found.st_size:,} bytes, was made with {backup.size:,}"
 
 
@@ -217,7 +217,7 @@ def _is_own_file(found: os.stat_result) -> bool:
 
 
 def _unlink(folder: Path, backup: Backup) -> None:
-    """Drop a backup, then the small file beside it unless that says something else."""
+    """Delete a backup, then the small file next to it unless that holds something else."""
     (folder / backup.file).unlink()
     small = folder / f"{backup.file}{HEAD}"
     with suppress(OSError):
@@ -228,7 +228,7 @@ def _unlink(folder: Path, backup: Backup) -> None:
 
 
 def read_list(folder: Path) -> list[Backup]:
-    """The backups that were made in a folder, in their order. Raises `BadBackupList`, `OSError`."""
+    """The backups that were made in a folder, in order. Raises `BadBackupList`, `OSError`."""
     path = folder / LIST
     try:
         with _open_own(path, "rb") as file:
@@ -239,19 +239,19 @@ def read_list(folder: Path) -> list[Backup]:
         return [_listed(**member) for member in json.loads(text)["backups"]]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadBackupList(
-            f"{path} is no list of backups: {shown(str(error))}; move it away, and what it names is never dropped"
+            f"{path} is not a list of backups: {shown(str(error))}; move it away, and what it names is never dropped"
         ) from None
 
 
 def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> Backup:  # noqa: A002
     place = read_place(head)
     if not _FILE.fullmatch(file) or place is None or not isinstance(ledger_id, str) or type(bytes) is not int:
-        raise ValueError(f"{shown(file)} is no backup that this program made")
+        raise ValueError(f"{shown(file)} is not a backup that this program made")
     return Backup(file, ledger_id, place, parse_instant(made_at), bytes)
 
 
 def backup_json(backup: Backup) -> dict[str, Any]:
-    """A backup as the list has it."""
+    """A backup as it is written in the list."""
     return {
         "file": backup.file, "ledger_id": backup.ledger_id, "head": str(backup.head),
         "made_at": format_instant(backup.made_at), "bytes": backup.size,

@@ -1,6 +1,6 @@
-"""Restore: the lines of an export into an empty ledger, byte for byte, so that every hash is what it was.
+"""Restore the lines of an export into an empty ledger, byte for byte, so that every hash is what it was.
 
-The files are read twice: once to check all of them, once to store them, in one transaction: all of it, or nothing.
+The files are read twice: first to check all of them, then to store them, all or nothing, in one transaction.
 """
 
 import json
@@ -27,14 +27,14 @@ from ledger.validation.identities import Identities
 from ledger.validation.validator import LadderChecks, NoLadderChecks
 from ledger.validation.whole_logs import misfits
 
-# what a line is that was cut off
+# what is found wrong with a line that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")
 
 
 class BackupFiles(NamedTuple):
-    """The files of a backup: one of all events, then increments in their order; and what is asked of them.
+    """The files of a backup: one of all events, then increments in order; and what is required of them.
 
-    `head`: what they end at; then they need no last lines. `incomplete`: files that were cut off will do.
+    `head`: where they end; if given, they need no last lines. `incomplete`: files that were cut off will do.
     """
 
     files: Sequence[str]
@@ -43,14 +43,14 @@ class BackupFiles(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """What a backup holds: the head behind each of its files, and what `incomplete` let pass."""
+    """What a backup holds: the head after each of its files, and what `incomplete` let pass."""
 
     heads: list[Place]
     passed: list[str]
 
     @property
     def head(self) -> Place:
-        """The head behind the last file that was read."""
+        """The head after the last file that was read."""
         return self.heads[-1] if self.heads else BEGINNING
 
 
@@ -84,8 +84,8 @@ def store_backup(
     whole: Whole,
     ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
 ) -> Head:
-    """Store the lines of a backup that was checked, or none of them. Raises `NotEmpty`, `StoreUnavailable`;
-    `RefusedFile` if events do not fit those before them, or somebody wrote to the files meanwhile."""
+    """Store the lines of a checked backup, or none of them. Raises `NotEmpty`, `StoreUnavailable`; `RefusedFile` if
+    events do not fit those before them, or somebody wrote to the files in the meantime."""
 
     def refuse_misfits(connection: Connection, latest: Head) -> None:
         for position, problem in misfits(connection, latest.position, ladders):
@@ -98,16 +98,16 @@ def store_backup(
 
 
 def _line_of(backup: BackupFiles, whole: Whole, position: int) -> tuple[str, int]:
-    """The file of a backup that holds a position, and the line there."""
+    """Which file of a backup holds a position, and on which line."""
     ends = [place.position for place in whole.heads]
     index = bisect_left(ends, position)
     return backup.files[index], position - (ends[index - 1] if index else 0)
 
 
 def check_backup(backup: BackupFiles) -> Whole:
-    """Read a backup, and check all that needs no ledger: last lines, hashes, order, what each event says.
+    """Read a backup and check everything that needs no ledger: last lines, hashes, order, what each event says.
 
-    Raises `RefusedFile`, `StoreUnavailable` when the temporary folder is full.
+    Raises `RefusedFile`; `StoreUnavailable` when the temporary folder is full.
     """
     with _fitting() as refuse:
         rows = _rows(backup, refuse)
@@ -144,7 +144,7 @@ def _rows_of_file(
     for number, line in lines:
         try:
             if end is not None:
-                raise Refused("end-mismatch", "it stands behind the last line of the export; more files are named one "
+                raise Refused("end-mismatch", "it comes after the last line of the export; more files are named one "
                               "by one: import --restore FULL INCREMENT...")  # fmt: skip
             end = read_end(line)
             if end is not None:
@@ -165,7 +165,7 @@ def _rows_of_file(
 
 
 def _lines(name: str, incomplete: bool, passed: list[str]) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file; if it may be `incomplete`, those that can be read of a compressed one that was cut off."""
+    """The lines of a file; if it may be `incomplete`, as many as can be read of a compressed one that was cut off."""
     try:
         yield from read_lines(name)
     except Refused as problem:
@@ -175,7 +175,7 @@ def _lines(name: str, incomplete: bool, passed: list[str]) -> Iterator[tuple[int
 
 
 def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
-    """Raises `Refused` for an increment whose last line says that it continues another history of this length."""
+    """Raises `Refused` for an increment whose last line says it continues a different history of this length."""
     for number, line in _lines(name, incomplete, []):
         end = read_end(line)
         if end is not None and end.since.position == before.position and end.since != _place(before):
@@ -187,7 +187,7 @@ def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
 
 
 def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
-    """Raises `Refused` if the first line of a file is not the one behind the files before it."""
+    """Raises `Refused` if the first line of a file does not directly follow the files before it."""
     first = parse_object(line).get("position")
     if not isinstance(first, int) or first == before.position + 1:
         return
@@ -209,15 +209,13 @@ def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
 def _refuse_end(
     name: str, end: End | None, line: int, before: Head, latest: Head, backup: BackupFiles, whole: Whole
 ) -> None:
-    """Raises `Refused` unless the last line of a file names what was read, or may be missing or wrong."""
+    """Raises `Refused` unless a file's last line names what was read, or is allowed to be missing or wrong."""
     head = _place(latest)
     if end is None:
         told = f"the file ends at {head} without the last line of an export, so it may be cut off"
         if not backup.incomplete and backup.head is None:
-            more = (
-                "; if it came by standard output or of an older version, say where it ends by --head POSITION:CHAINHASH"
-            )
-            raise Refused("end-missing", told + more + ", or take what there is by --incomplete")
+            more = "; if it came from standard output or an older version, name its end by --head POSITION:CHAINHASH"
+            raise Refused("end-missing", told + more + ", or take what there is with --incomplete")
     elif end.since != _place(before):
         told = f"it continues {end.since}, but the files before it end at {_place(before)}"
         raise Refused("restore-mismatch", told, line)
@@ -235,7 +233,7 @@ def _place(head: Head) -> Place:
 
 @contextmanager
 def _fitting() -> Iterator[Callable[[EventRow], None]]:
-    """What refuses rows unless ids and games occur once and what supersedes stands in line; it raises `Refused`."""
+    """A check that raises `Refused` unless ids and games occur once and each row supersedes the right event."""
     renames = Renames()
     with closing(Lines()) as seen:
 
@@ -253,16 +251,16 @@ def _fitting() -> Iterator[Callable[[EventRow], None]]:
 
 
 class Renames:
-    """The renames of a restore, which must never lead in a circle, and lead each id to one."""
+    """The renames of a restore, which must never form a circle, nor lead one id to two others."""
 
     def __init__(self) -> None:
         self._renames: dict[str, tuple[str, str]] = {}
         self._live: set[str] = set()
-        self._voids: dict[str, str] = {}  # what withdraws a rename, or its withdrawal, and that rename
+        self._voids: dict[str, str] = {}  # events that withdraw a rename or undo its withdrawal, with that rename
         self._people = Identities()
 
     def check(self, row: EventRow) -> None:
-        """Take a row in. Raises `Refused` if the renames that are live after it do not fit together."""
+        """Take a row in. Raises `Refused` if the renames live after it contradict each other."""
         if row.type not in ("player.renamed", "event.voided"):
             return
         data = json.loads(row.record)["data"]
@@ -274,7 +272,7 @@ class Renames:
             self._turn(row, rename)
 
     def _turn(self, row: EventRow, rename: str) -> None:
-        """Let a rename come into force, or out of it."""
+        """Put a rename into force, or out of it."""
         player, new_player = self._renames[rename]
         if rename in self._live:
             self._people.remove(player)

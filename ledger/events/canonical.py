@@ -25,7 +25,7 @@ MICROSECOND = timedelta(microseconds=1)
 _INSTANT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
-# what `datetime.fromisoformat` reads as `_INSTANT` does, in a tenth of the time
+# what `datetime.fromisoformat` reads just as `_INSTANT` does, in a tenth of the time
 _PLAIN_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -39,20 +39,20 @@ def dump(value: Any) -> str:
     return _dump(value)
 
 
-# what `dump` does of a string
+# what `dump` does with a string
 dump_text = json.encoder.encode_basestring
 
 
 def dump_in_order(value: Any) -> str:
-    """Canonical JSON of the same, several times as fast, if the members of all objects are in canonical order already.
+    """Canonical JSON of the same, several times as fast, if the members of all objects are already in canonical order.
 
-    Strings are escaped as RFC 8785 has it by this encoder, too.
+    This encoder also escapes strings as RFC 8785 requires.
     """
     return to_json(value).decode()
 
 
 def load(text: str) -> Any:
-    """What was dumped."""
+    """The value that was dumped."""
     try:
         return from_json(text)
     except ValueError:  # nested too deeply for this parser
@@ -74,12 +74,12 @@ def _constant(name: str) -> NoReturn:
 
 
 def without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON without members that are null. Raises `Refused` (duplicate-key)."""
+    """A JSON object without its null members. Raises `Refused` (duplicate-key)."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise Refused("duplicate-key", f"the member {shown(twice)} stands twice in one object")
+        raise Refused("duplicate-key", f"the member {shown(twice)} occurs twice in one object")
     if None in found.values():
         return {key: value for key, value in pairs if value is not None}
     return found
@@ -91,7 +91,7 @@ _decoder = json.JSONDecoder(
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
-    """One line of JSON as an object; null members are left out (null means absent).
+    """A line of JSON as an object; null members are left out (null means absent).
 
     Raises `Refused`: bad-utf8, bad-json, duplicate-key, lone-surrogate, not-an-integer, integer-too-large,
     not-a-finite-number.
@@ -183,7 +183,7 @@ def format_instant(since: int) -> str:
     return f"{_day(days)}T{_minute(minute)}:{second:02}.{microsecond:06}Z"
 
 
-# of many instants few have different days, and none more minutes than a day has
+# many instants share few days, and no more minutes than a day has
 
 
 @lru_cache(maxsize=16_384)
@@ -197,5 +197,5 @@ def _minute(of_day: int) -> str:
 
 
 def record_instant(text: str) -> int:
-    """The instant of a record's time, which is known to be in the record's form."""
+    """The instant of a time that is known to be in the form records have."""
     return (datetime.fromisoformat(text) - EPOCH) // MICROSECOND

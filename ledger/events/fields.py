@@ -1,4 +1,4 @@
-"""The kinds of values that members of events hold, as annotated types for the event models.
+"""The types of values that members of events hold, as annotated types for the event models.
 
 Each refuses with a code of `rejections.CODES`; ids and labels come out in Unicode's composed form (NFC).
 """
@@ -37,7 +37,7 @@ class Members(BaseModel):
 
 
 def refuse(code: str, message: str) -> PydanticCustomError:
-    """An error for a validator to raise; the text is taken as it is."""
+    """An error for a validator to raise; the text is used as it is."""
     return PydanticCustomError(code, "{text}", {"text": message})
 
 
@@ -46,9 +46,9 @@ def _identifier(text: str, limit: int, forbidden: str) -> str:
     composed = unicodedata.normalize("NFC", text)
     _refuse_surrogates(composed)
     if not 1 <= len(composed) <= limit:
-        raise refuse("bad-identifier", f"{shown(text)} has {len(composed)} characters; 1 to {limit} are possible")
+        raise refuse("bad-identifier", f"{shown(text)} has {len(composed)} characters; 1 to {limit} are allowed")
     for character in composed:
-        # Cs: half a surrogate pair, as an argument holds it that is not UTF-8
+        # Cs: half a surrogate pair, which an argument holds if it is not UTF-8
         if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
             raise refuse("bad-identifier", f"{shown(text)} holds the control character U+{ord(character):04X}")
         if character in forbidden:
@@ -109,7 +109,7 @@ def _extra_key(text: str) -> str:
 
 
 def _ascii(limit: int, inside: str) -> Plain:
-    """Ids of printable ASCII out of a class of characters, with no space at either end."""
+    """Ids made of a class of printable ASCII characters, with no space at either end."""
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
     return Plain(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
 
@@ -120,7 +120,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def is_written(kind: Any, text: str) -> bool:
-    """Whether a text is a value of one of these kinds in the form in which a record has it."""
+    """Whether a text is a value of one of these types, in the form it has in a record."""
     try:
         return bool(_adapter(kind).validate_python(text, strict=True) == text)
     except ValidationError:

@@ -1,7 +1,7 @@
 """The events of a game clock. `at` is the time of the game's server in whole milliseconds; it never decreases.
 
-The server counts from wherever it likes, its start or 1970, and keeps to that within a game. What follows from the
-times alone has no event: a timer that runs out, a removal, a disconnection, a pause that is denied or begins.
+The server may count from anywhere, such as its start or 1970, but keeps to that within a game. What follows from the
+times alone has no event: a timer running out, a removal, a disconnection, a pause that is denied or begins.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -17,8 +17,8 @@ Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choo
 class Timers(NamedTuple):
     """The values of a clock, in milliseconds where the name says so.
 
-    All are from the page on the points of rated games of Galactic Magnate, but `pause_ms`, which it does not tell:
-    that is assumed.
+    All are from the page on the points of rated games of Galactic Magnate, except `pause_ms`, which it does not state:
+    that value is assumed.
     """
 
     main_ms: int = 120_000
@@ -36,7 +36,7 @@ class Timers(NamedTuple):
     pause_ms: int = 600_000
 
     def auxiliary_ms(self, choice: str, is_first: bool) -> int:
-        """What the auxiliary timer of a choice is set to, for the first player or another one."""
+        """What the auxiliary timer of a choice is set to, for the first player or any other."""
         if choice == "choose-character" and is_first:
             return self.choose_character_first_ms
         found: int = getattr(self, f"{choice.replace('-', '_')}_ms")
@@ -52,7 +52,7 @@ SpanAboveZero = Annotated[int, Field(ge=1, le=DAY_MS)]
 
 
 class ClockTimers(Members):
-    """The values of a clock's timers where they are not the usual ones; see `ledger.events.game_clocks.Timers`."""
+    """The values of a clock's timers where they differ from the defaults; see `ledger.events.game_clocks.Timers`."""
 
     main_ms: SpanAboveZero = DEFAULT.main_ms
     roll_dice_ms: Span = DEFAULT.roll_dice_ms
@@ -84,20 +84,20 @@ class ClockEvent(Members):
 
 
 class ClockPlayerEvent(ClockEvent):
-    """An event of one player, without more: a heartbeat, an auction, a question or request, his leaving."""
+    """An event of one player with nothing else to say: a heartbeat, an auction, a question or request, leaving."""
 
     player: PlayerId
 
 
 class ClockStarted(ClockEvent):
-    """The clock of a game begins; `players` sit in this order, the first one chooses his character first."""
+    """The clock of a game starts; `players` sit in this order, and the first one chooses a character first."""
 
     players: Annotated[list[PlayerId], Field(min_length=2, max_length=64), AfterValidator(_once)]
     timers: ClockTimers = ClockTimers()
 
 
 class ClockOffered(ClockPlayerEvent):
-    """A player has to choose, which starts his auxiliary timer."""
+    """A player has to choose, which starts their auxiliary timer."""
 
     choice: Choice
 
@@ -109,7 +109,7 @@ class ClockDecided(ClockPlayerEvent):
 
 
 class ClockPauseAnswered(ClockPlayerEvent):
-    """A player's answer to the question for a pause."""
+    """A player's answer to a request for a pause."""
 
     answer: Literal["yes", "no"]
 

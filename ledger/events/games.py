@@ -1,6 +1,6 @@
-"""What every game has in common: its members, its participants, and seats that changed hands.
+"""What all games have in common: members, participants, and seats that changed hands.
 
-What a game type adds is a module of `ledger.events.game_types`.
+What a game type adds is in a module of `ledger.events.game_types`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ LEAVER_STATUSES = ("abandoned", "surrendered", "removed")
 
 
 class Participant(Members):
-    """What participants of every game type carry."""
+    """The members that participants of every game type have."""
 
     player: PlayerId
     status: Status = "finished"
@@ -29,7 +29,7 @@ class Participant(Members):
 
 
 class Game(Members):
-    """What games of every type carry."""
+    """The members that games of every type have."""
 
     game_id: GameId
     game: Slug
@@ -43,13 +43,13 @@ class Game(Members):
     extra: Extra | None = None
 
 
-# seats with their participants: one, or who left it and his substitute
+# seats with their participants: one, or a leaver and their substitute
 Seats = list[list[dict[str, Any]]]
 
 
 def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
-    """So many seats of a game that never was, for whoever tries something on all that games may hold: some players
-    leave, some of them are replaced, and seats and seconds are told or not.
+    """The seats of a randomly drawn game, for trying something on everything that games may hold: some players leave,
+    some of them are replaced, and seats and seconds are given or not.
     """
     numbered, timed = chance.random() < 0.5, chance.random() < 0.5
     seats: Seats = []
@@ -72,9 +72,9 @@ def sat(seats: Seats) -> list[dict[str, Any]]:
 
 
 def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> None:
-    """At least two seats, nobody twice, one substitute a leaver, both with the same `shared` members. Raises `Refused`.
+    """At least two seats, nobody twice, one substitute per leaver, both with equal `shared` members. Raises `Refused`.
 
-    What the leaver does not say himself his substitute says for the seat.
+    What the leaver does not state, the substitute states for the seat.
     """
     by_player: dict[str, dict[str, Any]] = {}
     for participant in participants:
@@ -87,7 +87,8 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         name, leaver_name = participant["player"], participant.get("replaces")
         if (participant.get("status") == "substitute") != (leaver_name is not None):
             raise Refused(
-                "substitute-without-leaver", f"{shown(name)}: a substitute, and only he, names whom he replaces"
+                "substitute-without-leaver",
+                f"{shown(name)}: a substitute, and nobody else, names the player they replace",
             )
         if leaver_name is None:
             continue
@@ -108,7 +109,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
                 )
     if len(participants) - len(replaced) < 2:
         raise Refused(
-            "too-few-participants", f"a game has at least two seats, this one {len(participants) - len(replaced)}"
+            "too-few-participants", f"a game has at least two seats, this one has {len(participants) - len(replaced)}"
         )
 
 
@@ -118,7 +119,7 @@ def seats_of(game: Mapping[str, Any]) -> int:
 
 
 def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """Something of the participants by seat, the substitute's where there is one; a seat is named by who sat first."""
+    """A value of the participants by seat, the substitute's where there is one; a seat is named after who sat first."""
     values = {p["player"]: value(p) for p in game["participants"]}
     for substitute in [p for p in game["participants"] if "replaces" in p]:
         values[substitute["replaces"]] = values.pop(substitute["player"])
@@ -126,6 +127,6 @@ def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) ->
 
 
 def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[int]:
-    """Places 1, 2, 2, 4 in the order of the participants, given a key by seat, the less the better."""
+    """Places 1, 2, 2, 4 in the order of the participants, given a key by seat; less is better."""
     ordered = sorted(keys.values())
     return [ordered.index(keys[p.get("replaces", p["player"])]) + 1 for p in game["participants"]]

@@ -47,7 +47,7 @@ PartNumber = Annotated[int, Field(ge=1, le=PARTS_MAX)]
 
 
 class ListedRow(Members):
-    """A row of standings as it is printed as JSON; `rank` is absent for somebody who has none."""
+    """A row of standings as printed in JSON; `rank` is absent for a player without one."""
 
     rank: Number | None = None
     player: PlayerId
@@ -59,7 +59,7 @@ class ListedRow(Members):
 
 
 class ListRows(Members):
-    """Some rows of a list that is published: part `part` of `parts`, from 1."""
+    """Some rows of a published list: part `part` of `parts`, counted from 1."""
 
     ladder: LadderText
     digest: Digest
@@ -70,14 +70,14 @@ class ListRows(Members):
     @model_validator(mode="after")
     def _is_one_of_them(self) -> ListRows:
         if self.part > self.parts:
-            raise refuse("out-of-range", f"part {self.part} of {self.parts}: there are not so many")
+            raise refuse("out-of-range", f"part {self.part} of {self.parts}: there are not that many")
         return self
 
 
 class ListPublished(Members):
-    """A list as it was published: the standings of a ladder, known at a log position, of what was played up to `as_of`.
+    """A list as published: a ladder's standings as known at a log position, from what was played up to `as_of`.
 
-    `digest` is that of `ruleset` and all rows, which stand in `parts` events before it.
+    `digest` covers `ruleset` and all rows, which are in `parts` earlier events.
     """
 
     ladder: LadderText
@@ -96,12 +96,12 @@ def digest_of(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def digest_of_text(content: str) -> str:
-    """The digest of a ruleset and rows that are canonical JSON already."""
+    """The digest of a ruleset and rows that are already canonical JSON."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
 def parts_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Rows in as many parts as records need."""
+    """Rows split into as many parts as records need."""
     parts: list[list[Mapping[str, Any]]] = []
     size = PART_BYTES
     for row in rows:

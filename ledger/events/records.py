@@ -1,4 +1,4 @@
-"""A record: the whole event as canonical JSON, its hashes, and the columns that index it.
+"""Records: the whole event as canonical JSON, its hashes, and the columns that index it.
 
     >>> record = build(Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}'), 1, 0, "ref")
     >>> record
@@ -67,7 +67,7 @@ def _refuse_large(record: str) -> None:
 
 
 def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
-    """What stands in a record before and behind its position; the members are in canonical order."""
+    """The text of a record before and after its position; the members are in canonical order."""
     superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
         f'{{"by":{dump_text(by)},{_said(draft)},"position":',
@@ -76,23 +76,23 @@ def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | N
     )
 
 
-_recorded = lru_cache(maxsize=1)(format_instant)  # one instant for all of a batch
+_recorded = lru_cache(maxsize=1)(format_instant)  # a whole batch has one instant
 
 
 def surely_fits(draft: Draft, by: str) -> bool:
-    """Whether a draft's record is certainly small enough, wherever it stands; else `build` tells."""
+    """Whether a draft's record is certainly small enough at any position; if not, `build` decides."""
     # the other members take less than 1,000 bytes, a character at most four, an escaped one six
     return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
 
 
 def _said(draft: Draft) -> str:
-    """What a draft itself says, as it stands in its record; its data are canonical JSON already."""
+    """What a draft itself says, as it appears in its record; its data is already canonical JSON."""
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
 def says_the_same(record: str, draft: Draft) -> bool:
-    """Whether a record that supersedes nothing has the very data of a draft; False if it would have to be read."""
-    # an unescaped quotation mark ends the first member, so what is behind it is no text of somebody's
+    """Whether a record that supersedes nothing has exactly a draft's data; False if it would have to be parsed."""
+    # an unescaped quotation mark ends the first member, so what follows is not part of anybody's text
     behind_by = record.find('","data":') + 2
     end = f'"schema_version":{draft.schema_version},"type":"{draft.type}"}}'
     return behind_by > 1 and record.startswith(_said(draft), behind_by) and record.endswith(end)
@@ -104,12 +104,12 @@ def leaf_hash(record: str | bytes) -> bytes:
 
 
 def chain_hash(before: bytes, leaf: bytes) -> bytes:
-    """SHA-256(chain hash of the position before || leaf hash): names one exact history."""
+    """SHA-256(chain hash of the previous position || leaf hash): identifies one exact history."""
     return sha256(before + leaf).digest()
 
 
 def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
-    """The row that belongs to a record, given its parsed form and the chain hash before it. Raises `Refused`."""
+    """The row for a record, given its parsed form and the previous chain hash. Raises `Refused`."""
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
         odd = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
@@ -137,23 +137,23 @@ def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
 
 
 def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
-    """A line of an export as the row that it was, verbatim. Raises `Refused` if it does not continue the log."""
+    """The row that a line of an export was, verbatim. Raises `Refused` if it does not continue the log."""
     if len(line) > RECORD_BYTES_MAX:
         raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
     event = parse_object(line)
     record = line.decode()
     row = columns(record, event, before)
     if row.position != position:
-        raise Refused("restore-mismatch", f"position {row.position} stands where {position} belongs")
+        raise Refused("restore-mismatch", f"position {row.position} is where {position} belongs")
     if row.recorded_at < recorded_at_min:
-        raise Refused("restore-mismatch", f"position {position} was recorded before the position before it")
+        raise Refused("restore-mismatch", f"position {position} was recorded earlier than the previous position")
     refuse_unwritten(row, event)
     return row
 
 
 def refuse_unwritten(row: EventRow, event: dict[str, Any]) -> None:
-    """Raises `Refused` for a record that this program would not have written, whoever wrote it: its event has no such
-    meaning, or another form. What an option allows, such as an unlikely date, is no matter here.
+    """Raises `Refused` for a record that this program would not have written: its event cannot mean that, or is not in
+    this form. What an option allows, such as an unlikely date, does not matter here.
     """
     record, position = row.record, row.position
     _refuse_large(record)
@@ -166,12 +166,12 @@ def refuse_unwritten(row: EventRow, event: dict[str, Any]) -> None:
         )
     current = TYPES[row.type].schema_version
     data = read_data(row.type, upcast(row.type, row.schema_version, current, event["data"]))
-    # an older form cannot be written again, so only what it means was checked
+    # an older form cannot be written again, so only its meaning was checked
     if row.schema_version == current and dump(data) != dump(event["data"]):
         raise Refused("restore-mismatch", f"the data at position {position} is not normalised as a record's is")
 
 
-# few names and times for many events, since a batch has one of each
+# few names and times for many events, since each batch has only one of each
 
 
 @lru_cache(maxsize=1_024)
@@ -187,7 +187,7 @@ def _is_instant(text: str) -> bool:
 def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
     """The members of the event at a position, its instant, and its data in the newest form.
 
-    Raises `Refused` for a record that this program would not have written there; what it would have is compared.
+    Raises `Refused` for a record that this program would not have written there; it compares what it would have.
     """
     try:
         event = json.loads(record)
@@ -196,7 +196,7 @@ def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any
             raise Refused("unknown-type", f"{shown(name)} is not a type of event here; did a newer program write it?")
         game, current = name == "game.recorded", TYPES[name].schema_version
         if not game:
-            # the models of others let values pass that no record holds, such as fractions
+            # the models of other types let values pass that no record holds, such as fractions
             event = parse_object(record.encode())
         data = read_data(name, upcast(name, version, current, event["data"]))
         said = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
@@ -212,7 +212,7 @@ def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any
         )
         _refuse_large(record)
     except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise Refused("bad-value", f"the record is none of an event: {shown(str(error))}") from None
+        raise Refused("bad-value", f"the record is not that of an event: {shown(str(error))}") from None
     if written != record:
         raise Refused("bad-value", f"the record is not written as an event at position {position:,} is")
     return event, instant, data

@@ -1,7 +1,7 @@
 """Which event replaces which: corrections, voids and reinstatements, and what is live after them.
 
-The events of a game form a line, each superseding the one before; so do the takings-back of any other event. Only the
-end of a line may be superseded, which the database enforces, so that of two concurrent corrections one fails.
+A game's events form a chain of revisions, each superseding the previous one; so do the withdrawals of any other event.
+Only the last of a chain may be superseded, which the database enforces: of two concurrent corrections, one fails.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from ledger.events.types import Draft, corrected_game
 from ledger.rejections import Refused, shown
 
 GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
-# of an event in the log that cannot be read: it changes nothing, and still has its place
+# the type of an event in the log that cannot be read: it changes nothing, but still has its place
 UNREADABLE = "unreadable"
 SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
 _NEVER_VOIDED = GAME_EVENTS | {UNREADABLE}
@@ -70,7 +70,7 @@ class RevisedGame(NamedTuple):
 
 
 def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
-    """What the events about a game come to, in order; None before it is recorded."""
+    """What the events about a game, in order, come to; None before it is recorded."""
     game = None
     for event in history:
         if event.type == "game.recorded":
@@ -85,7 +85,7 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
 
 
 def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, RevisedGame | None]:
-    """The id of the event that a new one supersedes, and the game as it is before; both None for other types.
+    """The id of the event that a new one supersedes, and the game as it was before; both None for other types.
 
     Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
     """
@@ -124,15 +124,15 @@ def _end_of_line(events: Events, event_id: str) -> str:
     for successor in successors(events, target):
         last, withdrawn = successor, withdrawn ^ _withdraws(events, successor, root)
         if withdrawn and target.type == "event.voided":
-            break  # a void that was withdrawn stays so, whatever happened to its target since
+            break  # a withdrawn void stays withdrawn, whatever has happened to its target since
     if withdrawn:
-        raise Refused("event-voided", f"{shown(event_id)} is withdrawn already, by {shown(last.event_id)}{_at(last)}")
+        raise Refused("event-voided", f"{shown(event_id)} is already withdrawn, by {shown(last.event_id)}{_at(last)}")
     return last.event_id
 
 
 def withdrawn(events: Events, event_id: str) -> tuple[KnownEvent, bool]:
-    """What an `event.voided` of this event is about in the end, and whether that is withdrawn now (else it stands
-    again). The void itself was checked by `superseded`.
+    """What an `event.voided` of this event is ultimately about, and whether that is now withdrawn (otherwise it is back
+    in force). The void itself was checked by `superseded`.
     """
     event = events.event(event_id)
     root = None if event is None else root_of(events, event)
@@ -141,7 +141,7 @@ def withdrawn(events: Events, event_id: str) -> tuple[KnownEvent, bool]:
 
 
 def is_live(events: Events, event: KnownEvent) -> bool:
-    """Whether an event that is not a game's and no `event.voided` stands, and is not withdrawn."""
+    """Whether an event that is neither a game's nor an `event.voided` is live, that is not withdrawn."""
     live = True
     for successor in successors(events, event):
         live ^= _withdraws(events, successor, event)
@@ -149,9 +149,9 @@ def is_live(events: Events, event: KnownEvent) -> bool:
 
 
 def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
-    """What an `event.voided` is about in the end; another event itself. None where nothing before it can be voided.
+    """What an `event.voided` is ultimately about; any other event itself. None if it voids nothing that can be voided.
 
-    Such a void was put in by SQL, and does not count: one of itself, of a later event, or of a game's.
+    Such a void was put in by SQL and does not count: it voids itself, a later event, or a game's event.
     """
     while event.type == "event.voided":
         target = events.event(event.data["id"])
@@ -162,9 +162,9 @@ def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
 
 
 def successors(events: Events, event: KnownEvent) -> Iterator[KnownEvent]:
-    """The line behind an event: what supersedes it, what supersedes that, and so on.
+    """The chain of revisions after an event: what supersedes it, what supersedes that, and so on.
 
-    What stands before the event that it supersedes was put in by SQL, perhaps as a circle, and is in no line.
+    An event that comes before the one it supersedes was put in by SQL, perhaps as a circle, and is in no chain.
     """
     while (later := events.successor(event.event_id)) is not None and _stands_before(event, later):
         yield later
@@ -172,18 +172,18 @@ def successors(events: Events, event: KnownEvent) -> Iterator[KnownEvent]:
 
 
 def _stands_before(event: KnownEvent, later: KnownEvent) -> bool:
-    # what waits stands behind the log, and in order
+    # waiting events come after the log, and are in order
     return later.position is None or (event.position is not None and event.position < later.position)
 
 
 def _withdraws(events: Events, successor: KnownEvent, root: KnownEvent) -> bool:
-    """Whether an event in the line behind another one takes that back, or lets it stand again."""
+    """Whether an event in the chain after another withdraws that one, or puts it back in force."""
     found = root_of(events, successor) if successor.type == "event.voided" else None
     return found is not None and found.event_id == root.event_id
 
 
 def refuse_stale(events: Events, draft: Draft) -> None:
-    """Raises `Refused` (changed-meanwhile) if what a draft was checked to supersede is not the end of its line."""
+    """Raises `Refused` (changed-meanwhile) if what a draft was checked to supersede is no longer last in its chain."""
     if draft.supersedes is None:
         return
     what, other = draft.subject.partition(":")[2], events.successor(draft.supersedes)
@@ -198,7 +198,7 @@ def refuse_stale(events: Events, draft: Draft) -> None:
 
 
 def voided_ids(voids: Iterable[tuple[str, str]]) -> set[str]:
-    """The ids of the events that are withdrawn, given all `event.voided` in order as (id, id of the event voided).
+    """The ids of the withdrawn events, given all `event.voided` in order as (id, id of the event voided).
 
     >>> voided_ids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
     {'b'}
@@ -230,7 +230,7 @@ class DraftBatch:
         return (known(draft) for draft in self._by_id.values() if any(text in draft.data for text in texts))
 
     def add(self, draft: Draft, supersedes: str | None) -> None:
-        """Put a draft at the end."""
+        """Append a draft."""
         self._by_id[draft.event_id] = draft
         self._about.setdefault(draft.subject, []).append(draft)
         if supersedes is not None:
@@ -252,7 +252,7 @@ class DraftBatch:
 
 
 def known(draft: Draft) -> KnownEvent:
-    """A draft as an event that can be looked up."""
+    """A draft as a known event."""
     return KnownEvent(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
 
 

@@ -1,10 +1,10 @@
-"""The short way through the model of a game: the same checks on dictionaries, with no object made in between.
+"""The short way through a game's model: the same checks on dictionaries, with no objects made in between.
 
     {"player": "anna", "place": 1}   is taken, and comes out in canonical order: {"place": 1, "player": "anna"}
     {"player": "anna", "place": 0}   is left to the model, which says what is wrong
 
-What the short way does not take, the model takes or refuses; so it need not know every value that is right, and has no
-messages of its own.
+What the short way does not take, the model takes or refuses; so it need not know every valid value, and has no messages
+of its own.
 """
 
 from collections.abc import Callable
@@ -22,13 +22,13 @@ STRICT = core_schema.CoreConfig(strict=True)
 
 @dataclass(frozen=True)
 class Plain:
-    """Marks an annotated type: a value of this simpler type is right as it stands, and no Python has to look at it."""
+    """Marks an annotated type: a value of this simpler type is valid as it is, with no Python code looking at it."""
 
     type: Any
 
 
 def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
-    """The members that were given, as the model has them, without null, in canonical order.
+    """The given members as the model has them, without nulls, in canonical order.
 
     Raises pydantic's `ValidationError`.
     """
@@ -42,7 +42,7 @@ def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_order(value: Any) -> Any:
-    """A value as JSON has it, the members of its objects sorted by name."""
+    """A JSON value with the members of its objects sorted by name."""
     if isinstance(value, dict):
         return {name: in_order(value[name]) for name in sorted(value)}
     return [in_order(item) for item in value] if isinstance(value, list) else value
@@ -50,7 +50,7 @@ def in_order(value: Any) -> Any:
 
 @cache
 def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """A function from a game to the normalised one; None for a model that checks more than member by member."""
+    """A function that normalises a game; None for a model that checks more than its members one by one."""
     parts = [part for field in model.model_fields.values() if (part := _items(field.annotation)) is not None]
     for part in (model, *parts):
         found = part.__pydantic_decorators__

@@ -1,4 +1,4 @@
-"""The types of events, and the way from one parsed line to a normalised draft ready for the log.
+"""The types of events, and how a parsed line becomes a normalised draft ready for the log.
 
 A new type is a model and one line in `TYPES`; a new game type goes into `ledger.events.game_types`.
 """
@@ -39,21 +39,21 @@ KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
 
 
 class PlayerRegistered(Members):
-    """Somebody is known from now on; his account is premium unless said otherwise."""
+    """A player is known from now on; their account is premium unless stated otherwise."""
 
     player: PlayerId
     account: Literal["premium", "free"] = "premium"
 
 
 class PlayerAccountChanged(Members):
-    """From now on the player's account is this."""
+    """From now on the player has this account."""
 
     player: PlayerId
     account: Literal["premium", "free"]
 
 
 class PlayerRenamed(Members):
-    """The same person under a new id from the start of time; `new_player` may have games already (a merge)."""
+    """The same person under a new id from the start of time; `new_player` may already have games (a merge)."""
 
     player: PlayerId
     new_player: PlayerId
@@ -65,7 +65,7 @@ class GameCorrected(Members):
 
     game_id: GameId
     reason: Text
-    game: dict[str, Any]  # read as a game of its kind
+    game: dict[str, Any]  # read as a game of its type
 
 
 class GameDecided(Members):
@@ -83,7 +83,7 @@ class EventVoided(Members):
 
 
 class PointsAdjusted(Members):
-    """A delta on a player's points of that moment; on the start value for somebody new."""
+    """A delta on a player's points at that moment, or on the start value of somebody new."""
 
     ladder: LadderText
     player: PlayerId
@@ -92,7 +92,7 @@ class PointsAdjusted(Members):
 
 
 class LeagueCreated(Members):
-    """A league begins, and with it the time whose version a ruleset with `freeze = "league-start"` keeps for it."""
+    """A league begins; a ruleset with `freeze = "league-start"` keeps the version of this moment for it."""
 
     league: Label
     game: Slug
@@ -108,7 +108,7 @@ class LeagueJoined(Members):
 
 
 class ScheduledGame(Members):
-    """A game of a league before it is played: its players in the order of their seats."""
+    """A game of a league before it is played: its players in seat order."""
 
     game_id: GameId
     seats: Annotated[list[PlayerId], Field(min_length=2, max_length=8)]
@@ -152,7 +152,7 @@ def _rule(text: str) -> str:
 
 
 class Scope(Members):
-    """Which games a ruleset scores, and whose seats are left out."""
+    """Eligibility: which games a ruleset scores, and whose seats are left out."""
 
     game: Annotated[list[Slug], Field(min_length=1)]
     kind: list[str] = ["placing"]
@@ -164,7 +164,7 @@ class Scope(Members):
 
 
 class Partition(Members):
-    """Which members of a game name its ladder; `bands` cut `players` into ranges such as 3-4, or all."""
+    """Which members of a game name its ladder; `bands` divide `players` into ranges such as 3-4, or all."""
 
     by: Annotated[
         list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
@@ -173,7 +173,7 @@ class Partition(Members):
 
 
 class Ruleset(Members):
-    """One version of a ruleset: rule, parameters, scope and partition, with where its values come from."""
+    """One version of a ruleset: rule, parameters, eligibility and partition, and where its values come from."""
 
     id: Slug
     version: Annotated[str, AfterValidator(_version)]
@@ -200,7 +200,7 @@ class ZoneSet(Members):
 
 
 class EventType(NamedTuple):
-    """A type of event: its current schema version, its model, and the thing that it is about."""
+    """A type of event: its current schema version, its model, and what it is about."""
 
     schema_version: int
     model: type[Members]
@@ -223,7 +223,7 @@ TYPES = {
     "player.registered": EventType(1, PlayerRegistered, _player),
     "player.account_changed": EventType(1, PlayerAccountChanged, _player),
     "player.renamed": EventType(1, PlayerRenamed, _player),
-    # the model of a game is chosen by its kind
+    # a game's model is chosen by its type
     "game.recorded": EventType(1, Members, _game),
     "game.corrected": EventType(1, GameCorrected, _game),
     "game.voided": EventType(1, GameDecided, _game),
@@ -250,8 +250,10 @@ class Draft(NamedTuple):
     subject: str
     occurred_at: int  # microseconds since 1970 UTC
     data: str
-    by: str | None = None  # who recorded it elsewhere, if the line says so
-    supersedes: str | None = None  # the event that it was checked to replace; none has replaced that one meanwhile
+    by: str | None = None  # who recorded it elsewhere, if the line says
+    supersedes: str | None = (
+        None  # the event that it was checked to replace; nothing has replaced that one in the meantime
+    )
 
 
 _EVENT_ID = TypeAdapter(EventId)
@@ -263,8 +265,8 @@ _DECIMAL = TypeAdapter(DecimalString)
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     """A parsed line as a draft and its normalised data. Raises `Refused` with the first thing that is wrong.
 
-    Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that
-    the ledger itself sets (`position`, `recorded_at` ...) are allowed, as an export carries them, and ignored.
+    Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that the
+    ledger itself sets (`position`, `recorded_at` ...) are allowed, since exports have them, but ignored.
     """
     if unknown := sorted(event.keys() - KNOWN_MEMBERS):
         raise Refused("unknown-member", f"{shown(unknown[0])} is not a member of an event ({_listed(EVENT_MEMBERS)})")
@@ -316,7 +318,7 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_another_kind(problem: Refused, kind: str) -> Refused:
-    """A refusal that says so if a member is unknown because it belongs to games of another kind."""
+    """A refusal that says so if a member is unknown because it belongs to games of another type."""
     where = problem.message.partition(": ")[0]
     member = where.rpartition(".")[2]
     others = [other for other in GAME_TYPES if member in _members(GAME_TYPES[other].model)]
@@ -327,31 +329,31 @@ def _of_another_kind(problem: Refused, kind: str) -> Refused:
 
 
 def _members(model: type[Members]) -> set[str]:
-    """The members of a game of some kind, and of its participants."""
+    """The members of a game of some type, and of its participants."""
     (participant,) = get_args(model.model_fields["participants"].annotation)
     return {*model.model_fields, *participant.model_fields}
 
 
 def _undated(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """The game of a correction without its date, and that."""
+    """The game of a correction without its date, and that date."""
     return {name: value for name, value in game.items() if name != "occurred_at"}, game.get("occurred_at")
 
 
 def corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
-    """The game as a `game.corrected` says it, and when it ended: the game keeps its date unless that was wrong."""
+    """The game as a `game.corrected` states it, and when it ended: it keeps its date unless that was wrong."""
     game, dated = _undated(data["game"])
     return game, played_at if dated is None else parse_instant(dated)
 
 
 def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """The id of an event that brings none: a game's is its game's, another's a hash of type, time and data."""
+    """The id of an event that has none: a game's comes from its game_id, others are a hash of type, time and data."""
     if type_name == "game.recorded":
         return f"game:{data['game_id']}"
     return f"{type_name}:{hashlib.sha256(meaning(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
 
 
 def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """What an event says, the same text for the same content whether defaults are spelled out or not."""
+    """What an event says: the same text for the same content, whether defaults are spelled out or not."""
     said = _said(type_name, data)
     if type_name == "game.corrected":
         game, dated = _undated(data["game"])
@@ -365,7 +367,7 @@ def _said(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_by(value: object) -> str:
-    """The name of somebody who records. Raises `Refused`."""
+    """The name of whoever records. Raises `Refused`."""
     return _checked(_BY, value, "by")
 
 
@@ -398,7 +400,7 @@ def _checked(adapter: TypeAdapter[str], value: object, member: str) -> str:
         raise _refused(error, member) from None
 
 
-# pydantic's names of what can go wrong, in this program's codes; the rest is a bad value
+# pydantic's error types as this program's codes; all others are a bad value
 _CODE_BY_ERROR = {
     "extra_forbidden": "unknown-member",
     "missing": "missing-member",
@@ -410,7 +412,7 @@ _CODE_BY_ERROR = {
 
 
 def _refused(error: ValidationError, member: str = "") -> Refused:
-    # what is unknown comes first: a misspelled member explains the missing one
+    # unknown members come first: a misspelled one explains a missing one
     problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
     problem = problems[0]
     where = ".".join(str(part + 1) if isinstance(part, int) else part for part in problem["loc"]) or member

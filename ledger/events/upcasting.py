@@ -1,7 +1,7 @@
 """Old forms of events, read as if they had been written today.
 
-A record is never rewritten. When a type gets a new schema version, one pure step from the version before goes into
-`STEPS`, and every reader sees the newest form; the test of this module holds the chain complete.
+A record is never rewritten. When a type gets a new schema version, one pure step from the previous version goes into
+`STEPS`, and every reader sees the newest form; this module's test keeps the chain complete.
 """
 
 from collections.abc import Callable, Mapping

@@ -30,7 +30,7 @@ def local_time(instant: int, zone_name: str) -> datetime:
     try:
         return moment.astimezone(zone(zone_name))
     except OverflowError:
-        return moment  # on the first and the last day of all, where the zone's own date has no year
+        return moment  # on the very first and last day, when the zone's own date has no valid year
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
@@ -38,7 +38,7 @@ def local_instant(value: datetime, zone_name: str) -> int:
     place = zone(zone_name)
     early, late = value.replace(tzinfo=place, fold=0), value.replace(tzinfo=place, fold=1)
     if early.utcoffset() != late.utcoffset():
-        # in a gap the earlier offset is the smaller one; in a repeated hour it is the larger one
+        # in a gap the earlier offset is the smaller one, in a repeated hour the larger
         code = "ambiguous-time" if early.utcoffset() > late.utcoffset() else "nonexistent-time"  # type: ignore[operator]
         what = "occurs twice" if code == "ambiguous-time" else "does not exist"
         raise Refused(
@@ -48,7 +48,7 @@ def local_instant(value: datetime, zone_name: str) -> int:
 
 
 def read_instant(text: str, zone_name: str | None) -> int:
-    """An instant as people write it: with an offset, or read in `zone_name`; a date alone is that day's noon there.
+    """An instant as people write it: with an offset, or read in `zone_name`; a bare date is that day's noon there.
 
     Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
     """

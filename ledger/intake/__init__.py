@@ -1,1 +1,1 @@
-"""The way of results into the log: files, lines and tables are read, checked, spooled and appended."""
+"""How results get into the log: files, lines and tables are read, checked, spooled and appended."""

@@ -1,6 +1,6 @@
 """What the columns of a table are called, and what its cells mean.
 
-The delimiter is found from the header. An empty cell is an absent member.
+The delimiter is taken from the header. An empty cell is an absent member.
 """
 
 import csv
@@ -40,7 +40,7 @@ Cells = dict[str, str]
 
 
 class CsvColumns(NamedTuple):
-    """The columns that a table has: of the whole game, of a player, and those that hold the players of a place."""
+    """The columns of a table: those of the whole game, of a player, and those that hold the players of a place."""
 
     game: tuple[str, ...]
     player: tuple[str, ...]
@@ -49,7 +49,7 @@ class CsvColumns(NamedTuple):
 
 class TableOptions(NamedTuple):
     """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
-    `found` gets the columns that it has.
+    `found` is called with the columns it has.
     """
 
     zone: str | None = None
@@ -59,7 +59,7 @@ class TableOptions(NamedTuple):
 
 
 def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Refused]]:
-    """The delimiter, the columns' names in this program's words, None for those dropped, and all that is wrong.
+    """The delimiter, the columns under this program's names (None for dropped ones), and everything that is wrong.
 
     Raises `Refused` if the line cannot be split into names.
     """
@@ -67,7 +67,7 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
     if not_utf8(line):
         raise Refused("bad-utf8", f"the header {shown(legible(line.strip()))} is not UTF-8; save the file as UTF-8")
     if "\0" in line:
-        raise Refused("bad-csv", "the file is no text: it begins with NUL bytes")
+        raise Refused("bad-csv", "the file is not text: it begins with NUL bytes")
     try:
         names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
@@ -93,7 +93,7 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
         )
         problems.append(Refused("unknown-column", told))
     given = [name for name in header if name]
-    # 1st and 1th would be one place
+    # 1st and 1th would be the same place
     places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
     kinds = [places.get(name, name) for name in given]
     twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
@@ -101,17 +101,17 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
     wide = bool(places)
     if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
         listed = ", ".join(map(shown, odd))
-        told = f"the columns of a row per player do not go with 1st, 2nd ..., which stand in a row per game: {listed}"
+        told = f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
         problems.append(Refused("unknown-column", told))
     needed = ("game_id", "occurred_at", "game", *(() if wide else ("player",)))
     if absent := [name for name in needed if name not in given and name not in options.fixed]:
-        fixed = ", or give all rows one value with --set game=..." if "game" in absent else ""
+        fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
         listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
         told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
         if "game_id" in absent:
-            told += "; game_id is the game's own number or name, which tells it from all others: number the rows"
+            told += "; game_id is the game's own number or name, different for each game: number the rows"
         if "player" in absent:
-            told += "; a row per game has the columns 1st, 2nd ... in place of player"
+            told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
         problems.append(Refused("missing-column", told))
     return delimiter, header, problems
 
@@ -124,7 +124,7 @@ def header_columns(header: Header) -> CsvColumns:
 
 
 def not_utf8(text: str) -> bool:
-    """Whether a text was read with `surrogateescape` and is not UTF-8."""
+    """Whether a text, read with `surrogateescape`, is not UTF-8."""
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
@@ -145,7 +145,7 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
 
 
 def _instant(text: str, zone: str | None) -> str:
-    # with Z, no zone matters; whether it is right is seen when the event is read
+    # with Z, no zone matters; whether the time is valid is checked when the event is read
     return text if text.endswith("Z") else _local_instant(text, zone)
 
 
@@ -160,7 +160,7 @@ def _value(name: str, text: str) -> Any:
 
 @lru_cache(maxsize=1_024)
 def read_value(name: str, text: str) -> Any:
-    """The number or truth that a cell of one of the `READ_COLUMNS` holds. Raises `Refused`."""
+    """The number or truth value in a cell of one of the `READ_COLUMNS`. Raises `Refused`."""
     if name in BOOLEAN_COLUMNS:
         if text.casefold() not in _BOOLEANS:
             raise Refused("bad-value", f"{name}: {shown(text)} is neither true nor false")

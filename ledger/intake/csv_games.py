@@ -1,11 +1,11 @@
-"""Games from CSV, in the long form (a row per participant) and the wide form (a row per game).
+"""Games from CSV, in the long form (one row per participant) and the wide form (one row per game).
 
     game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
     g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
     g-1,2010-03-05T19:30Z,ben,2
     g-1,2010-03-05T19:30Z,cleo,2
 
-`csv_cells` tells what the columns are called. Rows of the usual form are read many at once by `csv_short_way`.
+`csv_cells` knows what the columns are called. Rows of the usual form are read many at a time by `csv_short_way`.
 """
 
 import csv
@@ -40,7 +40,7 @@ Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
 
 def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
-    """(line, event or refusal, the rows as read, game id if put together from rows) for every game of a CSV file."""
+    """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file."""
     lines = _text_lines(file, line_bytes_max)
     number = 1
     try:
@@ -71,8 +71,8 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
             raise Refused("line-too-long", f"a line has more than {line_bytes_max:,} bytes")
         blank += line.isspace()
         if blank > BLANK_LINES_MAX:
-            raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines hold nothing")
-        # what is not UTF-8 is kept as lone surrogates, so that the row that holds it can be named
+            raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank")
+        # anything that is not UTF-8 is kept as lone surrogates, so that the row with it can be named
         text = line.decode("utf-8", "surrogateescape")
         yield text.removeprefix(mark) if mark else text
         mark = ""
@@ -81,7 +81,7 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
 def _rows(
     lines: Iterator[str], delimiter: str, header: Header, first_line: int
 ) -> Iterator[tuple[int, Cells | Refused]]:
-    """(line of the row's beginning, its non-empty cells by column); ends at a row that cannot be split into cells."""
+    """(line where the row begins, its non-empty cells by column); ends at a row that cannot be split into cells."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         line = first_line + reader.line_num
@@ -114,17 +114,17 @@ def _cells(row: list[str], header: Header) -> Cells | Refused:
         return found
     for name, text in found.items():
         if not name:
-            return Refused("unknown-column", f"{shown(text)} stands in a column without a name")
+            return Refused("unknown-column", f"{shown(text)} is in a column without a name")
         if not_utf8(text):
             return Refused("bad-utf8", f"{shown(legible(text))} is not UTF-8; save the file as UTF-8")
         if "\n" in text or "\r" in text:
-            # a quote that is not closed swallows the rows behind it, and with them players of other games
+            # an unclosed quote swallows the rows after it, and with them players of other games
             return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
     return found
 
 
 def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
-    """A game whose columns hold the players of a place."""
+    """A game from a row whose columns hold the players of each place."""
     if isinstance(cells, Refused):
         return line, cells, None, None
     try:
@@ -143,7 +143,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
 def _long_games(
     rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None
 ) -> Iterator[Found]:
-    """The games of the rows behind the one with the id `last_id`."""
+    """The games of the rows after the one with the id `last_id`."""
 
     def game_of(row: tuple[int, Cells | Refused]) -> str | int:
         line, cells = row
@@ -154,20 +154,20 @@ def _long_games(
 
     unreadable: int | None = None
     for key, group in groupby(rows, game_of):
-        # no more than a record can hold, so that a wrong game_id column does not fill the memory
+        # no more than a record can hold, so that a wrong game_id column does not fill memory
         numbered = list(islice(group, ROWS_MAX + 1))
         line = numbered[0][0]
         if isinstance(key, int):
             problem = numbered[0][1]
             if not isinstance(problem, Refused):
                 problem = Refused("missing-member", "the row has no game_id")
-            # a row that cannot be read may belong to the game before it, which is then incomplete
+            # a row that cannot be read may belong to the previous game, which is then incomplete
             yield line, problem, numbered[0][1] if isinstance(numbered[0][1], dict) else None, last_id
             unreadable = line
             continue
         games = [cells for _, cells in numbered if isinstance(cells, dict)]
         if unreadable is not None:
-            # ... or to the game behind it
+            # ... or to the game after it
             yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
         elif len(numbered) > ROWS_MAX:
             yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
@@ -193,7 +193,7 @@ def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) ->
 
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
-    """What the rows of a game say of the whole game, each of them or some. Raises `Refused` if they disagree."""
+    """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
     if _agree(rows, columns):
         return rows[0]
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
@@ -208,7 +208,7 @@ def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
 
 
 def _agree(rows: list[Cells], columns: CsvColumns) -> bool:
-    """Whether all rows say the same of the whole game."""
+    """Whether all rows say the same about the whole game."""
     first = rows[0]
     for name in columns.game:
         said = first.get(name)

@@ -1,8 +1,8 @@
-"""The short way through a table with a row per participant: many rows at once, as long as all are of the usual form.
+"""The short way through a table with one row per participant: many rows at once, as long as all have the usual form.
 
-Each of its rows stands on a line of its own, has all cells, with nothing around them, and says the same of its game as
-those beside it. At the first lines of which that is not so it ends, and all that is left is read row by row: so this
-need not know everything that is right, and has no messages of its own.
+Each row is on a line of its own, has all its cells, with nothing around them, and says the same about its game as the
+rows next to it. It ends at the first lines for which that is not true, and the rest is read row by row: so this need
+not know everything that is valid, and has no messages of its own.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -17,12 +17,12 @@ from ledger.rejections import Refused
 LINES = 1_000
 ROWS_MAX = 4_096
 
-# line, event, what gives the rows as they were read, game id
+# line, event, a function that gives the rows as read, game id
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 
 
 class Rest(NamedTuple):
-    """What is left to be read row by row: lines, the number of the first, and the id of the game before it."""
+    """What is left to be read row by row: lines, the number of the first, and the id of the previous game."""
 
     lines: Iterator[str]
     first: int
@@ -30,7 +30,7 @@ class Rest(NamedTuple):
 
 
 class _Games(NamedTuple):
-    """Games put together from some lines: where each begins and the last one ends, their events, all cells."""
+    """Games put together from some lines: where each begins and the last ends, their events, and all cells."""
 
     firsts: list[int]
     events: list[dict[str, Any]]
@@ -40,7 +40,7 @@ class _Games(NamedTuple):
 def plain_games(
     lines: Iterator[str], first: int, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
 ) -> Generator[PlainGame, None, Rest]:
-    """The games of lines behind the header, the first of which has a number; returns what is left."""
+    """The games of the lines after the header, given the number of the first line; returns what is left."""
     last_id: str | None = None
     if "" in header or "game_id" not in header or "game_id" in options.fixed:
         return Rest(lines, first, last_id)
@@ -68,7 +68,7 @@ def plain_games(
 def _games(
     lines: list[str], ended: bool, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
 ) -> _Games | None:
-    """The games of some lines, but for the last one unless the file has ended; None if they need a closer look."""
+    """The games of some lines, except the last unless the file has ended; None if they need a closer look."""
     text, width = "".join(lines).replace("\r\n", "\n"), len(header)
     text += "" if text.endswith("\n") else "\n"
     edges = (f" {delimiter}", f"{delimiter} ", " \n", "\n ")
@@ -113,13 +113,13 @@ def _participants(of: dict[str | None, list[str]], columns: CsvColumns) -> list[
 
 
 def _values(name: str, texts: list[str]) -> list[Any]:
-    """What the cells of a column hold, None where it is nothing. Raises `Refused`."""
+    """The values in the cells of a column, None for empty ones. Raises `Refused`."""
     held = {text: read_value(name, text) if name in READ_COLUMNS else text for text in set(texts) if text}
     return list(map(held.get, texts))
 
 
 def _told(header: Header, cells: list[str], begin: int, end: int) -> list[Cells]:
-    """Some rows as they are told to people: their non-empty cells by column."""
+    """Some rows as shown to people: their non-empty cells by column."""
     rows = (cells[row * len(header) : (row + 1) * len(header)] for row in range(begin, end))
     return [{name: text for name, text in zip(header, row, strict=True) if name and text} for row in rows]
 

@@ -1,6 +1,6 @@
-"""Files of events: opened whatever their compression, recognised by content, read one event at a time.
+"""Files of events: opened compressed or not, recognised by content, read one event at a time.
 
-An item is one event as it was written, or what is wrong with it; memory does not grow with the file.
+An item is one event as written, or what is wrong with it; memory does not grow with the file.
 """
 
 import gzip
@@ -19,28 +19,28 @@ from ledger.rejections import Refused, Rejection
 from ledger.store.exports import without_ends
 
 LINE_BYTES_MAX = 1 << 20
-# lines with nothing in them that a file may have, and how far a compressed one may expand: to so many bytes, or so many
-# times its size; events are compressed to a tenth, rarely to a fiftieth
+# how many blank lines a file may have, and how far a compressed one may expand: to this many bytes, or this many times
+# its size; events compress to a tenth, rarely to a fiftieth
 BLANK_LINES_MAX = 100_000
 EXPANDED_BYTES, EXPANDED_TIMES = 100_000_000, 200
-# how far the end of a line that is too long is looked for, and how much of a compressed file may expand to nothing
+# how far to look for the end of a line that is too long, and how much of a compressed file may expand to nothing
 SKIPPED_BYTES, SILENT_BYTES = 100_000_000, 1_000_000
-# how files of Excel, LibreOffice and Numbers begin: archives, and what Excel wrote before
+# how files from Excel, LibreOffice and Numbers begin: archives, and Excel's older format
 SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 STDIN = "-"
 
 
 class Far(NamedTuple):
-    """How many bytes of a file are read."""
+    """How many bytes of a file have been read."""
 
     file: str
     read: int
 
 
 class Item(NamedTuple):
-    """One event of a file: its line (of a CSV game: its first row's), what stands there, and the rows of a table.
+    """One event of a file: its line (for a CSV game: its first row's), what is there, and the rows of a table.
 
-    What stands there is a line of JSON, or an event that was put together, or what is wrong with either.
+    What is there is a line of JSON, or an event that was put together, or what is wrong with either.
     """
 
     file: str
@@ -52,7 +52,7 @@ class Item(NamedTuple):
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | Far]:
-    """The events of a file, or a `Rejection` about the file itself; now and then how far it is read."""
+    """The events of a file, or a `Rejection` about the file itself; now and then how far it has been read."""
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
         return
@@ -75,9 +75,9 @@ def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | 
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
-    """The numbered lines of a file without their ends, blank ones left out. Raises `Refused`.
+    """The numbered lines of a file without their line ends, leaving out blank ones. Raises `Refused`.
 
-    That a compressed file ends too early comes of an `EOFError`, behind what could be read.
+    For a compressed file that ends too early it is raised from an `EOFError`, after what could be read.
     """
     if Path(name).is_dir():
         raise _is_a_directory(name)
@@ -96,7 +96,7 @@ def _is_a_directory(name: str) -> Refused:
 
 
 def size(name: str) -> int | None:
-    """The bytes of a file for a progress bar, or None if it has no size."""
+    """The size of a file in bytes for a progress bar, or None if it has none."""
     return os.path.getsize(name) if name != STDIN and Path(name).is_file() else None
 
 
@@ -138,9 +138,9 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
 
 
 class _Expanding(io.RawIOBase):
-    """What a compressed file holds, as long as that is in proportion to its size. Raises `Refused`.
+    """The content of a compressed file, as long as that is in proportion to its size. Raises `Refused`.
 
-    `read` is told of each piece that comes out, and gives how many bytes went in.
+    `read` is told about each piece that comes out, and returns how many bytes went in.
     """
 
     def __init__(self, file: gzip.GzipFile, name: str, read: Callable[[], int]) -> None:
@@ -151,7 +151,7 @@ class _Expanding(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # as much as there is at once: of a file that is cut off, all before the end
+        # whatever is available: for a file that is cut off, everything before the end
         found = self._file.read1(len(buffer))
         buffer[: len(found)] = found
         self._given += len(found)
@@ -162,7 +162,7 @@ class _Expanding(io.RawIOBase):
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
-    """The numbered lines that are not blank; of one that is too long only that."""
+    """The numbered lines that are not blank; for a line that is too long, only the refusal."""
     number = blank = 0
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
@@ -172,7 +172,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
                 line = file.readline(LINE_BYTES_MAX)
                 skipped += len(line)
             unread = "" if skipped < SKIPPED_BYTES else "; the rest was not read"
-            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed{unread}"
+            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event per line is needed{unread}"
             yield number, Refused("line-too-long", message, number)
             if unread:
                 return
@@ -183,12 +183,12 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
             continue
         blank += 1
         if blank > BLANK_LINES_MAX:
-            yield number, Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines hold nothing", number)
+            yield number, Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank", number)
             return
 
 
 def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection | None]:
-    """The items; None for the last line of an export, which is no event, but says that there may be none."""
+    """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     if start.startswith(SPREADSHEETS):
         yield Rejection("is-a-spreadsheet", f"{name} is a spreadsheet; save it as CSV UTF-8, and import that", name)

@@ -1,11 +1,11 @@
-"""Lines of events that come one after the other, from a program that waits for an answer to each.
+"""Lines of events that come one after another from a program that waits for an answer to each.
 
     {"type":"game.recorded","id":"m-7", ...}     {"line":1,"result":"appended","id":"m-7","position":217}
-    the same once more                           {"line":2,"result":"existing","id":"m-7","position":217}
+    the same again                               {"line":2,"result":"existing","id":"m-7","position":217}
     {"type":"game.recorded", ...}                {"line":3,"result":"rejected","code":"player-twice","message":"..."}
 
-What has arrived is one batch, which is appended as an import is; the next batch gathers meanwhile. An answer is read
-back from the log, so that nothing is acknowledged that is not stored.
+Whatever has arrived is one batch, which is appended like an import; the next batch gathers meanwhile. Answers are read
+back from the log, so nothing is acknowledged that is not stored.
 """
 
 import os
@@ -19,21 +19,21 @@ from ledger.rejections import Refused, Rejection
 from ledger.store.log import positions_of
 from ledger.store.opening import Ledger
 
-# a batch is what has arrived, and no more is waited for: at most so many events, out of so many reads
+# a batch is what has arrived, without waiting for more: at most this many events, from this many reads
 BATCH_EVENTS = 1_000
 BATCH_READS = 64
 READ_BYTES = 1 << 16
 
 Line = tuple[int, bytes | Refused]
-# imports the items of a batch, going on behind what is refused: (items, reject, settled) -> what it did
+# imports the items of a batch, continuing after refusals: (items, reject, settled) -> what it did
 Import = Callable[..., Imported]
 
 
 def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
-    """The numbered lines that come from one descriptor, in batches, until it ends or another can be read.
+    """The numbered lines from one descriptor, in batches, until it ends or the other one can be read.
 
-    Blank lines are left out. Of a line that is too long there is only the refusal. What was read before the stop is
-    still given, as far as whole lines go.
+    Blank lines are left out. A line that is too long gives only a refusal. Whole lines read before the stop are still
+    given.
     """
     lines = _Lines()
     waiting: list[Line] = []
@@ -41,7 +41,7 @@ def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
     while waiting or not ended:
         reads = 0
         while not ended and len(waiting) < BATCH_EVENTS and (reads < BATCH_READS or not waiting):
-            # with nothing in hand there is nothing else to do
+            # with nothing waiting, there is nothing else to do
             ready, _, _ = select.select([descriptor, stopped], [], [], 0 if waiting else None)
             if stopped in ready:
                 ended = True
@@ -75,7 +75,7 @@ class _Lines:
             if self._number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if too_long or len(line) > LINE_BYTES_MAX:
-                told = f"the line has more than {LINE_BYTES_MAX:,} bytes; one event a line is needed"
+                told = f"the line has more than {LINE_BYTES_MAX:,} bytes; one event per line is needed"
                 yield self._number, Refused("line-too-long", told, self._number)
             elif line.strip():
                 yield self._number, line.rstrip(b"\r")
@@ -86,7 +86,7 @@ class _Lines:
 
 
 def answers(ledger: Ledger, batch: Sequence[Line], import_batch: Import) -> list[dict[str, Any]]:
-    """Import a batch; what became of each of its lines, in their order. Raises what `import_items` raises."""
+    """Import a batch; what became of each of its lines, in order. Raises what `import_items` raises."""
     rejected: dict[int, Rejection] = {}
     settled: dict[int, tuple[str, bool]] = {}
 
@@ -99,7 +99,7 @@ def answers(ledger: Ledger, batch: Sequence[Line], import_batch: Import) -> list
     import_batch([Item(STDIN, number, line, None) for number, line in batch], reject, settle)
     with ledger.reading() as connection:
         positions = positions_of(connection, {event_id for event_id, _ in settled.values()})
-    # what repeats a line that was refused in the end has to be validated by itself
+    # a line that repeats one which was refused in the end has to be validated by itself
     again = [line for line in batch if line[0] in settled and settled[line[0]][0] not in positions]
     found = {told["line"]: told for told in answers(ledger, again, import_batch)} if again else {}
     for number, (event_id, appended) in settled.items():

@@ -1,7 +1,7 @@
 """Import: everything is validated before anything is appended, then appended in chunks, each a transaction.
 
-With one refusal nothing is appended, unless `keep_going`; a crash leaves whole chunks, and the same import run again
-completes the rest, because what is there already is recognised.
+A single refusal means that nothing is appended, unless `keep_going`; a crash leaves whole chunks, and running the same
+import again completes the rest, because events already there are recognised.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -32,9 +32,9 @@ from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 CHUNK_EVENTS = 50_000
 REJECTIONS_MAX = 10_000
 
-# gets every refusal with the input that it is about
+# called with every refusal and the input that it is about
 Reject = Callable[[Rejection, Any], None]
-# gets the line of every event that is in the log in the end, the event's id, and whether this import appended it
+# called with the line of every event that ends up in the log, its id, and whether this import appended it
 Settled = Callable[[int, str, bool], None]
 
 
@@ -48,13 +48,13 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
-    # the players whom the ledger did not know, and to whom their names are close
+    # the players the ledger did not know, and the names that theirs are close to
     new_players: list[str] = field(default_factory=list)
     close: dict[str, list[str]] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
-    # what is wrong with the files of a restore that is to take them all the same
+    # what is wrong with the files of a restore that takes them all the same
     passed: list[str] = field(default_factory=list)
-    # the ladders that begin, and to which their names are close; who knows of ladders fills it
+    # the ladders that begin, and the names that theirs are close to; filled in by whoever knows about ladders
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
 
@@ -97,10 +97,10 @@ def import_items(
     any_date: bool = False,
     cores: int = 1,
 ) -> Imported:
-    """Validate all items, then append those that are new; `checked` gets these before. `newcomers` says who is new.
+    """Validate all items, then append the new ones, which `checked` gets first. `newcomers` says who is new.
 
-    With more than one of `cores` a long input is read by a process that is forked. Raises `ClockBehind`,
-    `StoreUnavailable`, `WorkerLost`.
+    With more than one of `cores` a long input is read by a forked process. Raises `ClockBehind`, `StoreUnavailable`,
+    `WorkerLost`.
     """
     result = Imported()
     with rarely_collecting(), closing(Spool()) as spool:
@@ -135,7 +135,7 @@ def import_items(
         checked(waiting.draft for chunk in spool.chunks(CHUNK_EVENTS) for waiting in chunk)
         if dry_run:
             return result
-        # where the log was when the drafts were looked up, as long as nobody else appends
+        # the head when the drafts were looked up, as long as nobody else appends
         absent_at: int | None = validator.seen
         for chunk in spool.chunks(CHUNK_EVENTS):
             rest = chunk
@@ -194,7 +194,7 @@ def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterato
 def _take(
     intake: _Intake, item: ParsedItem, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
 ) -> Rejection | None:
-    """Put a draft into the spool, count it as existing, or say why it is refused."""
+    """Add a draft to the spool, count it as existing, or say why it is refused."""
     if (item.file, item.rows_of) in intake.rejected_games:
         return _rows_apart(draft.subject)
     if known[0]:
@@ -222,7 +222,7 @@ def _take(
 
 
 def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
-    """Say who is new. Names that are refused come with each game that has them."""
+    """Say who is new. Refused names are reported with each game that has them."""
     result, refused = intake.result, newcomers.refusals(intake.connection)
     result.new_players, result.alike = newcomers.names, newcomers.alike
     if refused:
@@ -247,7 +247,7 @@ def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
 
 
 def _build(intake: _Intake, draft: Draft) -> None:
-    """Build the record that a draft would have, only to see whether it can. Raises `Refused`."""
+    """Build the record that a draft would have, only to see whether that is possible. Raises `Refused`."""
     place = intake.position + intake.spool.count + 1
     build(draft, place, intake.recorded_at, draft.by or intake.by, draft.supersedes)
 
@@ -273,12 +273,12 @@ def _settle_existing(intake: _Intake, item: ParsedItem, draft: Draft) -> None:
 
 def _rows_apart(subject: str) -> Rejection:
     game_id = subject.removeprefix("game:")
-    return Rejection("rows-apart", f"the rows of {shown(game_id)} do not stand together; sort the file by game_id")
+    return Rejection("rows-apart", f"the rows of {shown(game_id)} are not together; sort the file by game_id")
 
 
 def _refuse_rows(intake: _Intake, item: ParsedItem, game_id: str, problem: Rejection) -> Rejection:
-    """A game of several rows is refused whole: rows of it that were taken already are refused, too."""
-    apart = isinstance(item.source, list)  # a block of rows, else a single one that could not be read
+    """A game of several rows is refused as a whole: rows of it that were already taken are refused, too."""
+    apart = isinstance(item.source, list)  # a block of rows; otherwise a single one that could not be read
     again = (item.file, game_id) in intake.rejected_games
     intake.rejected_games.add((item.file, game_id))
     waiting = intake.spool.find_id(f"game:{game_id}")
@@ -287,7 +287,7 @@ def _refuse_rows(intake: _Intake, item: ParsedItem, game_id: str, problem: Rejec
         intake.spool.remove(waiting.draft.event_id)
         incomplete = Rejection("bad-csv", f"the row at line {item.line}, which was refused, may belong to this game")
         if intake.keep_going:
-            # otherwise nothing is appended anyway, and one refusal says what is wrong
+            # otherwise nothing is appended anyway, and one refusal is enough
             found = _rows_apart(waiting.draft.subject) if apart else incomplete
             _note(intake, found, waiting.file, waiting.line, waiting.rows)
     return _rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem

@@ -1,8 +1,8 @@
-"""From a line of JSON to a draft: a plain game in one step, everything else parsed and then read member by member.
+"""From a line of JSON to a draft: a plain game in one step, anything else parsed and then read member by member.
 
     {"type":"game.recorded", "occurred_at":"2010-03-05T19:30:00Z", "data":{"game_id":"g-1", "participants":[...] ...}}
 
-As with `ledger.events.short_way`, the short way need not know everything that is right, and has no messages of its own.
+As in `ledger.events.short_way`, the short way need not know everything that is valid, and has no messages of its own.
 """
 
 from functools import cache
@@ -17,13 +17,13 @@ from ledger.events.types import TYPES, Draft, default_id, read_by, read_event, r
 from ledger.rejections import Refused
 
 GAME = "game.recorded"
-KIND = "placing"  # that of a game which names none
+KIND = "placing"  # of a game that names none
 
 
 def read_line(line: bytes) -> tuple[Draft, dict[str, Any]]:
-    """An event as it is written, as a draft and its normalised data. Raises `Refused` like what does it step by step.
+    """A written event as a draft and its normalised data. Raises `Refused` just as the step-by-step way does.
 
-    That is `canonical.parse_object`, and then `events.read_event`.
+    That is `canonical.parse_object`, then `events.read_event`.
     """
     if b'"game.recorded"' in line and b"\\" not in line:
         try:
@@ -36,14 +36,14 @@ def read_line(line: bytes) -> tuple[Draft, dict[str, Any]]:
 
 
 def _plain_game(line: bytes) -> tuple[Draft, dict[str, Any]] | None:
-    """A line without backslashes, if it is a game without anything that would have to be looked at more closely.
+    """A line without backslashes, if it is a game with nothing that needs a closer look; else None.
 
-    Raises `Refused`, `ValidationError`; what they say is not what people are told.
+    Raises `Refused`, `ValidationError`; their messages are not shown to people.
     """
     event: dict[str, Any] = _validator().validate_json(line)
     data = event["data"]
     text = dump_in_order(data)
-    # this parser keeps the last of two members of one name: then the line has more texts than what was read of it
+    # this parser keeps the last of two members with one name: then the line has more texts than what was read from it
     if line.count(b'"') != text.count('"') + 4 * len(event) - 2 or data.get("kind", KIND) != KIND:
         return None
     occurred_at = parse_instant(event["occurred_at"])

@@ -1,6 +1,6 @@
-"""What can be said of each event by itself: from items to drafts, block by block.
+"""What can be said about each event by itself: from items to drafts, block by block.
 
-Of a long input another process says it, ahead of this one, which looks meanwhile how the events fit together.
+For a long input another process does this, ahead of this one, which meanwhile checks how the events fit together.
 """
 
 import marshal
@@ -18,15 +18,15 @@ from ledger.rejections import Refused, Rejection
 from ledger.validation.new_names import names_of, tied_parts, tied_refusal
 
 BLOCK_ITEMS = 250
-# shorter inputs are read sooner than another process is started
+# shorter inputs are read faster than another process is started
 ALONE_BLOCKS = 16
 
 
 class ParsedItem(NamedTuple):
-    """An item, and what it is: a draft with its data, or refused.
+    """An item, and what it is: a draft with its data, or a refusal.
 
-    The source is what was read: the text of a line, or the rows of a table, which are only kept where they are wanted.
-    `names` are the players of a game of a table that is refused.
+    The source is what was read: the text of a line, or the rows of a table, which are kept only if wanted. `names` are
+    the players of a refused game from a table.
     """
 
     file: str
@@ -42,7 +42,7 @@ Block = list[ParsedItem | Rejection | Far]
 
 
 def read_blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
-    """The items in blocks, all in their order. Close it if it is not read to its end. Raises `WorkerLost`."""
+    """The items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
     blocks = _blocks(items, sources_wanted)
     if cores == 1:
         yield from blocks
@@ -66,7 +66,7 @@ def _blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool) -> It
 def _checked(item: Item, source_wanted: bool) -> ParsedItem:
     file, line, event, source, rows_of, table = item
     if not source_wanted:
-        source = [] if isinstance(source, list) or callable(source) else None  # a list tells that there were rows
+        source = [] if isinstance(source, list) or callable(source) else None  # a list says that there were rows
     elif callable(source):
         source = source()
     elif isinstance(event, bytes):
@@ -87,13 +87,13 @@ def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Re
 
 
 def _names(event: dict[str, Any]) -> Iterator[str]:
-    """The names in an event that is refused, as far as it has the form of one."""
+    """The names in a refused event, as far as it has the form of an event."""
     with suppress(LookupError, TypeError, AttributeError):
         yield from (name for name in names_of(event["type"], event["data"]) if isinstance(name, str))
 
 
 def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:
-    """A refusal that says so if a name cannot be an id because it is two, as in Anna/Ben."""
+    """A refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben."""
     if problem.code == "bad-identifier":
         for name in names:
             if "/" in name and (parts := tied_parts(name)):
@@ -103,7 +103,7 @@ def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:
 
 
 def _packed(block: Block) -> bytes:
-    """A block as bytes, of plain values only: what an entry is, and its members."""
+    """A block as bytes, made of plain values only: what an entry is, and its members."""
     return marshal.dumps([_plain(entry) for entry in block])
 
 
@@ -112,7 +112,7 @@ def _plain(entry: ParsedItem | Rejection | Far) -> tuple[Any, ...]:
         outcome = entry.outcome
         if isinstance(outcome, Refused):
             return "refused", entry[:6], (outcome.code, outcome.message, outcome.line)
-        # the data stand in the draft already, as text
+        # the draft already has the data, as text
         return "draft", entry[:6], tuple(outcome[0])
     return "far" if isinstance(entry, Far) else "rejection", tuple(entry)
 

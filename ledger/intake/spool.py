@@ -1,6 +1,6 @@
-"""Where validated drafts wait until the whole input has proved good: a temporary database that the system forgets.
+"""Where validated drafts wait until the whole input has proved good: a temporary database that the system deletes.
 
-It lets an import of any size be checked completely, duplicates included, before the first event is appended, and then
+An import of any size can thus be checked completely, duplicates included, before the first event is appended, and then
 be appended without reading the files again.
 """
 
@@ -23,16 +23,16 @@ _UNWRITTEN_MAX = 5_000
 
 
 class WaitingDraft(NamedTuple):
-    """A draft that waits, with the place it came from."""
+    """A waiting draft, and where it came from."""
 
     draft: Draft
     file: str
     line: int
-    rows: Any  # the rows of a CSV file that it was put together from, else None
+    rows: Any  # the CSV rows that it was put together from, else None
 
 
 class _Temporary(sqlite3.Connection):
-    """A private database that says what to do when its folder is full."""
+    """A private database that says what to do if its folder is full."""
 
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         try:
@@ -52,16 +52,16 @@ def _no_room(error: sqlite3.OperationalError) -> StoreUnavailable:
 
 
 def _temporary(script: str) -> _Temporary:
-    # an empty name is a private file that SQLite deletes by itself, also after a crash
+    # an empty name is a private file that SQLite deletes by itself, even after a crash
     database = sqlite3.connect("", isolation_level=None, factory=_Temporary)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
     return database
 
 
 class Spool:
-    """Drafts in order, found again by id, by game and by what they supersede.
+    """Drafts in order, looked up by id, by game and by what they supersede.
 
-    They are written a hundred in one row, and as many rows at a time as have gathered when something is looked up.
+    They are written a hundred per row, and as many rows at a time as have gathered when something is looked up.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class Spool:
             "PRAGMA cache_size = -32768;"
             "CREATE TABLE drafts (first INTEGER PRIMARY KEY, hundred BLOB);"
             "CREATE TABLE ids (event_id PRIMARY KEY, number) WITHOUT ROWID;"
-            # games are found by their ids, which saves naming them all
+            # games are found by their ids, which saves storing their names
             "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
             "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
         )
@@ -77,16 +77,16 @@ class Spool:
         self._next = 0
         self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
-        # ids and games: of the unwritten drafts, and those that nothing in the database has
+        # ids and games: those of the unwritten drafts, and those that nothing in the database has
         self._unwritten_names: set[str] = set()
         self._unused_names: set[str] = set()
 
     def close(self) -> None:
-        """Let the system forget it."""
+        """Let the system delete it."""
         self._database.close()
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
-        """Put a draft at the end. Raises `StoreUnavailable` when the temporary folder is full."""
+        """Append a draft. Raises `StoreUnavailable` when the temporary folder is full."""
         self._unwritten.append((*draft, file, line, rows))
         self._unwritten_names.update(_names(draft))
         self.count += 1
@@ -94,7 +94,7 @@ class Spool:
             self._write()
 
     def look_ahead(self, drafts: Iterable[Draft]) -> None:
-        """Look up at once which of these drafts' ids and games are new, so that `find` need not do it one by one."""
+        """Look up in one go which of these drafts' ids and games are new, so that `find` need not do it one by one."""
         names = {name for draft in drafts for name in _names(draft)}
         wanted = json.dumps(list(names))
         for taken in ("event_id FROM ids WHERE event_id", "subject FROM subjects WHERE recorded AND subject"):
@@ -147,7 +147,7 @@ class Spool:
                 yield known(waiting.draft)
 
     def remove(self, event_id: str) -> None:
-        """Take a draft out again."""
+        """Remove a draft."""
         number = self._ask("SELECT number FROM ids WHERE event_id = ?", event_id).fetchone()
         if number is not None:
             self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
@@ -186,7 +186,7 @@ class Spool:
         self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), rows), count(first)))
         for number, (event_id, type_name, _, subject, _, _, _, supersedes, *_) in enumerate(rows, first):
             recorded = type_name == "game.recorded" and event_id != subject
-            # a plain game is found by its id; all others by what they are about, of whatever type
+            # a plain game is found by its id; everything else, of whatever type, by what it is about
             if recorded or type_name != "game.recorded":
                 self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
             if supersedes is not None:
@@ -198,7 +198,7 @@ class Spool:
 
 
 def _names(draft: Draft) -> tuple[str, ...]:
-    """What nothing else that waits may have: an id, and the game that is recorded."""
+    """What no other waiting draft may have: an id, and a recorded game."""
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
@@ -207,7 +207,7 @@ def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
 
 
 class Lines:
-    """The events of a restore, as far as later ones may supersede them; as many as an export of any size has."""
+    """The events of a restore, as far as later ones may need them; as many as an export of any size has."""
 
     def __init__(self) -> None:
         self._database = _temporary(
@@ -219,12 +219,12 @@ class Lines:
         )
 
     def close(self) -> None:
-        """Let the system forget it."""
+        """Let the system delete it."""
         self._database.close()
 
     def add(self, row: EventRow) -> bool:
         """Take a row in; False if its id, its game or what it supersedes occurred before."""
-        # only what supersedes is read again for what it says
+        # only events that supersede something are read again for their content
         record = None if row.supersedes is None else row.record
         values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"

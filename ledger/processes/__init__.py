@@ -1,1 +1,1 @@
-"""Other processes: forked ones that work for this one, and which process is still there."""
+"""Other processes: forked workers, and whether a given process is still there."""

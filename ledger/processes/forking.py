@@ -1,4 +1,4 @@
-"""Forked processes, which know what this one knows and never outlive it; above all one that is ahead of its reader.
+"""Forked processes, which know what this one knows and never outlive it; chiefly one that runs ahead of its reader.
 
 for message in ahead(blocks): ...               # blocks, an iterator of bytes, is driven by another process
 for message in ahead(blocks, seconds=60): ...   # each within a minute
@@ -31,16 +31,16 @@ def available_cores() -> int:
 
 
 class TooSlow(Exception):
-    """A process gave nothing for too long, and was ended."""
+    """A process gave nothing for too long and was killed."""
 
 
 def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
-    """What an iterator gives, made by a forked process that is as far ahead as a pipe holds.
+    """What an iterator gives, made by a forked process that runs as far ahead as a pipe holds.
 
-    The process keeps the files that are open, so no lock may be held that lives as long as a file; or, `apart`, it
-    closes all of them. Close the iterator if it is not read to its end: that ends the process. Raises `WorkerLost` when
-    it is killed, `TooSlow` when it gives nothing for so many seconds, `RuntimeError` when the iterator raises; what is
-    wrong with a file or a store is raised as it is.
+    The process keeps open files open, so no lock may be held that lasts as long as a file does; with `apart` it closes
+    all of them. Close the iterator if it is not read to the end: that ends the process. Raises `WorkerLost` when it is
+    killed, `TooSlow` when it gives nothing for `seconds`, `RuntimeError` when the iterator raises; errors about a file
+    or a store are raised as they are.
     """
     (reading, writing), (life, alive) = os.pipe(), os.pipe()
     process: int | None = None
@@ -91,19 +91,19 @@ def _make_and_exit(made: Iterator[bytes], writing: int, life: int) -> NoReturn:
                 results.send_bytes(MADE + message)
             results.send_bytes(ENDED)
             status = 0
-        except MemoryError:  # the parent tells of it, as of a process that was killed for want of memory
+        except MemoryError:  # the parent reports it, like a process killed for lack of memory
             pass
         except (OSError, LedgerError) as error:
             results.send_bytes(RAISED + pickle.dumps(error))
         except Exception:
             results.send_bytes(FAILED + traceback.format_exc().encode())
     finally:
-        # nothing of the parent's may be tidied up here: no connection closed, no buffer written twice
+        # nothing of the parent's may be cleaned up here: no connection closed, no buffer written twice
         os._exit(status)
 
 
 def _widen(pipe: int) -> None:
-    """Let a pipe hold a few blocks, so that neither end waits whenever the other is slower for a moment."""
+    """Let a pipe hold a few blocks, so that neither end waits when the other is briefly slower."""
     if sys.platform == "linux":
         import fcntl
 
@@ -114,14 +114,14 @@ def _widen(pipe: int) -> None:
 def fork() -> int:
     """Fork; 0 in the new process."""
     with warnings.catch_warnings():
-        # newer Pythons warn of threads; none of this process holds a lock that a worker needs
+        # newer Pythons warn about threads; none in this process holds a lock that a worker needs
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """No KeyboardInterrupt between a fork and the note of it, nor in a new process before it can deal with it."""
+    """No KeyboardInterrupt between a fork and noting it, nor in a new process before it can deal with one."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -130,11 +130,11 @@ def uninterrupted() -> Iterator[None]:
 
 
 def begin_work(life: int) -> None:
-    """The first thing in a new process: end only with the parent, whose end closes the pipe `life`."""
+    """The first thing in a new process: make it end only with the parent, whose end closes the pipe `life`."""
     # Ctrl-C reaches the whole group; the parent ends its workers
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # what was there before the fork is not looked at again: looking copies its memory
+    # objects from before the fork are not looked at again: looking would copy their memory
     gc.freeze()
 
     def wait_for_the_end() -> None:
@@ -143,12 +143,12 @@ def begin_work(life: int) -> None:
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
     if sys.platform == "linux":
-        # the thread cannot run while compiled code keeps the interpreter to itself
+        # the thread cannot run while compiled code holds the interpreter
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def ended(process: int) -> None:
-    """Wait for a process that has closed its pipe. Raises `WorkerLost` unless it was done."""
+    """Wait for a process that has closed its pipe. Raises `WorkerLost` unless it finished its work."""
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     if status != 0:
         how = f"was killed by signal {-status}" if status < 0 else f"ended with {status}"
@@ -156,7 +156,7 @@ def ended(process: int) -> None:
 
 
 def close_all_but(*kept: int) -> None:
-    """Close what was inherited: a lock that a worker also held would outlive the parent, as would its connections."""
+    """Close inherited files: a lock that a worker also held would outlive the parent, as would its connections."""
     for name in os.listdir("/dev/fd"):
         if int(name) > 2 and int(name) not in kept:
             try:

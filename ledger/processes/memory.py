@@ -1,5 +1,5 @@
-"""Memory: the collector of cyclic garbage, held back where very many objects are made and none of them is in a cycle;
-and what is free again, given back."""
+"""Memory: holding back the cyclic garbage collector where very many objects are made and none of them is in a cycle;
+and giving freed memory back."""
 
 import gc
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ OBJECTS = 100_000
 
 @contextmanager
 def rarely_collecting() -> Iterator[None]:
-    """Let it run only when so many more objects are there; else an import spends a fifth of its time on it."""
+    """Let it run only after many more objects are made; otherwise an import spends a fifth of its time on it."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], OBJECTS), *before[1:])
     try:
@@ -20,7 +20,7 @@ def rarely_collecting() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Let the system have the memory that is free again, which the C library of Linux may keep."""
+    """Give freed memory, which the C library of Linux may keep, back to the system."""
     import ctypes
 
     with suppress(AttributeError, OSError):  # other libraries have no such function

@@ -1,8 +1,8 @@
-"""Work in forked processes, which know what this one knows, hold nothing of its locks, and never outlive it.
+"""Work in forked processes, which know what this one knows, hold none of its locks, and never outlive it.
 
     for result in forked(work, 100, cores=2): ...     # work(0) to work(99), each as soon as it is done
 
-Whoever is free takes the next number.
+Whichever worker is free takes the next number.
 """
 
 import os
@@ -23,14 +23,14 @@ DONE, RAISED = b"+", b"!"
 
 
 def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[bytes]:
-    """`work(number)` of every number below `units`, computed by so many processes, in the order in which they end.
+    """`work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
 
-    Close the iterator if it is not read to its end: that ends the processes. Raises `WorkerLost` when one of them is
+    Close the iterator if it is not read to the end: that ends the processes. Raises `WorkerLost` when one of them is
     killed, `RuntimeError` when `work` raises.
     """
     assert 0 < units <= UNITS_MAX
     processes: dict[Connection, int] = {}
-    # the numbers of what is to be done; a pipe that closes when this process is gone, however it ended
+    # the numbers still to do; a pipe that closes when this process is gone, however it ended
     (tasks, numbers), (life, alive) = os.pipe(), os.pipe()
     received = 0
     try:
@@ -77,10 +77,10 @@ def _work_and_exit(work: Callable[[int], bytes], tasks: int, writing: int, life:
             while number := os.read(tasks, NUMBER_BYTES):
                 results.send_bytes(DONE + work(int.from_bytes(number, "big")))
             status = 0
-        except MemoryError:  # the parent tells of it, as of a process that was killed for want of memory
+        except MemoryError:  # the parent reports it, like a process killed for lack of memory
             pass
         except Exception:
             results.send_bytes(RAISED + traceback.format_exc().encode())
     finally:
-        # nothing of the parent's may be tidied up here: no connection closed, no buffer written twice
+        # nothing of the parent's may be cleaned up here: no connection closed, no buffer written twice
         os._exit(status)

@@ -1,1 +1,1 @@
-"""The log in SQL: opening a ledger, reading and appending, and what differs between SQLite and PostgreSQL."""
+"""The log in SQL: opening a ledger, reading, appending, and what differs between SQLite and PostgreSQL."""

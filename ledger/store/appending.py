@@ -1,4 +1,4 @@
-"""Appending to the log: what is there already is recognised, the rest goes in whole or not at all.
+"""Appending to the log: events already there are recognised, the rest go in all or none.
 
 Appends are serialised by the store's own lock, taken before the head is read; a batch is one transaction.
 """
@@ -26,20 +26,20 @@ from ledger.store.opening import Ledger
 from ledger.store.schema import events
 
 CLOCK_TOLERANCE = 5 * 60 * 1_000_000  # microseconds
-# building so many rows takes as long as inserting them, and no longer may the interpreter be kept from the store
+# building this many rows takes as long as inserting them; the store must not wait for the interpreter any longer
 ROWS_AHEAD = 80
 LOOKUP_SIZE = 1_000
 
-# drafts that the log does not have, with their indices among those that were given
+# drafts that the log does not have, with their indices among the given ones
 Fresh = Sequence[tuple[int, Draft]]
 
-# what speaks against drafts under the lock, given the head before them: (index, refusal) of each
+# checks drafts again under the lock, given the head before them: (index, refusal) of each refused one
 Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
 
 
 class Appended(NamedTuple):
-    """What an append did. With refusals nothing was appended; each stands with the index of its draft. `known` are the
-    indices of those that were there already."""
+    """What an append did. With refusals nothing was appended; each comes with its draft's index. `known` are the
+    indices of the drafts that were already there."""
 
     appended: int
     existing: int
@@ -54,7 +54,7 @@ def lookup(
     waiting: Events | None = None,
     named: Iterable[tuple[str, str, str, str]] | None = None,
 ) -> dict[int, Rejection | None]:
-    """Those of the drafts, by index, that the log holds already: None for the same content, else the refusal.
+    """The drafts, by index, that the log already holds: None for the same content, else the refusal.
 
     `waiting` are the events that will be appended before them; `named` the events of the log with their `names`.
     """
@@ -71,7 +71,7 @@ def lookup(
     before = Both(log if waiting is None else Both(log, waiting), batch)
     for index, draft in enumerate(drafts):
         if draft.type == "event.voided" and before.event(draft.event_id) is None:
-            # a version that is withdrawn before may be published again
+            # a version that is withdrawn first may be published again
             with suppress(Refused):
                 batch.add(draft, superseded(before, draft.type, parse_object(draft.data.encode()))[0])
         published, rejection = False, None
@@ -87,7 +87,7 @@ def lookup(
 
 
 def names(drafts: Sequence[Draft]) -> list[str]:
-    """What no other event may have: the ids, and the games that are recorded."""
+    """The names that no other event may have: ids, and recorded games."""
     of_games = (draft.subject for draft in drafts if draft.type == "game.recorded")
     return list({*(draft.event_id for draft in drafts), *of_games})
 
@@ -99,9 +99,9 @@ def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[st
 
 
 def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
-    """Whether the log has a ruleset's version, under whatever id and date, and the refusal if with other content.
+    """Whether the log has a ruleset's version, under whatever id and date, and the refusal if its content differs.
 
-    `before` is what will have been recorded before: a version may have been withdrawn by then.
+    `before` is what will have been recorded by then: a version may have been withdrawn.
     """
     given = Ruleset.model_validate(parse_object(draft.data.encode()))
     for event in log.about(draft.subject):
@@ -114,14 +114,14 @@ def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection 
 
 
 def version_exists(ruleset: Ruleset) -> Rejection:
-    """The refusal of a version that is published with other content."""
+    """The refusal of a version that is published with different content."""
     return Rejection(
-        "version-exists", f"{ruleset.name} is published already with another content; a change needs a new version"
+        "version-exists", f"{ruleset.name} is already published with different content; a change needs a new version"
     )
 
 
 def id_conflict(draft: Draft) -> Rejection:
-    """The refusal of a draft whose id is taken by another content."""
+    """The refusal of a draft whose id is taken by different content."""
     if draft.type == "game.recorded" and draft.event_id == draft.subject:
         game_id = shown(draft.subject.removeprefix("game:"))
         return Rejection(
@@ -130,15 +130,15 @@ def id_conflict(draft: Draft) -> Rejection:
             "needs another game_id",
         )
     return Rejection(
-        "id-conflict", f"an event with the id {shown(draft.event_id)} and another content is recorded already"
+        "id-conflict", f"an event with the id {shown(draft.event_id)} but different content is already recorded"
     )
 
 
 def game_exists(draft: Draft, event_id: str) -> Rejection:
-    """The refusal of a draft whose game is recorded under another event id."""
+    """The refusal of a draft whose game is recorded under a different event id."""
     return Rejection(
         "game-exists",
-        f"{shown(draft.subject.removeprefix('game:'))} is recorded already, by the event {shown(event_id)}",
+        f"{shown(draft.subject.removeprefix('game:'))} is already recorded, by the event {shown(event_id)}",
     )
 
 
@@ -149,7 +149,7 @@ def same_content(record: str, draft: Draft) -> bool:
     try:
         event = known_event(parse_object(record.encode()).get("position", 0), record)
     except Refused:
-        return False  # what no event can say is none
+        return False  # what no event can say is not an event
     return event.type == draft.type and _same_data(draft, event.occurred_at, event.data)
 
 
@@ -166,12 +166,12 @@ def _same_data(draft: Draft, occurred_at: int, data: dict[str, Any]) -> bool:
 
 
 def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
-    """The time of the next record: now, or the head's if that is a little later. Raises `ClockBehind`."""
+    """The time of the next record: now, or the head's time if that is slightly later. Raises `ClockBehind`."""
     now = clock()
     if before.recorded_at - now > CLOCK_TOLERANCE and not ignore_clock:
         raise ClockBehind(
             f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
-            f"{format_instant(now)}; set the clock right, or append with the head's time by --ignore-clock"
+            f"{format_instant(now)}; set the clock right, or append with the head's time using --ignore-clock"
         )
     return max(now, before.recorded_at)
 
@@ -188,7 +188,7 @@ def append(
 ) -> Appended:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
 
-    The ids and games of `drafts` are distinct. `recheck` is asked under the lock. With the log's head still at
+    The ids and games of `drafts` are distinct. `recheck` is called under the lock. If the log's head is still at
     `absent_at`, where `lookup` did not find them, they are not looked up again. Raises `ClockBehind`,
     `StoreUnavailable`.
     """
@@ -198,7 +198,7 @@ def append(
         if done is not None:
             return done
     with rarely_collecting(), ledger.writing() as connection:
-        # few are looked up along with the head
+        # a few are looked up along with the head
         few = len(drafts) <= LOOKUP_SIZE
         before, named = locked(connection, names(drafts) if few else ())
         known = {} if before.position == absent_at else lookup(connection, drafts, named=named if few else None)
@@ -218,7 +218,7 @@ def append(
 
 
 def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> Appended | None:
-    """Append a draft in as few steps as the store can if there is nothing to decide; else None: nothing is appended.
+    """Append a draft in as few steps as the store can, if there is nothing to decide; else append nothing: None.
 
     `head_seen`: the position up to which it was checked against the log, or None if that does not matter.
     """
@@ -241,7 +241,7 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: 
 def _superseding(
     log: Log, fresh: Fresh, position: int, recorded_at: int, by: str
 ) -> tuple[dict[int, str], list[tuple[int, Rejection]]]:
-    """What drafts at a position and behind it supersede now, by index; and which of them cannot be appended."""
+    """What drafts at a position and after it now supersede, by index; and which of them cannot be appended."""
     found: dict[int, str] = {}
     refused: list[tuple[int, Rejection]] = []
     batch = DraftBatch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
@@ -261,7 +261,7 @@ def _superseding(
 
 
 def _superseded(events: Events, draft: Draft) -> str | None:
-    """The event that a draft supersedes, the one that it was checked against if there is one. Raises `Refused`."""
+    """The event that a draft supersedes: the one it was checked against, if any. Raises `Refused`."""
     refuse_stale(events, draft)
     return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
 
@@ -281,7 +281,7 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
 
 
 def _ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
-    """The rows; of more than a few the next are built by a thread while the store inserts those before."""
+    """The rows; if there are many, a thread builds the next ones while the store inserts the previous ones."""
     few = list(islice(rows, ROWS_AHEAD))
     if len(few) < ROWS_AHEAD:
         yield from few
@@ -294,9 +294,9 @@ def _ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
 
 
 def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: Head) -> Head:
-    """Rows that continue the log, as they are; the append lock is held. Gives the new head.
+    """Insert rows that continue the log, as they are, while holding the append lock. Returns the new head.
 
-    Raises `StoreDamaged` unless all of them are there then: nothing is acknowledged that is not stored.
+    Raises `StoreDamaged` unless all of them are then there: nothing is acknowledged that is not stored.
     """
     last = before
 
@@ -332,8 +332,8 @@ def _empty(ledger: Ledger, latest: Head) -> Head:
 def append_restored(
     ledger: Ledger, batches: Iterable[list[EventRow]], check: Callable[[Connection, Head], None] = lambda *_: None
 ) -> Head:
-    """Rows of an export into a ledger without events, in one transaction: half of a ledger would look like a whole one.
-    `check` may refuse them in the end.
+    """Insert the rows of an export into an empty ledger in one transaction: half a ledger would look like a whole one.
+    `check` may still refuse them at the end.
 
     Raises `NotEmpty`, and what `check` raises.
     """

@@ -1,7 +1,7 @@
-"""What the database holds beside the rows, compared with what this program itself would make: by reading it.
+"""What the database holds besides the rows, compared with what this program itself would make: by reading it.
 
-In SQLite that is every table, index, trigger and view, by its definition; `postgres_catalogue` reads that of
-PostgreSQL. What can run on our tables, hide rows or add some must not be there. Other tables and views are an
+In SQLite that is every table, index, trigger and view, by its definition; `postgres_catalogue` reads PostgreSQL's.
+Anything else that can run on our tables, hide rows or add some must not be there. Other tables and views are an
 operator's own, and so are additional indexes of plain columns.
 """
 
@@ -20,7 +20,7 @@ _ALL = "SELECT type, name, tbl_name, CAST(sql AS BLOB) FROM sqlite_master"
 
 
 def object_differences(connection: Connection) -> Iterator[str | None]:
-    """None for every object that is as it should be, and what is wrong with every other one."""
+    """None for every object that is as it should be, and what is wrong for every other one."""
     if connection.dialect.name == "sqlite":
         yield from _sqlite(connection)
         return
@@ -38,7 +38,7 @@ def missing_views(connection: Connection) -> dict[str, str]:
 def _views(connection: Connection) -> Iterator[tuple[str, str]]:
     """The views that this program makes in such a database, and how."""
     wanted = _wanted()
-    # those that PostgreSQL has in words of its own: the migrations, which were run just now, bring them along
+    # PostgreSQL has its own versions of these: the migrations, which were just run, bring them along
     own = {"events_readable": POSTGRES_VIEW, **metadata.info[POSTGRES_VIEWS]}
     words = own if connection.dialect.name == "postgresql" else {}
     for (kind, name), (_, sql) in wanted.items():
@@ -70,13 +70,13 @@ def _sqlite(connection: Connection) -> Iterator[str | None]:
     for kind, name in wanted:
         table, sql = wanted[kind, name]
         if name in SQLITE_TRIGGERS or (kind == "index" and ("table", table) not in found):
-            continue  # the guards are findings of their own, and with a table its indexes are gone
+            continue  # the guards are findings of their own, and a missing table's indexes are missing, too
         if (kind, name) not in found:
             yield f"the {kind} {name} is missing" + (f"; a {named[name]} has its name" if name in named else "")
         else:
             same = found[kind, name] == (table, sql)
             yield None if same else f"the {kind} {name} is not as this program makes it"
-    # SQLite tells tables apart without regard to capitals, and keeps a name as it was written
+    # SQLite compares table names without regard to case, and keeps a name as it was written
     tables = {name.lower() for kind, name in wanted if kind in ("table", "view")}
     for kind, name in sorted(found.keys() - wanted.keys()):
         table, sql = found[kind, name]
@@ -93,12 +93,12 @@ def _sqlite(connection: Connection) -> Iterator[str | None]:
 _WORD = re.compile(r"\w+")
 _REFERENCES = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
 WHERE m.type = 'table' ORDER BY 1, 2"""
-# rows of these tables never go, so that no reference to them ever runs
+# rows of these tables never go, so no reference to them ever runs
 _NEVER_CHANGED = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}
 
 
 def _plain(sql: str) -> bool:
-    """Whether an index is of plain columns: it refuses nothing and runs nothing."""
+    """Whether an index is on plain columns, so that it refuses nothing and runs nothing."""
     return bool(re.fullmatch(r"[^()]*\([^()]*\)\s*", sql)) and not re.search(r"\bUNIQUE\b", sql, re.IGNORECASE)
 
 

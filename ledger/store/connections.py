@@ -1,4 +1,4 @@
-"""What a store gets of an opened ledger: its connections."""
+"""What a store sees of an opened ledger: its connections."""
 
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ class Connections(Protocol):
     """An opened ledger, as its own store sees it."""
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A connection whose statements are transactions of their own."""
+        """A connection on which each statement is a transaction of its own."""
 
     def driving(self) -> AbstractContextManager[Any]:
-        """The driver's own connection, outside of any transaction."""
+        """The driver's own connection, outside any transaction."""

@@ -1,4 +1,4 @@
-"""Which of the two stores: what differs between them is in the modules `sqlite` and `postgres`."""
+"""Which of the two stores it is: what differs between them is in the modules `sqlite` and `postgres`."""
 
 from types import ModuleType
 
@@ -8,7 +8,7 @@ from ledger.store import postgres, sqlite
 
 
 def dialect_named(name: str) -> ModuleType:
-    """The module for SQLAlchemy's name of a backend, `sqlite` or `postgresql`."""
+    """The module for a backend by SQLAlchemy's name, `sqlite` or `postgresql`."""
     return sqlite if name == "sqlite" else postgres
 
 

@@ -1,9 +1,9 @@
-"""An export of events in a file: the records, one a line, and a last line that names the head behind the last of them.
+"""An export of events in a file: the records, one per line, and a last line that names the head after the last of them.
 
     {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
     {"end":93,"head":"93:3f513f9a..."}
 
-The last line of an increment says in `since`, too, what it continues. Standard output gets the records alone.
+In an increment, `since` in the last line says what it continues. Standard output gets only the records.
 """
 
 import gzip
@@ -22,12 +22,12 @@ from ledger.store.log import chain_hash_at, read_records
 _END = re.compile(rb'\{"end":(\d{1,16}),"head":"\1:([0-9a-f]{64})"(?:,"since":"(\d{1,16}):([0-9a-f]{64})")?\}')
 _PLACE = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)
 _POSITION = re.compile(rb'"position":(\d{1,16}),"recorded_at":"')
-# leaf hashes of an increment that are held in memory; more go to a file that the system forgets
+# how many bytes of an increment's leaf hashes are held in memory; more go to a temporary file
 _HELD_BYTES = 1 << 23
 
 
 class Place(NamedTuple):
-    """A position and its chain hash, which together name one exact history."""
+    """A position and its chain hash, which together identify one exact history."""
 
     position: int
     chain_hash: bytes
@@ -47,13 +47,13 @@ class End(NamedTuple):
 
 
 def read_place(text: str) -> Place | None:
-    """What is written as POSITION:CHAINHASH, or None."""
+    """A place written as POSITION:CHAINHASH, or None."""
     match = _PLACE.fullmatch(text)
     return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
 def read_end(line: bytes) -> End | None:
-    """What a line names if it is the last one of an export, else None."""
+    """What a line names if it is the last line of an export, else None."""
     match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
     if match is None:
         return None
@@ -66,13 +66,13 @@ def _place(position: bytes, chain: bytes) -> Place:
 
 
 def end_line(end: End) -> bytes:
-    """The last line of an export; one of all events does not say what it continues."""
+    """The last line of an export; that of a full export does not say what it continues."""
     since = "" if end.since == BEGINNING else f',"since":"{end.since}"'
     return f'{{"end":{end.head.position},"head":"{end.head}"{since}}}\n'.encode()
 
 
 def place_at(connection: Connection, position: int) -> Place:
-    """A position of the log with its chain hash. Raises `StoreDamaged` where there is none."""
+    """A position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
     found = chain_hash_at(connection, position)
     if found is None:
         raise _damaged(position, "is not there")
@@ -80,9 +80,9 @@ def place_at(connection: Connection, position: int) -> Place:
 
 
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
-    """The lines of an export in a file: the records from behind `since` up to `until`, and the last line.
+    """The lines of an export in a file: the records after `since` up to `until`, and the last line.
 
-    Raises `StoreDamaged`, before the last line, unless these are the records that the hashes of the log name.
+    Raises `StoreDamaged`, before the last line, unless the records match the hashes of the log.
     """
     begin, head = place_at(connection, since), place_at(connection, until)
     position, chain = begin
@@ -91,31 +91,31 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
         for found, record in page:
             position += 1
             if found != position or not isinstance(record, str):
-                raise _damaged(position, "is not there" if found != position else "is no text")
+                raise _damaged(position, "is not there" if found != position else "is not text")
             chain = chain_hash(chain, leaf_hash(record))
             lines.append(f"{record}\n")
         yield "".join(lines).encode()
     if (position, chain) != head:
-        raise _damaged(until, "has another chain hash than the records up to it")
+        raise _damaged(until, "has a chain hash that differs from that of the records up to it")
     yield end_line(End(head, begin))
 
 
 def compressed(file: IO[bytes]) -> IO[bytes]:
-    """What compresses what is written to a file. It says neither name nor time: the same events are the same bytes."""
+    """A compressor that writes to a file. It stores neither name nor time: the same events give the same bytes."""
     return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
 
 
 def _damaged(position: int, what: str) -> StoreDamaged:
     return StoreDamaged(
-        f"position {position} {what}, so this would be no backup, and nothing was written; ratings verify tells what "
+        f"position {position} {what}, so this would not be a backup, and nothing was written; ratings verify says what "
         "is wrong; to save what can be read, export to standard output"
     )
 
 
 def without_ends(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """The lines of a file of events; None for the last line of an export that fits to the lines before it.
+    """The lines of a file of events; None for the last line of an export if it fits the lines before it.
 
-    Of one that does not fit there is what is wrong. Behind it another export may begin.
+    If it does not fit, what is wrong comes instead. Another export may begin after it.
     """
     exported = _Exported()
     for number, line in lines:
@@ -128,25 +128,25 @@ def without_ends(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple
         if found == end.head:
             yield number, None
         elif found is None:
-            yield number, Refused("end-mismatch", f"the lines before it are no export that ends at {end.head}")
+            yield number, Refused("end-mismatch", f"the lines before it are not an export that ends at {end.head}")
         else:
             message = (
                 f"this last line of an export names {end.head}, but the lines before it end at {found}: lines are "
-                "missing, changed or added; if that is meant, take the last line out"
+                "missing, changed or added; if that is intended, remove the last line"
             )
             yield number, Refused("end-mismatch", message)
 
 
 class _Exported:
-    """The lines of one export so far: how many, and what is needed of them for the chain hash."""
+    """The lines of one export so far: how many, and what the chain hash needs of them."""
 
     def __init__(self) -> None:
         self._count = 0
-        self._chain: bytes | None = None  # as far as it is known while they are read
+        self._chain: bytes | None = None  # if known while they are read
         self._leaves: SpooledTemporaryFile[bytes] | None = None
 
     def add(self, line: bytes) -> None:
-        """Take a line in. Those of a file that is no export cost nothing."""
+        """Take a line in. The lines of a file that is not an export cost nothing."""
         self._count += 1
         if self._count == 1:
             position = _POSITION.search(line) if line.startswith(b'{"by":') else None
@@ -160,7 +160,7 @@ class _Exported:
             self._leaves.write(leaf_hash(line))
 
     def head(self, since: Place) -> Place | None:
-        """The head behind the lines, which continue `since`; None if they are no export that does."""
+        """The head after the lines, which continue `since`; None if they are not an export that does."""
         position = since.position + self._count
         if self._count == 0:
             return since

@@ -1,4 +1,4 @@
-"""Where a ledger is, as people may read it: a URL or a path without anything secret."""
+"""Where a ledger is, as shown to people: a URL or a path without anything secret."""
 
 import re
 
@@ -7,14 +7,14 @@ from sqlalchemy.exc import ArgumentError
 
 MASK = "***"
 _SECRET = re.compile(r"(?i)((?:^|[?&\s])(?:ssl)?pass(?:word|wd|phrase)?\s*=\s*)[^&\s]*")
-# user:secret@ of what does not parse: the secret may hold anything, an @, too
+# user:secret@ of a URL that does not parse: the secret may hold anything, even an @
 _USER = re.compile(r"(?s)^([^:]*:/{0,3}[^:/@]*):.*@")
 
 _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
 
 def hidden(name: str) -> str:
-    """A URL or a path without passwords, also one that does not parse.
+    """A URL or a path without passwords, even one that does not parse.
 
     >>> hidden("postgresql://anna:se@cret@db/club?sslpassword=x"), hidden("postgresql:/anna:secret@db")
     ('postgresql://anna:***@db/club?sslpassword=***', 'postgresql:/anna:***@db')
@@ -31,7 +31,7 @@ def hidden(name: str) -> str:
 
 
 def without_user(location: str) -> str:
-    """A location that is the same for every role.
+    """A location without the user, the same for every role.
 
     >>> without_user("postgresql://reader:***@db/club"), without_user("/var/lib/a@b/club.db")
     ('postgresql://db/club', '/var/lib/a@b/club.db')

@@ -1,6 +1,6 @@
-"""The log in its SQL store, as it is read.
+"""Reading the log from its SQL store.
 
-Reads are short pages, each a transaction of its own, so that a long replay never holds up an append.
+Reads are short pages, each a transaction of its own, so a long replay never holds up an append.
 """
 
 import re
@@ -36,9 +36,9 @@ class Head(NamedTuple):
 
 
 def ledger_id(connection: Connection) -> str:
-    """The random id of this ledger. Raises `NotALedger` if there is none, or what stands there is no UUID.
+    """The random id of this ledger. Raises `NotALedger` if there is none, or it is not a UUID.
 
-    It names folders: a stranger's file must not lead anywhere else.
+    Folders are named after it: a stranger's file must not lead anywhere else.
     """
     found = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
     if len(found) != 1 or not isinstance(found[0], str) or not _UUID.fullmatch(found[0]):
@@ -48,7 +48,7 @@ def ledger_id(connection: Connection) -> str:
 
 
 def home_zone(connection: Connection) -> str | None:
-    """The name of the ledger's home zone at the head of the log, or None if it has none."""
+    """The name of the ledger's home zone at the head of the log, or None."""
     found = read_live(connection, until=head(connection).position, type_name="ledger.zone_set")
     return str(found[-1].data["zone"]) if found else None
 
@@ -60,7 +60,7 @@ def head(connection: Connection) -> Head:
 
 
 def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[tuple[str, str, str, str]]]:
-    """Take the append lock; the head under it, and (id, subject, type, record) of the events of these names."""
+    """Take the append lock; returns the head under it, and (id, subject, type, record) of the events of these names."""
     row, named = dialect_of(connection).locked(connection, names)
     return _head(row), named
 
@@ -103,7 +103,7 @@ def recorded_at(connection: Connection, position: int) -> int:
 
 
 def _text(record: object) -> str:
-    """A record as it is stored. What is no text, as SQLite takes it from anybody, is the record of nothing."""
+    """A record as it is stored. Anything but text, which SQLite would accept, is an empty record."""
     return record if isinstance(record, str) else "null"
 
 
@@ -118,7 +118,7 @@ _page = (
 def read_records(
     connection: Connection, after: int = 0, until: int | None = None, size: int = PAGE_EVENTS
 ) -> Iterator[Sequence[tuple[int, str]]]:
-    """Pages of (position, record) in log order, from behind `after` up to and including `until` (default: the head)."""
+    """Pages of (position, record) in log order, after `after` up to and including `until` (default: the head)."""
     until = head(connection).position if until is None else until
     while after < until:
         page = connection.execute(_page, {"after": after, "until": until, "size": size}).all()
@@ -129,9 +129,9 @@ def read_records(
 
 
 def read_page(connection: Connection, after: int, until: int) -> bytes:
-    """The records from behind `after` up to and including `until`, each ended by a newline, as one text in UTF-8.
+    """The records after `after` up to and including `until`, each ending in a newline, as one text in UTF-8.
 
-    It is empty where one is missing. The database joins them: one value takes a fraction of the time of as many rows.
+    It is empty if one is missing. The database joins them: one value takes a fraction of the time of as many rows.
     """
     joined = dialect_of(connection).JOINED_RECORDS
     found = connection.exec_driver_sql(joined.format(after=int(after), until=int(until))).scalar()
@@ -139,7 +139,7 @@ def read_page(connection: Connection, after: int, until: int) -> bytes:
 
 
 def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
-    """Where these games were recorded, those that were."""
+    """The positions of these games' first records, for those that were recorded."""
     subjects = [f"game:{game_id}" for game_id in game_ids]
     found: dict[str, int] = {}
     for start in range(0, len(subjects), LOOKUP_SIZE):
@@ -151,7 +151,7 @@ def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str
 
 
 def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
-    """Where the events with these ids stand, those that the log has."""
+    """The positions of the events with these ids, for those in the log."""
     wanted, found = list(event_ids), dict[str, int]()
     for start in range(0, len(wanted), LOOKUP_SIZE):
         some = events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE])
@@ -162,11 +162,11 @@ def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, 
 def read_where(
     connection: Connection, *, until: int, after: int = 0, type_name: str | None = None, subject: str | None = None
 ) -> list[tuple[int, str]]:
-    """(position, record) of the events of a type or about a subject, in log order from behind `after` to `until`."""
+    """(position, record) of the events of a type or about a subject, in log order, after `after` up to `until`."""
     query = select(events.c.position, events.c.record, events.c.type).where(events.c.position <= until)
     if after:
         query = query.where(events.c.position > after)
-    # one condition in SQL, the one that selects more: SQLite might take the other's index for both
+    # only one condition in SQL, the more selective one: SQLite might use the other's index for both
     query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
     found = connection.execute(query.order_by(events.c.position))
     return [(row.position, _text(row.record)) for row in found if type_name in (None, row.type)]
@@ -176,8 +176,8 @@ def read_newest(
     connection: Connection, until: int, *, after: int = 0, by: str | None = None, types: Collection[str] = (),
     limit: int = 0,
 ) -> tuple[list[tuple[int, str]], int]:  # fmt: skip
-    """(position, record) of the newest `limit` events (0: all) from behind `after` to `until`, recorded by somebody and
-    of one of some types if that is asked for, in log order; and how many older ones there are.
+    """(position, record) of the newest `limit` events (0: all) after `after` up to `until`, in log order, optionally
+    only those recorded by somebody or of some types; and how many older ones there are.
     """
     wanted = (events.c.position > after) & (events.c.position <= until)
     if by is not None:
@@ -191,17 +191,17 @@ def read_newest(
 
 
 def read_live(connection: Connection, *, until: int, type_name: str, subject: str | None = None) -> list[KnownEvent]:
-    """The events of a type, or those of them about a subject, in log order, without those that are withdrawn."""
+    """The events of a type, or those of them about a subject, in log order, without withdrawn ones."""
     found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
     gone = withdrawn_ids(connection, until) if found else set()
     return [event for event in found if event.event_id not in gone] if gone else found
 
 
 def withdrawn_ids(connection: Connection, until: int) -> set[str]:
-    """The ids of the events that are withdrawn, after the events up to a position."""
+    """The ids of the events that are withdrawn as of a position."""
     voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
     places = _places(connection, {void.data["id"] for void in voids})
-    # a void of what does not stand before it does not count, nor does one of such a void
+    # a void of something that does not precede it does not count, nor does a void of such a void
     counting: dict[str, str] = {}
     for void in voids:
         target = void.data["id"]
@@ -214,7 +214,7 @@ def withdrawn_ids(connection: Connection, until: int) -> set[str]:
 
 
 def _places(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """The positions and types of the events with these ids, those that there are."""
+    """The positions and types of the events with these ids, for those that exist."""
     wanted, found = sorted(ids), {}
     for start in range(0, len(wanted), LOOKUP_SIZE):
         query = select(events.c.event_id, events.c.position, events.c.type)
@@ -224,30 +224,30 @@ def _places(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[int, 
 
 
 def known_event(position: int, record: str) -> KnownEvent:
-    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event has there.
+    """The event of a record, its data in the newest form. Raises `Refused` for a record that no event can have there.
 
-    Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` names.
+    Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` reports.
     """
     event, instant, data = read(record, position)
     return KnownEvent(event["id"], event["type"], instant, data, position)
 
 
 def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
-    """The events of some records, without those that no event has."""
+    """The events of some records, leaving out records that no event can have."""
     for position, record in rows:
         with suppress(Refused):
             yield known_event(position, record)
 
 
 def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
-    """The events of a type of some records, whatever their columns say."""
+    """The events of a type among some records, whatever their columns say."""
     return [event for event in known_events(rows) if event.type == type_name]
 
 
 class Log(NamedTuple):
-    """The log up to a position as a place where events are looked up one by one (`revisions.Events`).
+    """The log up to a position, for looking up events one by one (`revisions.Events`).
 
-    What cannot be read is still a place in its line: an event of type `UNREADABLE`, without data.
+    What cannot be read still has its place in a chain: as an event of type `UNREADABLE`, without data.
     """
 
     connection: Connection
@@ -288,7 +288,7 @@ def _placed(position: int, record: object, event_id: str) -> KnownEvent:
 
 
 def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
-    """Whether an event of one of these types stands behind a position."""
+    """Whether there is an event of one of these types after a position."""
     behind = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
     return connection.execute(behind).first() is not None
 
@@ -316,7 +316,7 @@ def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[in
 
 
 def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
-    """The rows of a query of two columns as a dictionary."""
+    """The rows of a two-column query as a dictionary."""
     return {row[0]: row[1] for row in connection.execute(query)}
 
 

@@ -1,4 +1,4 @@
-"""The migrations that came with this program: the one place that runs alembic, and only when asked to."""
+"""The migrations that come with this program: the one place that runs alembic, and only when asked to."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ _CHECKOUT = Path(__file__).parents[2] / "migrations"
 
 
 def configuration() -> Config:
-    """Alembic's configuration for the migrations that came with this program."""
+    """Alembic's configuration for the migrations that come with this program."""
     config = Config()
     config.set_main_option("script_location", str(_INSTALLED if _INSTALLED.is_dir() else _CHECKOUT).replace("%", "%%"))
     return config
 
 
 def make_tables(connection: Connection) -> None:
-    """Run the migrations that a database lacks."""
+    """Run the migrations that a database is missing."""
     config = configuration()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

@@ -1,6 +1,6 @@
 """Opening a ledger: from a URL or a file path to an engine on its store.
 
-A ledger that is opened gives connections for reading and for writing, and says in words what a driver complains of.
+An opened ledger gives connections for reading and for writing, and turns a driver's complaints into words.
 """
 
 import re
@@ -26,7 +26,7 @@ from ledger.store.schema import SCHEMA_REVISION
 
 @dataclass(frozen=True)
 class Ledger:
-    """An opened store. `dialect` is the module `sqlite` or `postgres`; `location` names the store to people."""
+    """An opened store. `dialect` is the module `sqlite` or `postgres`; `location` names the store for people."""
 
     engine: Engine
     dialect: ModuleType
@@ -36,26 +36,26 @@ class Ledger:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection whose statements are transactions of their own."""
+        """A connection on which each statement is a transaction of its own."""
         with self._translated(), self.engine.connect() as connection:
             yield self.dialect.autocommitting(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection in one transaction that commits at the end, or leaves nothing behind."""
+        """A connection in one transaction, which commits at the end or leaves nothing behind."""
         with self._translated(), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
             yield connection
 
     @contextmanager
     def driving(self) -> Iterator[Any]:
-        """The driver's own connection, outside of any transaction; for appends of one event, again and again.
+        """The driver's own connection, outside any transaction, for repeatedly appending single events.
 
-        A ledger that keeps its connections open keeps one at hand for this: to ask the pool takes long, compared.
+        A ledger that keeps its connections open keeps one ready for this: asking the pool takes long in comparison.
         """
         with self._translated():
             try:
-                connection = self._at_hand.pop()  # which only one thread gets
+                connection = self._at_hand.pop()  # only one thread gets it
             except IndexError:
                 connection = self.engine.raw_connection()
             try:
@@ -88,7 +88,7 @@ class Ledger:
 
 
 def parse_url(name: str) -> URL:
-    """A SQLAlchemy URL or a file path. Raises `NotALedger` for what is neither."""
+    """A SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for anything else."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
         url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
@@ -99,14 +99,14 @@ def parse_url(name: str) -> URL:
     if re.match(r"(?i)[a-z+]*(sql|postgres)[a-z+]*:", name) and "://" not in name:
         raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
     if "@" in (url.host or "") or "@" in (url.username or ""):
-        raise NotALedger(f"{shown(hidden(name))} has more than one @; one in a password is written %40")
+        raise NotALedger(f"{shown(hidden(name))} has more than one @; in a password, write it as %40")
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
     return url
 
 
 def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
-    """The store of that name, without a look at what it holds; with `keep_open` as `open_ledger` has it."""
+    """The store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect = dialect_named(url.get_backend_name())
     location = str(url.database) if url.get_backend_name() == "sqlite" else hidden(name)
@@ -114,10 +114,10 @@ def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and where there is none `NoLedger`.
+    """The ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and `NoLedger` if there is none.
 
-    To connect takes as long as to append, so a program that appends one event after the other keeps its connection
-    open until `close`. A process that is forked opens the ledger anew.
+    Connecting takes as long as appending, so a program that appends one event after another keeps its connection open
+    until `close`. A forked process opens the ledger anew.
     """
     ledger = connect(name, keep_open=keep_open)
     with ledger.reading() as connection:
@@ -138,7 +138,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
 
 
 def schema_revision(connection: Connection) -> str | None:
-    """The migration that the store is at, or None if it holds no ledger."""
+    """The migration the store is at, or None if it holds no ledger."""
     tables = inspect(connection)
     if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
         return None
@@ -146,5 +146,5 @@ def schema_revision(connection: Connection) -> str | None:
 
 
 def new_ledger_id() -> str:
-    """An id for a ledger that is being made."""
+    """An id for a new ledger."""
     return str(uuid.uuid4())

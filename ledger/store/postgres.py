@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 NamedEvent = tuple[str, str, str, str]
 
-# name by name, in the indexes: with statistics from before an import, many names at once are sought in all of the table
+# name by name, in the indexes: with statistics from before an import, many names at once would scan the whole table
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
 WANTED = {
     "server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
     "session_replication_role": "origin", "events": "kept",
 }  # fmt: skip
-# whether what is acknowledged survives a crash, and stands in no other table
+# whether what is acknowledged survives a crash, and is in no other table
 _KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
@@ -47,7 +47,7 @@ REMEDIES = {
     "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
 }
 
-# the records of some positions as one value, unless one is missing; the newline is no character of a record
+# the records of some positions as one value, unless one is missing; no record contains a newline
 JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
 convert_to(string_agg(record || E'\\n', '' ORDER BY position), 'UTF8') END FROM events
 WHERE position > {after} AND position <= {until}"""
@@ -55,24 +55,24 @@ WHERE position > {after} AND position <= {until}"""
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
-# what a session is set to, whatever the server, the database, the role or the environment say; by statements, so that
-# a pooler that keeps a session for its client passes them on
+# session settings, whatever the server, the database, the role or the environment say; set by statements, so that a
+# pooler that keeps a session for its client passes them on
 SESSION = (
     "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
     "SET quote_all_identifiers = off",
     "SET default_transaction_isolation = 'read committed'",
     "SET default_transaction_read_only = off",
-    # a policy that would leave rows out makes a statement fail instead
+    # a policy that would hide rows makes a statement fail instead
     "SET row_security = off",
     "SET bytea_output = 'hex'",
-    # a temporary table of one of our names must not stand before ours
+    # a temporary table with one of our names must not come before ours
     "SELECT set_config('search_path', current_setting('search_path') || ', pg_temp', false)",
-    # the connection that holds the lock of a rebuild waits for long
+    # the connection that holds a rebuild's lock is idle for a long time
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-# unless the URL says otherwise; a host that another one has replaced does not say so: the network is asked. The name
-# stands behind one that a service or the environment gives
+# unless the URL says otherwise; a host that has been replaced by another does not say so: the network is asked. The
+# name yields to one given by a service or the environment
 CONNECTION = {
     "connect_timeout": "10", "fallback_application_name": "ratings",
     "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
@@ -83,14 +83,14 @@ POSTGRES_SCHEMA_LOCK = 7_236_836_024
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
-    """An engine on the database of the URL; `create` makes no database, only its tables can be made."""
+    """An engine on the URL's database; `create` never creates a database, only the tables in it."""
     # 0 would wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds(url) * 1_000), 1)}"
     location = hidden(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
     said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
     url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in said})
-    # that a connection is gone is told by whoever needed it
+    # whoever needed a connection reports that it is gone
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 
     def connect() -> Any:
@@ -121,8 +121,8 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
 def open_session(
     connection: Any, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
 ) -> None:
-    """Set a new connection of the driver to what this program needs. `connect` makes another one; `poolers` that are
-    known to keep a session for their client are noted.
+    """Configure a new connection of the driver for this program. `connect` makes another one; `poolers` remembers those
+    known to keep a session for their client.
 
     Raises `NotALedger` for another encoding, and for a pooler that pools by transaction or by statement.
     """
@@ -130,7 +130,7 @@ def open_session(
     encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
     if encoding != "UTF8":
         raise NotALedger(f"the database {location} is in {encoding}; a ledger needs one made with ENCODING 'UTF8'")
-    # a pooler tells its client another number than that of the server's process
+    # a pooler gives its client a number other than that of the server's process
     if process != connection.info.backend_pid and location not in poolers:
         if not _keeps_sessions(connection, connect):
             raise NotALedger(
@@ -143,9 +143,9 @@ def open_session(
 
 
 def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
-    """Whether a pooler leaves a connection its session while it does nothing: if so it hears what another one says.
+    """Whether a pooler leaves an idle connection its session: if so, it hears what another connection says.
 
-    A pooler that has no other connection to give, or a server that lets nobody listen, is taken at its word.
+    A pooler with no other connection to give, or a server that lets nobody listen, gets the benefit of the doubt.
     """
     channel = f"ratings_{uuid4().hex}"
     try:
@@ -162,7 +162,7 @@ def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
 
 
 def autocommitting(connection: Connection) -> Connection:
-    """The connection, its statements transactions of their own."""
+    """The connection, with each statement a transaction of its own."""
     return connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
@@ -171,7 +171,7 @@ def begin(connection: Connection) -> None:
 
 
 def lock_schema(connection: Connection) -> None:
-    """Wait for whoever makes or upgrades the tables."""
+    """Wait until nobody else makes or upgrades the tables."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_SCHEMA_LOCK})")
 
 
@@ -181,7 +181,7 @@ def lock_appends(connection: Connection) -> None:
 
 
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Take the append lock; the row of the head, and the events of these names, as they are then.
+    """Take the append lock; returns the row of the head and the events of these names as of then.
 
     The statements are sent together: while others wait for the lock, this program waits for the server only once.
     """
@@ -195,9 +195,9 @@ def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[Name
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one statement: the head that it is then, or None if there is something to decide.
+    """Append an event in one statement: the new head, or None if there is something to decide.
 
-    `values` gives those of the function `events_append_one`.
+    `values` gives the arguments of the function `events_append_one`.
     """
     given = values()
     statement = f"SELECT * FROM events_append_one({', '.join(['%s'] * len(given))})"
@@ -235,19 +235,19 @@ def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
 
 
 def driver_errors() -> tuple[type[Exception], ...]:
-    """What the driver itself raises."""
+    """The errors that the driver itself raises."""
     import psycopg  # only here: it is an extra
 
     return (psycopg.Error,)
 
 
 def settings(connection: Connection) -> list[Setting]:
-    """What the server is really set to, against what it should be."""
+    """The server's actual settings, next to what they should be."""
     return _read_settings(connection.exec_driver_sql(_settings()).one())
 
 
 def _settings(locking: bool = False) -> str:
-    """The statement that asks for the settings, and takes the append lock if wanted."""
+    """The statement that asks for the settings, and optionally takes the append lock."""
     names = ", ".join(
         _KEPT if name == "events" else f"current_setting('{name}')" for name in ("server_version", *WANTED)
     )
@@ -262,10 +262,10 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """What names the database among all that this account reaches: the way to its server, its name, and the schema.
+    """What identifies the database among all that this account reaches: the way to its server, its name, its schema.
 
-    Not what the server says of itself: a copy of a whole server says the same, and a database made anew each night
-    another number.
+    Not what the server says about itself: a copy of a whole server says the same, and a database recreated each night
+    has a different number.
     """
     driver: Any = connection.connection.driver_connection
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
@@ -282,20 +282,20 @@ def storage_findings(connection: Connection) -> list[str]:
     return []
 
 
-# what the server says of a page, an index or a text that it cannot read: nothing else is damage
+# what the server says about a page, an index or a text that it cannot read: nothing else is damage
 DAMAGED = ("XX001", "XX002", "22021", "22P05")
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error of the driver tells of damaged data, not of a connection, a lock, a right or a cancellation."""
+    """Whether a driver error means damaged data, rather than a connection, a lock, a right or a cancellation."""
     state = getattr(error, "sqlstate", None)
     return state in DAMAGED or (state == "XX000" and "toast" in str(error))
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
-    """The driver's error as one of ours, or None for an error that is a bug."""
+    """A driver error as one of ours, or None for an error that is a bug."""
     while getattr(error, "sqlstate", None) is None and isinstance(error.__context__, driver_errors()):
-        error = error.__context__  # why the connection broke, not that there was nothing to roll back any more
+        error = error.__context__  # why the connection broke, not that there was nothing left to roll back
     state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if state in ("55P03", "57014") or (state or "")[:2] == "40":

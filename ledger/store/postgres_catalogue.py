@@ -1,9 +1,9 @@
-"""What a PostgreSQL database holds beside the rows, compared with what this program itself would make.
+"""What a PostgreSQL database holds besides the rows, compared with what this program itself would make.
 
-The system catalogue is read, object by object, and each object is told as every server from 13 to 18 tells it. Nothing
-is written, and of what somebody else made nothing is run, so the rights of `ratings_reader` are enough. Ours are the
-objects on our tables, those with our names anywhere in the search path, and whatever can run on our tables. Other
-tables and views are an operator's own, and so are indexes of plain columns, what extensions brought, and grants.
+The system catalogue is read object by object, and each object is described the way every server from 13 to 18 describes
+it. Nothing is written, and nothing that somebody else made is run, so the rights of `ratings_reader` are enough. Ours
+are the objects on our tables, those with our names anywhere in the search path, and whatever can run on our tables.
+Other tables and views are an operator's own, and so are indexes of plain columns, what extensions brought, and grants.
 """
 
 import re
@@ -45,7 +45,7 @@ _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 _EXTENSION = (
     "EXISTS (SELECT FROM pg_depend d WHERE d.objid = {0}.oid AND d.classid = '{1}'::regclass AND d.deptype = 'e')"
 )
-# rows of these tables are never changed, so that no reference to them ever runs
+# rows of these tables never change, so no reference to them ever runs
 _IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS if "_refuse_" in name})
 
 FOREIGN = "is none of this program's"
@@ -66,7 +66,7 @@ class _Place(NamedTuple):
 
 
 def postgres_differences(connection: Connection, views: dict[str, str]) -> Found:
-    """None for every object that is as it should be, and what is wrong with every other one, the guards left out.
+    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards.
 
     `views` says what each view selects.
     """
@@ -80,10 +80,10 @@ def postgres_differences(connection: Connection, views: dict[str, str]) -> Found
             *_others(connection, place),
         ]
     yield from found
-    # what a view should select can be asked of tables with the right columns only
+    # a view's proper query can only be run on tables with the right columns
     other = any(told and told.startswith("the column ") and not told.endswith(FOREIGN) for told in found)
     whole = not other and len(place.tables) == len(_tables())
-    # on their own, as a policy that hides rows ends them with an error
+    # separately, as a policy that hides rows makes them fail with an error
     with plain_path(connection):
         found = list(_views(connection, place, views, whole))
     yield from found
@@ -117,9 +117,9 @@ def _table_of(trigger: str) -> str:
 
 @contextmanager
 def plain_path(connection: Connection) -> Iterator[list[int]]:
-    """The schemas of the search path, in order; meanwhile only PostgreSQL's own schema is in it.
+    """The schemas of the search path, in order; inside the block only PostgreSQL's own schema is in it.
 
-    So nothing stands in for what is asked, and servers tell the names of all other schemas.
+    So nothing can stand in for what is asked, and servers spell out the names of all other schemas.
     """
     before, path = connection.exec_driver_sql(
         "SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)"
@@ -130,7 +130,7 @@ def plain_path(connection: Connection) -> Iterator[list[int]]:
         oids: dict[str, int] = dict(connection.exec_driver_sql("SELECT nspname, oid FROM pg_namespace").all())
         yield [oids[name] for name in path]
     finally:
-        # an error that came before is the one to be told
+        # an earlier error is the one to report
         with suppress(DBAPIError):
             connection.execute(setting, {"path": before})
 
@@ -163,12 +163,12 @@ def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _P
 
 
 def _tables() -> dict[str, Table]:
-    """The tables as they are declared, those of the generations only where they are loaded."""
+    """The tables as declared; those of the generations only if they are loaded."""
     return {table.name: table for table in (*metadata.tables.values(), _REVISION)}
 
 
 def _rows(connection: Connection, query: str, place: _Place) -> Sequence[Any]:
-    """The rows of a query, which may name what is ours: `path`, `schema`, `tables`, `every` (views, too), `owner`."""
+    """The rows of a query, which may refer to what is ours: `path`, `schema`, `tables`, `every` (+ views), `owner`."""
     given = {
         "path": place.path,
         "schema": place.schema,
@@ -182,10 +182,10 @@ def _rows(connection: Connection, query: str, place: _Place) -> Sequence[Any]:
 
 
 def _relations(connection: Connection, place: _Place, views: dict[str, str]) -> Found:
-    """Tables and views: whether they are there, how the tables are kept, and what else has the name of one of ours."""
+    """Tables and views: whether they exist, how the tables are kept, and what else has the name of one of ours."""
     indexes = {str(index.name) for table in _tables().values() for index in table.indexes}
     keys = {str(one.name) for table in _tables().values() for one in table.constraints if _is_key(one)}
-    # an index on a table that has one of our names is told with it
+    # an index on a table with one of our names is reported with that table
     query = text(
         "SELECT c.relname, c.relnamespace = :schema, c.oid::regclass::text FROM pg_class c "
         "LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid "
@@ -209,7 +209,7 @@ def _relations(connection: Connection, place: _Place, views: dict[str, str]) -> 
         yield f"the table {name} {' and '.join(told)}" if told else None
 
 
-# how a table is kept, each way that is not ours as a column of its own
+# how a table is kept, each way that is not ours in a column of its own
 _KEEPING = """SELECT c.relname, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity,
   c.relowner <> :owner, a.amname <> 'heap',
   c.reloftype <> 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
@@ -241,7 +241,7 @@ def _columns(connection: Connection, place: _Place) -> Found:
 
 
 def _column(column: "Column[Any]") -> str:
-    """A column as servers tell it."""
+    """A column as servers describe it."""
     kind = column.type.compile(_DIALECT).lower().replace("varchar", "character varying")
     default = column.server_default
     told = [kind, *(() if column.nullable else ("NOT NULL",))]
@@ -249,7 +249,7 @@ def _column(column: "Column[Any]") -> str:
 
 
 def _compared(kind: str, wanted: dict[tuple[str, str], str], found: dict[tuple[str, str], str]) -> Found:
-    """What objects of the tables are told as, (table, name) by (table, name)."""
+    """Compare how objects of the tables are described, by (table, name)."""
     for (table, name), told in wanted.items():
         if (table, name) not in found:
             yield f"the {kind} {name} of {table} is missing"
@@ -263,7 +263,7 @@ def _compared(kind: str, wanted: dict[tuple[str, str], str], found: dict[tuple[s
 
 def _constraints(connection: Connection, place: _Place) -> Found:
     """Keys with their indexes, references with the triggers that check them, conditions; references to our tables."""
-    # an index that is a key's is told with it; so are the four triggers of a reference
+    # a key's index is described with it; so are the four triggers of a reference
     query = """SELECT r.relname, c.conname, concat_ws(' ', pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END,
       CASE WHEN c.contype = 'f' AND 4 <> (SELECT count(*) FROM pg_trigger t WHERE t.tgconstraint = c.oid
@@ -284,7 +284,7 @@ def _constraints(connection: Connection, place: _Place) -> Found:
 
 
 def _bare(told: str, place: _Place) -> str:
-    """A definition without our schema, which is the database's choice, and without what only costs or saves space."""
+    """A definition without our schema, which is the database's choice, and without what only affects space."""
     return re.sub(r" WITH \([^()]*\)", "", told.replace(place.prefix, "")).replace('"', "")
 
 
@@ -293,7 +293,7 @@ def _is_key(constraint: Constraint) -> bool:
 
 
 def _constraint(constraint: Constraint) -> str:
-    """A constraint as servers tell it."""
+    """A constraint as servers describe it."""
     table: Table = constraint.table
     if isinstance(constraint, CheckConstraint):
         terms = [f"({term})" for term in str(constraint.sqltext).split(" AND ")]
@@ -309,7 +309,7 @@ def _constraint(constraint: Constraint) -> str:
 
 
 def _index(index: Index) -> str:
-    """An index as servers tell it."""
+    """An index as servers describe it."""
     assert index.table is not None
     where = index.dialect_options["postgresql"]["where"]
     names = ", ".join(column.name for column in index.columns)
@@ -319,7 +319,7 @@ def _index(index: Index) -> str:
 
 
 def _indexes(connection: Connection, place: _Place) -> Found:
-    """The indexes that are no key's. One of an operator's is of plain columns: it refuses nothing and runs nothing."""
+    """The indexes that belong to no key. An operator's own is on plain columns: it refuses nothing and runs nothing."""
     builtin = _EXTENSION.format("o", "pg_opclass")
     query = f"""SELECT r.relname, c.relname, concat_ws(' ', pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END),
@@ -330,7 +330,7 @@ def _indexes(connection: Connection, place: _Place) -> Found:
     WHERE i.indrelid = ANY(:tables) AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid
       AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x'))"""
     wanted = {(table, str(index.name)): _index(index) for table in place.tables for index in _tables()[table].indexes}
-    # one that took the place of a key is told as the key that is missing
+    # one that took the place of a key is reported as the missing key
     keys = {(table, str(one.name)) for table in place.tables for one in _tables()[table].constraints if _is_key(one)}
     found = {
         (table, name): _bare(told, place)
@@ -364,7 +364,7 @@ _OTHERS = {
     "format_type(c.casttarget, NULL) FROM pg_cast c JOIN pg_type s ON s.oid = c.castsource "
     "JOIN pg_type t ON t.oid = c.casttarget WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace "
     f"AND t.typnamespace = 'pg_catalog'::regnamespace AND NOT {_EXTENSION.format('c', 'pg_cast')}",
-    # only where the search path names pg_catalog, and others before it
+    # only if the search path names pg_catalog, and other schemas before it
     "{} may stand in for one of PostgreSQL's own": "SELECT told FROM (SELECT relname AS name, relnamespace AS space, "
     "oid::regclass::text AS told FROM pg_class UNION ALL SELECT typname, typnamespace, oid::regtype::text FROM pg_type "
     "WHERE typrelid = 0 AND typelem = 0) o WHERE array_position(CAST(:path AS oid[]), space) "
@@ -375,7 +375,7 @@ _OTHERS = {
 
 
 def _others(connection: Connection, place: _Place) -> Found:
-    """What can run on our tables, hide rows, add some or stand in for something, and is none of ours."""
+    """What can run on our tables, hide or add rows, or stand in for something, and is not ours."""
     triggers = {f"{_table_of(sql)}.{name}" for name, sql in POSTGRES_TRIGGERS.items()}
     for message, query in _OTHERS.items():
         for row in _rows(connection, query, place):
@@ -389,7 +389,7 @@ def _others(connection: Connection, place: _Place) -> Found:
 
 
 class _Function(NamedTuple):
-    """A function in the search path with the name of one of ours."""
+    """A function in the search path with one of our names."""
 
     name: str
     schema: int
@@ -408,7 +408,7 @@ def _named(connection: Connection, place: _Place) -> list[_Function]:
 
 
 def _ours(named: list[_Function], place: _Place) -> dict[str, _Function]:
-    """Of the functions of each name the one that is ours: in our schema, with our arguments, if there is one."""
+    """For each name the function that is ours: in our schema, with our arguments, if there is one."""
     wanted = {name: _described(sql) for name, sql in _FUNCTIONS.items()}
     fitting = sorted(
         named, key=lambda one: (one.schema != place.schema, one.signature.split() != wanted[one.name][0].split())
@@ -423,7 +423,7 @@ def _functions(connection: Connection, place: _Place) -> dict[str, bool]:
     for name, one in found.items():
         told = _described(one.definition.replace("OR REPLACE ", "", 1).replace(place.prefix, "", 1))
         wanted = _described(_FUNCTIONS[name])
-        # the body as it is stored: in a definition it might end early
+        # the body as stored: in a definition it might end early
         same[name] = (*told[:-1], one.body) == wanted and (one.schema, one.owner) == (place.schema, place.owner)
     return same
 
@@ -437,8 +437,8 @@ _SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
 
 
 def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
-    """Arguments, what comes out, language, options and body of a function; a server names the options that are not
-    PostgreSQL's own choice."""
+    """A function's arguments, result, language, options and body; a server names the options that are not PostgreSQL's
+    defaults."""
     match = _HEADER.match(definition)
     if match is None:
         return "", "", "", frozenset(), ""
@@ -450,7 +450,7 @@ def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
 
 
 def _views(connection: Connection, place: _Place, views: dict[str, str], whole: bool) -> Found:
-    """The views: what they select, how, and whose they are. With columns missing they cannot be compared."""
+    """The views: what they select, how, and who owns them. If columns are missing they cannot be compared."""
     for name, oid in place.views.items():
         (wrong,) = connection.execute(
             text(_SEEN),
@@ -458,7 +458,7 @@ def _views(connection: Connection, place: _Place, views: dict[str, str], whole: 
         ).all()
         told = [what for what, applies in zip(_SEEN_WRONGLY, wrong, strict=True) if applies]
         escaped = place.prefix.replace("\\", r"\\")
-        # a view over something else is not planned: that would run what is in it
+        # a view on something else is not planned: that would run what is in it
         if not told and whole:
             query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name])
             if not _selects(connection, name, oid, place, query):
@@ -466,7 +466,7 @@ def _views(connection: Connection, place: _Place, views: dict[str, str], whole: 
         yield f"the view {name} {' and '.join(told)}" if told else None
 
 
-# what a view must not be, each as a column of its own
+# what a view must not be, each in a column of its own
 _SEEN = """SELECT
   EXISTS (SELECT FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
     WHERE r.ev_class = :view AND NOT (d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY(:every))),
@@ -486,7 +486,7 @@ _SEEN_WRONGLY = (
 
 
 def _selects(connection: Connection, name: str, view: int, place: _Place, query: str) -> bool:
-    """Whether a view has the columns of a query, and the server would do the same for both: a view is no more."""
+    """Whether a view has a query's columns and the server would do the same for both: a view is nothing more."""
     attributes = text(
         "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = :view AND attnum > 0 ORDER BY attnum"
     )

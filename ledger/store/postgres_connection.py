@@ -1,8 +1,8 @@
-"""A connection of psycopg that does not wait for ever: a server that says nothing is asked whether it is there.
+"""A psycopg connection that does not wait for ever: a silent server is asked whether it is still there.
 
-The driver waits as long as the connection stands, and it stands while a server is frozen or a cable is out. After some
-silence the server is asked anew, as `pg_isready` does. One that is busy with something long answers, and is waited for;
-one that does not answer is given up.
+The driver waits as long as the connection lasts, which it does while a server is frozen or a cable is unplugged. After
+some silence the server is asked over a new connection, as `pg_isready` does. One that is busy with a long task answers,
+and is waited for; one that does not answer is given up.
 """
 
 import time
@@ -18,14 +18,14 @@ PING_SECONDS = 10
 
 
 class AnsweringConnection(Connection[Any]):
-    """A connection whose statements fail with `OperationalError` when the server does not answer any more."""
+    """A connection whose statements fail with `OperationalError` when the server no longer answers."""
 
     def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
-        """Consume a generator of the driver, as `Connection.wait` does. Raises `OperationalError`."""
+        """Consume one of the driver's generators, as `Connection.wait` does. Raises `OperationalError`."""
         return super().wait(self._asking(gen), *arguments, **options)
 
     def _asking(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """What the driver does, with a look at the clock whenever nothing has come for a moment."""
+        """What the driver does, but checking the clock whenever nothing has come for a moment."""
         silent_since = None
         try:
             state = next(gen)
@@ -43,7 +43,7 @@ class AnsweringConnection(Connection[Any]):
             return end.value
 
     def _ask(self) -> None:
-        """Give the connection up unless the server answers another one, whatever it says to that."""
+        """Give the connection up unless the server answers another one, whatever the answer."""
         if PGconn.ping(make_conninfo(self.info.dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
             self.pgconn.finish()
             raise OperationalError(f"the server has said nothing for {SILENT_SECONDS:g} s, and does not answer at all")

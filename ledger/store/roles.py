@@ -1,7 +1,7 @@
-"""Who may do what to a ledger: PostgreSQL's documented roles, the statements that make them, and what is otherwise.
+"""Who may do what to a ledger: PostgreSQL's documented roles, the statements that make them, and any deviations.
 
-A role is told by what it may do, not by its name: whoever may append is a writer. `wrong_rights` asks the server what
-each role can really do, by whatever way it came to it. A SQLite file has no roles; there the rights of the file count.
+A role is recognised by what it may do, not by its name: whoever may append is a writer. `wrong_rights` asks the server
+what each role can really do, however it got there. A SQLite file has no roles; there the file's permissions count.
 """
 
 import os
@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 from ledger.store import sqlite
 from ledger.store.postgres_catalogue import plain_path
 
-# besides reading, what each role may do to which tables; the others are the owner's alone
+# besides reading, what each role may do to which tables; all else is reserved for the owner
 _STANDINGS = [
     "generations", "generation_ladders", "generation_standings", "live_generation", "runs", "live_history",
     "history_parts", "history_changes", "history_games", "history_participants",
@@ -28,7 +28,7 @@ WRITES: dict[str, dict[str, tuple[str, ...]]] = {
     "rebuilder": dict.fromkeys(_STANDINGS, ("INSERT", "UPDATE", "DELETE")),
 }
 DOES = {"writer": "append", "rebuilder": "store standings"}
-# what a role sees that is to see no single event
+# what a role sees that must not see any event
 DASHBOARD = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
 # what nobody but the owner changes
 KEPT = ("alembic_version", "events_readable", "ledger_identity")
@@ -43,7 +43,7 @@ ROLES_PAGE = "as docs/postgresql.md has it: ratings grants --sql"
 
 
 class Wrong(NamedTuple):
-    """Who has a right too much or lacks one, what it is, and what mends it."""
+    """Who has a right too many or lacks one, what it is, and how to fix it."""
 
     who: str
     what: str
@@ -51,16 +51,16 @@ class Wrong(NamedTuple):
 
 
 class Grants(NamedTuple):
-    """The statements that make the roles: as an administrator, before `init`, and as the owner, after it."""
+    """The statements that make the roles: an administrator's, before `init`, and the owner's, after it."""
 
     administrator: list[str]
     owner: list[str]
 
 
 def grant_statements(database: str, prefix: str = PREFIX, schema: str = SCHEMA) -> Grants:
-    """The statements that make the roles of a ledger and give them their rights.
+    """The statements that make a ledger's roles and give them their rights.
 
-    In the schema `public` the ledger has a database of its own; in another one it shares a database that there is.
+    In the schema `public` the ledger has a database of its own; in any other it shares an existing database.
     """
     roles = [f"{prefix}{name}" for name in ("owner", *_READING, "dashboard")]
     owner, readers, used = roles[0], ", ".join(roles[1:4]), ", ".join(roles[1:])
@@ -110,7 +110,7 @@ def _always_quoted(name: str) -> str:
 
 
 def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
-    """Who asks, and who has a right too much or lacks one."""
+    """Who asks, and who has a right too many or lacks one."""
     if connection.dialect.name == "sqlite":
         return _of_file(connection)
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
@@ -125,7 +125,7 @@ def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
 
 
 def who_may_change(connection: Connection) -> tuple[str, str, bool]:
-    """Who asks, who may change the tables, and whether the one who asks may, too."""
+    """Who asks, who may change the tables, and whether whoever asks may, too."""
     if connection.dialect.name == "sqlite":
         path = Path(*sqlite.place(connection))
         may = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
@@ -138,7 +138,7 @@ def who_may_change(connection: Connection) -> tuple[str, str, bool]:
 
 
 def lacking(connection: Connection, role: str) -> str:
-    """What the one who asks lacks to do what a role does, in words; empty if nothing is."""
+    """What whoever asks lacks for doing what a role does, in words; empty if nothing."""
     if connection.dialect.name == "sqlite":
         path = Path(*sqlite.place(connection))
         closed = [str(place) for place in (path, path.parent) if not os.access(place, os.W_OK)]
@@ -162,7 +162,7 @@ def _account(number: int) -> str:
 
 
 def _of_file(connection: Connection) -> tuple[str, list[Wrong]]:
-    """A file that everybody on the machine may write, or whose folder everybody may: a journal stands beside it."""
+    """A file that everybody on the machine may write, or whose folder they may: the journal is next to the file."""
     path = Path(*sqlite.place(connection))
     found = []
     for place, what in ((path, "the file"), (path.parent, "the folder")):
@@ -176,7 +176,7 @@ _MAY = """SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass(CAST(:tab
   CAST(:privilege AS pg_catalog.text))"""
 _WHERE = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"
 _ASKING = "SELECT rolname, rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
-# what roles that are no owners can do, by whatever way; `public` stands for everybody
+# what roles that are not owners can do, in whatever way; `public` stands for everybody
 _TABLES = """WITH ours AS (
   SELECT c.oid, c.relname, c.relowner FROM pg_class c
   WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) AND c.relkind IN ('r', 'v')
@@ -190,7 +190,7 @@ WHERE CASE WHEN roles.oid IS NULL THEN true ELSE NOT pg_has_role(roles.oid, ours
   AND CASE WHEN wanted.privilege = ANY(:of_columns)
       THEN has_any_column_privilege(roles.name, ours.oid, wanted.privilege)
       ELSE has_table_privilege(roles.name, ours.oid, wanted.privilege) END"""
-# to whom a right on one of our tables was granted: the ledger's roles, while others are the server's
+# who was granted a right on one of our tables: the ledger's roles; all others are the server's
 _GRANTED = """SELECT r.rolname, c.relname, a.privilege_type
 FROM pg_class c
 CROSS JOIN LATERAL (
@@ -217,7 +217,7 @@ _EVERYBODY = """SELECT has_database_privilege('public', current_database(), 'CON
 
 
 class _Server:
-    """What a server says of the rights on the ledger in one of its schemas."""
+    """What a server says about the rights on the ledger in one of its schemas."""
 
     def __init__(self, connection: Connection, schema: int, database: str, who: str) -> None:
         self.database = _quoted(database)
@@ -239,7 +239,7 @@ class _Server:
         *self.open, self.schema = connection.execute(text(_EVERYBODY), {"schema": schema}).one()
 
     def of_owner(self) -> Iterator[Wrong]:
-        """Whether all is one role's, who leaves the daily work to others."""
+        """Whether everything belongs to one role, which leaves the daily work to others."""
         for name, owner in self.owners.items():
             if owner != self.owner:
                 remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quoted(self.owner)}"
@@ -250,7 +250,7 @@ class _Server:
                 yield Wrong(self.owner, told, ROLES_PAGE)
 
     def of_public(self) -> Iterator[Wrong]:
-        """What everybody may who can log in to the server."""
+        """What everybody who can log in to the server may do."""
         for may, what, right in zip(
             self.open,
             ("connect to the database", "make temporary tables, which can stand before ours", "make schemas",
@@ -267,12 +267,12 @@ class _Server:
             )
 
     def _is(self, role: str, kind: str) -> bool:
-        """Whether a role may do something that only such a one may."""
+        """Whether a role may do something that only a role of this kind may."""
         can = self.can[role]
         return any(set(privileges) & can.get(table, set()) for table, privileges in WRITES[kind].items())
 
     def of_role(self, role: str) -> Iterator[Wrong]:
-        """What a role may too much, and what it lacks for what it is."""
+        """What a role may do that it should not, and what it lacks for its purpose."""
         kinds = [kind for kind in WRITES if self._is(role, kind)]
         yield from self._too_much(role)
         yield from self._elsewhere(role, bool(kinds))
@@ -308,7 +308,7 @@ class _Server:
                 yield Wrong(role, f"may {told} on {', '.join(tables)}", remedy)
 
     def _elsewhere(self, role: str, writes: bool) -> Iterator[Wrong]:
-        """What a role may elsewhere that leads to more, and what it needs to come here."""
+        """Rights elsewhere that let a role get more, and rights it needs to get here."""
         logs_in, makes_roles, connects, temporary, usage, creates, may_be_owner = self.elsewhere[role]
         name, own = _quoted(role), any(role == row[0] for row in self.granted)
         if may_be_owner and own:
@@ -331,11 +331,11 @@ class _Server:
 
 
 def _member(role: str) -> str:
-    return f"it comes from a role that {role} is a member of: take it out of that"
+    return f"it comes from a role that {role} is a member of: remove it from that"
 
 
 def _together(tables: dict[str, set[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Rights as they are listed, each with the tables that they are on; without those that are on none."""
+    """Rights as they are listed, each with the tables it is on; without those that are on none."""
     found: dict[str, list[str]] = defaultdict(list)
     for table, rights in tables.items():
         if rights:
@@ -344,5 +344,5 @@ def _together(tables: dict[str, set[str]]) -> Iterator[tuple[str, list[str]]]:
 
 
 def tables_named() -> Sequence[str]:
-    """The tables and views that a role who reads all sees, but those of a dashboard."""
+    """The tables and views that a role that reads everything sees, except a dashboard's."""
     return [*(table for tables in WRITES.values() for table in tables), *KEPT]

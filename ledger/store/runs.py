@@ -1,13 +1,13 @@
-"""Runs of the jobs that keep a ledger well, such as `rebuild`, `verify` and `backup`: each leaves a row.
+"""Runs of the jobs that look after a ledger, such as `rebuild`, `verify` and `backup`: each leaves a row.
 
     with running(ledger, "backup", clock) as run:
         ...
-        run.position = 50_577            # up to where it got
-        run.fail("two of 14 old backups could not be deleted")    # if it ends otherwise than well without an error
+        run.position = 50_577            # how far it got
+        run.fail("two of 14 old backups could not be deleted")    # if it fails without an error
 
-The row is there from the start; who is killed leaves it without an end, and whoever looks next tells so. Runs are
-operational state and no part of the log. Who may not write them, a role that only reads or the user of a file that is
-read-only, leaves them in the state folder of the account:
+The row is there from the start; a run that is killed leaves it without an end, and whoever looks next says so. Runs are
+operational state, not part of the log. A user who may not write them, such as a role that only reads or the user of a
+read-only file, leaves them in the account's state folder:
 
     ~/.local/state/ratings-ledger/LEDGER-ID-DATABASE/verify-4177382.json
 """
@@ -40,12 +40,12 @@ from ledger.store.opening import Ledger
 from ledger.store.schema import job_runs
 from ledger.store.settings import busy_seconds
 
-# of each kind, besides the last that went well and the last that failed
+# how many of each kind are kept, besides the last that succeeded and the last that failed
 KEPT = 50
-# what `result` says: the last two are failures; `running` is never stored
+# the values of `result`: `failed` and `lost` are failures, `running` is never stored
 DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
 WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went down"
-# how long a job waits to say that it begins, and to say how it ended; after Ctrl-C nobody wants to wait
+# how long a job waits to record that it begins, and how it ended; after Ctrl-C nobody wants to wait
 BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
 TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
 _TRIGGERS = "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'runs'"
@@ -74,13 +74,13 @@ class Run(NamedTuple):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it ended otherwise than well."""
+        """Whether it did not end well."""
         return self.result in (FAILED, LOST)
 
 
 @dataclass
 class RunOutcome:
-    """What a run has come to so far, filled in by who runs; one that leaves `no_trace` was none."""
+    """The outcome of a run so far, filled in by the job; with `no_trace` it is as if there had been no run."""
 
     position: int | None = None
     message: str = ""
@@ -89,12 +89,12 @@ class RunOutcome:
     details: dict[str, Any] = field(default_factory=dict)
 
     def fail(self, message: str) -> None:
-        """Say that it ends otherwise than well, and why."""
+        """Say that it fails, and why."""
         self.failed, self.message = True, message
 
 
 class Latest(NamedTuple):
-    """Of a kind of runs the last one, and the last that ended well and that did not."""
+    """The last run of a kind, the last that succeeded and the last that failed."""
 
     last: Run
     done: Run | None
@@ -111,11 +111,12 @@ def running(
     ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False,
     only_one: bool = False,
 ) -> Iterator[RunOutcome]:  # fmt: skip
-    """Tell that a run of a kind (a word in lower case) begins, and how it ended.
+    """Record that a run of a kind (a word in lower case) begins, and how it ended.
 
-    What is raised goes on, and is its failure; `AlreadyRunning` leaves no trace. That it cannot be told stops no job.
-    With `only_if_well` nothing is written into a file before it ended well: it may be damaged, and a write may hit what
-    is still whole. With `only_one` it raises `AlreadyRunning` if one of its kind is going on that it can see.
+    An exception passes through and makes it a failure; `AlreadyRunning` leaves no trace. No job stops because its run
+    cannot be recorded. With `only_if_well` nothing is written to a file until the run has ended well: the file may be
+    damaged, and a write may hit what is still whole. With `only_one` it raises `AlreadyRunning` if it can see another
+    run of its kind in progress.
     """
     assert _KIND.fullmatch(kind)
     begun = Run(
@@ -140,7 +141,7 @@ def running(
 
 
 def os_account() -> str:
-    """The name of the operating system's user."""
+    """The operating system's user name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -158,9 +159,9 @@ def _told(error: BaseException) -> str:
 
 
 def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
-    """The runs that are known to this account, the newest first: those of the ledger, and those of its state folder.
+    """The runs known to this account, newest first: those in the ledger and those in its state folder.
 
-    A row that nobody has written so is left out.
+    A row that this program cannot have written is left out.
     """
     query = select(job_runs).order_by(job_runs.c.started_at.desc()).limit(READ_MAX)
     rows = [found for row in connection.execute(query) if (found := _run(row._mapping))]
@@ -173,7 +174,7 @@ def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
 
 
 def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
-    """What there is to know of each kind of runs, which come the newest first."""
+    """What there is to know about each kind of run; `runs` come newest first."""
     found: dict[str, list[Run]] = {}
     for one in runs:
         found.setdefault(one.kind, []).append(one)
@@ -188,7 +189,7 @@ def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
 
 
 def _seen(connection: Connection, one: Run, now: int) -> Run:
-    """A run as it is: one without an end is running, or it is lost."""
+    """A run as it is now: one without an end is either running or lost."""
     if one.result is not None:
         return one
     if _is_alive(connection, one, now):
@@ -196,12 +197,12 @@ def _seen(connection: Connection, one: Run, now: int) -> Run:
     return one._replace(result=LOST, message=WITHOUT_A_WORD)
 
 
-# whether a run is going on: in PostgreSQL it holds an advisory lock of its number, in SQLite its process is there
+# whether a run is in progress: in PostgreSQL it holds an advisory lock on its number, in SQLite its process exists
 
 
 @contextmanager
 def _alive(ledger: Ledger, number: int) -> Iterator[None]:
-    """Let others see that a run is going on, until it ends in whatever way."""
+    """Let others see that a run is in progress, until it ends in whatever way."""
     with ExitStack() as stack:
         if ledger.engine.dialect.name != "sqlite":
             with suppress(LedgerError, SQLAlchemyError):
@@ -231,12 +232,12 @@ def _is_alive(connection: Connection, one: Run, now: int) -> bool:
 
 
 def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, only_one: bool = False) -> bool:
-    """Store a run in place of what was told of it before, and sweep; whether it stands in the ledger."""
+    """Store a run, replacing what was stored of it before, and sweep old ones; whether it is now in the ledger."""
     try:
         with _writing(ledger, seconds) as connection:
             if only_one and connection.dialect.name != "sqlite":
                 connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
-            # a row of its own may have been taken for that of a run that is gone
+            # its own row may have been mistaken for that of a run that is gone
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
                 return True
@@ -283,7 +284,7 @@ def _end(
 
 
 def _kept(runs: Iterable[Run]) -> set[int]:
-    """Of the runs of a kind, the newest first, those that stay."""
+    """Which of a kind's runs stay, given newest first."""
     every = list(runs)
     kept = {one.run for one in every[:KEPT]}
     for ended in ([one for one in every if one.result == DONE], [one for one in every if one.has_failed]):
@@ -292,13 +293,13 @@ def _kept(runs: Iterable[Run]) -> set[int]:
 
 
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
-    """What may go wrong with a store, which is the job's business and not that of its row."""
+    """What may go wrong with a store, which concerns the job and not its row."""
     return (LedgerError, SQLAlchemyError, ValueError, OSError, *ledger.dialect.driver_errors())
 
 
 @contextmanager
 def _writing(ledger: Ledger, seconds: float) -> Iterator[Connection]:
-    """A short transaction that waits at most so long for others."""
+    """A short transaction that waits at most `seconds` for others."""
     milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
     with ledger.reading() as connection:
         sqlite = connection.dialect.name == "sqlite"
@@ -308,7 +309,7 @@ def _writing(ledger: Ledger, seconds: float) -> Iterator[Connection]:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {milliseconds}")
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 if connection.exec_driver_sql(_TRIGGERS).first():
-                    # in a stranger's file something might run, also while it is verified
+                    # in a stranger's file something might run, even while it is being verified
                     raise StoreDamaged("the table runs has triggers, none of which is this program's")
             else:
                 connection.exec_driver_sql("BEGIN")
@@ -330,7 +331,7 @@ def _values(run: Run) -> dict[str, Any]:
 
 
 def _run(values: Any) -> Run | None:
-    """A run of its columns or members, or None where they are of other types than a run has."""
+    """A run from its columns or members, or None if they do not have the types that a run has."""
     given = {name: values.get(name) for name in Run._fields}
     details: Any = given["details"]
     if isinstance(details, str):
@@ -355,19 +356,19 @@ def _run(values: Any) -> Run | None:
 
 
 def _folder(ledger: Ledger, connection: Connection) -> Path | None:
-    """Where this account keeps the runs of a ledger; None where the account has no home."""
+    """Where this account keeps the runs of a ledger; None if the account has no home."""
     if not (home := os.environ.get("XDG_STATE_HOME")):
         try:
             home = str(Path.home() / ".local" / "state")
         except RuntimeError:
             return None
-    # a copy of a ledger has its id
+    # a copy of a ledger has the same id
     mark = hashlib.sha256(_database(ledger).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return Path(home) / "ratings-ledger" / f"{ledger_id(connection)}-{mark}"
 
 
 def _database(ledger: Ledger) -> str:
-    """What names the database, whoever asks for it."""
+    """What identifies the database, whoever asks."""
     if ledger.engine.dialect.name == "sqlite":
         return os.path.realpath(str(ledger.url.database))
     named = {
@@ -377,7 +378,7 @@ def _database(ledger: Ledger) -> str:
 
 
 def _keep_in_folder(ledger: Ledger, run: Run, no_trace: bool = False) -> None:
-    """Write or delete the file of a run; those that are too old go with it."""
+    """Write or delete a run's file; files that are too old are deleted, too."""
     try:
         with ledger.reading() as connection:
             folder = _folder(ledger, connection)
@@ -386,10 +387,10 @@ def _keep_in_folder(ledger: Ledger, run: Run, no_trace: bool = False) -> None:
                 (folder / _name(run)).unlink(missing_ok=True)
             return
         if folder is None:
-            raise OSError("this account has no home folder; name a place by XDG_STATE_HOME")
+            raise OSError("this account has no home folder; name a place with XDG_STATE_HOME")
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not is_own_folder(folder):
-            raise OSError(f"{folder} is no folder of this account")
+            raise OSError(f"{folder} is not a folder of this account")
         written = folder / f".{_name(run)}"
         with open_own(written, "wb") as file:
             file.write(json.dumps(run._asdict(), ensure_ascii=False).encode("utf-8", "backslashreplace"))
@@ -409,7 +410,7 @@ def _name(run: Run) -> str:
 
 
 def _in_folder(folder: Path | None) -> list[Run]:
-    """The runs in a state folder; what is none is left alone."""
+    """The runs in a state folder; other files are left alone."""
     if folder is None or not is_own_folder(folder):
         return []
     found = []

@@ -1,4 +1,4 @@
-"""A setting of a store, read back: what `doctor` prints; and how long a store may be busy."""
+"""A store's settings, read back for `doctor`; and how long a store may be busy."""
 
 import re
 from typing import NamedTuple
@@ -11,7 +11,7 @@ BUSY_SECONDS = 30
 
 
 class Setting(NamedTuple):
-    """A setting's name, what it is, what it should be (None: any value is fine), and what makes it so."""
+    """A setting's name, its value, what it should be (None: any value is fine), and how to change it."""
 
     name: str
     value: str

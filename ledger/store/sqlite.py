@@ -24,7 +24,7 @@ from ledger.store.settings import BUSY_SECONDS, Setting, busy_seconds
 
 NamedEvent = tuple[str, str, str, str]
 
-# rows in one statement; SQLite before 3.32 takes at most 999 values
+# rows per statement; SQLite before 3.32 takes at most 999 values
 INSERTED_TOGETHER = 80
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS = {
@@ -32,11 +32,11 @@ PRAGMAS = {
     "synchronous": 2,  # FULL
     "foreign_keys": 1,
     "recursive_triggers": 1,
-    # of a file that may be a stranger's no code runs but our guards, and its pages are looked at before they are used
+    # a file may be a stranger's: no code in it runs except our guards, and its pages are checked before they are used
     "trusted_schema": 0,
     "cell_size_check": 1,
     "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
-    # the guards need what SQLite keeps to undo a single row; in a file that costs more than the row itself
+    # the guards make SQLite keep what it needs to undo a single row; in a file that costs more than the row itself
     "temp_store": 2,  # MEMORY
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
@@ -44,7 +44,7 @@ PRAGMAS = {
 REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
 
 _COLUMNS = EventRow._fields
-# SQLITE_DBCONFIG_DEFENSIVE: nothing that SQL says damages the file
+# SQLITE_DBCONFIG_DEFENSIVE: no SQL can damage the file
 _DEFENSIVE = 1010
 GUARDS = tuple(SQLITE_TRIGGERS)
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'events'"
@@ -52,15 +52,15 @@ _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LI
 
 _FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 
-# the records of some positions as one blob, unless one is missing; the newline is no character of a record, and what is
-# no text is none
+# the records of some positions as one blob, unless one is missing; no record contains a newline, and what is not text
+# is not a record
 JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
 SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
 FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
-    """An engine on the file of the URL. Raises `NoLedger` when there is none and `create` is false."""
+    """An engine on the URL's file. Raises `NoLedger` if there is none and `create` is false."""
     path = Path(url.database or "")
     if not url.database or url.database == ":memory:":
         raise NotALedger("a ledger lives in a file or in PostgreSQL, not in memory")
@@ -95,7 +95,7 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
 
 
 def autocommitting(connection: Connection) -> Connection:
-    """The connection, which is so already; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
+    """The connection, which already is; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
     return connection
 
 
@@ -105,17 +105,17 @@ def begin(connection: Connection) -> None:
 
 
 def lock_schema(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has taken the lock already."""
+    """BEGIN IMMEDIATE has already taken the lock."""
 
 
 def lock_appends(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has taken the lock already."""
+    """BEGIN IMMEDIATE has already taken the lock."""
 
 
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """The row of the head, and the events of these names; the append lock is held already.
+    """The row of the head, and the events of these names; the append lock is already held.
 
-    Raises `StoreDamaged` where other triggers than the guards could change what is appended.
+    Raises `StoreDamaged` if triggers other than the guards could change what is appended.
     """
     cursor: Any = connection.connection.cursor()
     if not {row[0] for row in cursor.execute(_TRIGGERS)} <= SQLITE_TRIGGERS.keys():
@@ -124,10 +124,10 @@ def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[Name
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one short transaction: the head that it is then, or None if there is something to decide.
+    """Append an event in one short transaction: the new head, or None if there is something to decide.
 
-    `values`, asked for under the lock, gives those of PostgreSQL's function `events_append_one`. What that looks up
-    first, the guard and the indexes look up here.
+    `values`, called under the lock, gives the arguments of PostgreSQL's function `events_append_one`. What that
+    function looks up first, the guard and the indexes look up here.
     """
     with ledger.driving() as driver:
         return _append_one(driver, values)
@@ -149,7 +149,7 @@ def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]])
                 raise StoreDamaged(NOT_STORED)
             driver.execute("COMMIT")
             return position, chain, now
-    except sqlite3.IntegrityError:  # the id or the game is there
+    except sqlite3.IntegrityError:  # the id or the game is already there
         pass
     finally:
         if driver.in_transaction:
@@ -160,7 +160,7 @@ def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]])
 def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
     """Insert rows; each gives the values of these columns.
 
-    Many in one statement take half the time: what SQLite keeps to undo a statement, it keeps once for all of them.
+    Many in one statement take half the time: SQLite keeps what it needs to undo a statement once for all of them.
     """
     rows = iter(rows)
     while len(group := list(islice(rows, INSERTED_TOGETHER))) == INSERTED_TOGETHER:
@@ -176,7 +176,7 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
     """(id, subject, type, record) of the events whose id or subject is one of these names."""
-    # the names come first, so that each is looked up in the indexes
+    # the names come first so that each is looked up in the indexes
     cursor.execute(
         "SELECT events.event_id, events.subject, events.type, events.record FROM json_each(?) AS names "
         "CROSS JOIN events ON events.event_id = names.value OR events.subject = names.value",
@@ -186,12 +186,12 @@ def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEven
 
 
 def driver_errors() -> tuple[type[Exception], ...]:
-    """What the driver itself raises."""
+    """The errors that the driver itself raises."""
     return (sqlite3.Error,)
 
 
 def settings(connection: Connection) -> list[Setting]:
-    """What the store is really set to, against what it should be."""
+    """The store's actual settings, next to what they should be."""
     wanted = {**PRAGMAS, "busy_timeout": BUSY_SECONDS * 1_000}
     return [
         Setting("sqlite library", sqlite3.sqlite_version, None),
@@ -203,7 +203,7 @@ def settings(connection: Connection) -> list[Setting]:
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """What names the database among all that this account reaches: its file, with no link on the way to it."""
+    """What identifies the database among all that this account reaches: its file, with links resolved."""
     return (os.path.realpath(connection.exec_driver_sql(_FILE).scalar_one()),)
 
 
@@ -216,7 +216,7 @@ def guards_missing(connection: Connection) -> list[str]:
 
 
 def storage_findings(connection: Connection) -> list[str]:
-    """What SQLite itself finds wrong with the file, one text each."""
+    """What SQLite itself finds wrong with the file, one text per finding."""
     try:
         found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
     except Exception as error:  # a damaged file fails in every way there is
@@ -228,7 +228,7 @@ def storage_findings(connection: Connection) -> list[str]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error of the driver tells of damaged data, not of a lock, a right or an interruption."""
+    """Whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
     if not isinstance(error, sqlite3.DatabaseError):
         return isinstance(error, UnicodeDecodeError)
     # Python's own complaints, about text that is not UTF-8, carry no code
@@ -236,7 +236,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
-    """The driver's error as one of ours, or None for an error that is a bug."""
+    """A driver error as one of ours, or None for an error that is a bug."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
         return None
     # Python's own complaints, about text that is not UTF-8, carry no code

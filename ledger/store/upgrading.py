@@ -15,21 +15,21 @@ from ledger.store.schema import SCHEMA_REVISION
 
 
 def _other_program(connection: Connection) -> str | None:
-    """What shows that a store without a ledger belongs to another program, or None."""
+    """A sign that a store without a ledger belongs to another program, or None."""
     if inspect(connection).has_table("events"):
         return "a table 'events'"
     return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
 
 
 def upgrade(name: str) -> Ledger:
-    """The ledger of that name, made if there is none, at the newest schema. Raises `NotALedger`, `StoreUnavailable`."""
+    """The ledger of that name at the newest schema, made if need be. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name, create=True)
     with ledger.reading() as connection:
         found = schema_revision(connection)
     if found != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
-            # asked again under the lock, as others may have made it meanwhile
+            # asked again under the lock, as others may have made it in the meantime
             found = schema_revision(connection)
             if found is None and (theirs := _other_program(connection)):
                 raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
@@ -45,8 +45,8 @@ def upgrade(name: str) -> Ledger:
 
 
 class UpgradePlan(NamedTuple):
-    """What an upgrade would do: the schema that is there, (revision, what it does) of each step from it to the newest,
-    the views that are gone; who asks, who may, and whether these are the same."""
+    """What an upgrade would do: the current schema, (revision, what it does) of each step from it to the newest, the
+    views that are gone; who asks, who may, and whether these are the same."""
 
     ledger: Ledger
     found: str
@@ -58,14 +58,14 @@ class UpgradePlan(NamedTuple):
 
 
 def planned(name: str) -> UpgradePlan:
-    """What an upgrade of a ledger would do; nothing is done. Raises `NotALedger`, `StoreUnavailable`."""
+    """What an upgrade of a ledger would do, without doing it. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name)
     scripts = ScriptDirectory.from_config(configuration())
     with ledger.reading() as connection:
         found = schema_revision(connection)
         revisions = [script.revision for script in scripts.walk_revisions()]
         if found not in revisions:
-            open_ledger(name)  # which says what is there instead
+            open_ledger(name)  # says what is there instead
         steps = list(scripts.iterate_revisions("head", found))[::-1]
         views = [] if steps else sorted(missing_views(connection))
         asking = who_may_change(connection)
@@ -73,7 +73,7 @@ def planned(name: str) -> UpgradePlan:
 
 
 def remake_views(ledger: Ledger) -> None:
-    """Make the views that are gone."""
+    """Recreate the views that are gone."""
     with ledger.writing() as connection:
         ledger.dialect.lock_schema(connection)
         for statement in missing_views(connection).values():

@@ -1,4 +1,4 @@
-"""Who is who: the ids that live renames make one person, and what no rename and no game may do to them."""
+"""Who is who: the ids that live renames make one person, and what renames and games may not do to them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ Name = TypeVar("Name")
 
 
 def following(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
-    """What each id is renamed to, and which renames, by index, would close a circle: those do not count.
+    """What each id is renamed to, and which renames, by index, would form a circle and so do not count.
 
     >>> following([("a", "b"), ("b", "c"), ("c", "a")])
     ({'a': 'b', 'b': 'c'}, [2])
@@ -38,18 +38,18 @@ class Identities:
         self._next, _ = following(renames)
 
     def current(self, player: str) -> str:
-        """The id that a player has now."""
+        """The id that a player now has."""
         while player in self._next:
             player = self._next[player]
         return player
 
     def ids(self, player: str) -> set[str]:
-        """All ids of the person who has this one."""
+        """All ids of the person with this one."""
         person = self.current(player)
         return {person} | {old for old in self._next if self.current(old) == person}
 
     def present(self, game: dict[str, Any]) -> dict[str, Any]:
-        """A game's data with its players under the ids that they have now."""
+        """A game's data with its players under their current ids."""
         if not self._next:
             return game
         renamed = [
@@ -62,11 +62,11 @@ class Identities:
         return bool(self._next)
 
     def add(self, player: str, new_player: str) -> None:
-        """Take a rename in."""
+        """Add a rename."""
         self._next[player] = new_player
 
     def remove(self, player: str) -> None:
-        """Take the rename of an id out again."""
+        """Remove the rename of an id."""
         del self._next[player]
 
     def refuse_game(self, game: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ class Identities:
         if player in self._next:
             there = self._next[player]
             remedy = f"rename {shown(self.current(player))}, or void that rename first"
-            raise Refused("renamed-already", f"{shown(player)} is renamed to {shown(there)} already; {remedy}")
+            raise Refused("renamed-already", f"{shown(player)} is already renamed to {shown(there)}; {remedy}")
         if self.current(new_player) == player:
             raise Refused("rename-loop", f"{shown(new_player)} already leads to {shown(player)}, or is the same id")
 
@@ -106,7 +106,7 @@ def players_of(event: KnownEvent) -> set[str]:
 def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], others: set[str]) -> str | None:
     """The id of a live game in which one of `some` met one of `others`, or None.
 
-    `candidates` are all events that may tell of it; `events` says how the game stands after all corrections.
+    `candidates` are all events that may be about one; `events` says how the game stands after all corrections.
     """
     for event in candidates:
         players = players_of(event)
@@ -121,7 +121,7 @@ def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], ot
 
 
 def finished_games(candidates: Iterable[KnownEvent], events: Events, ids: set[str]) -> list[int]:
-    """When the live games ended that somebody finished, in order; `candidates` are all events that may tell of one."""
+    """When the live games that a player finished ended, in order; `candidates` are all events that may be about one."""
     named = {event.data["game_id"] for event in candidates if event.type in ("game.recorded", "game.corrected")}
     games = [live_game(events.about(f"game:{game_id}")) for game_id in named]
     return sorted(

@@ -1,6 +1,6 @@
 """Leagues: eight players subscribe, the last of them draws the schedule, and then only its games are played.
 
-A league is what its live events say. A label of games without a `league.created` is no league.
+A league is what its live events say. A label on games without a `league.created` is not a league.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
 @dataclass
 class League:
-    """A league as its live events leave it. `players` are ids as they subscribed; `games` the seats by game_id."""
+    """A league as its live events leave it. `players` are ids as they subscribed; `games` are the seats by game_id."""
 
     name: str
     game: str
@@ -33,7 +33,7 @@ class League:
 
 
 def scheduled_games(connection: Connection) -> dict[str, str]:
-    """The league of each game that a live schedule names, by game_id."""
+    """The league of each game in a live schedule, by game_id."""
     found = read_live(connection, until=head(connection).position, type_name="league.scheduled")
     return {game["game_id"]: event.data["league"] for event in found for game in event.data["games"]}
 
@@ -60,28 +60,29 @@ def known_league(events: Events, name: str) -> League:
     """The live league of this name. Raises `Refused` (league-unknown)."""
     found = league_of(events, name)
     if found is None:
-        raise Refused("league-unknown", f"no league {shown(name)} is created; see: ratings league list")
+        raise Refused("league-unknown", f"there is no league {shown(name)}; see: ratings league list")
     return found
 
 
 def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) -> None:
-    """Raises `Refused` (league-exists) if there is such a league, or games that bear its name as a mere label.
+    """Raises `Refused` (league-exists) if there is such a league, or games have its name as a mere label.
 
-    `candidates` are all events that may tell of one.
+    `candidates` are all events that may be about it.
     """
     if (league := league_of(events, name)) is not None:
-        raise Refused("league-exists", f"the league {shown(name)} is created already, by {league.created.event_id}")
+        raise Refused("league-exists", f"the league {shown(name)} already exists, created by {league.created.event_id}")
     for event in candidates:
         if event.type in ("game.recorded", "game.corrected"):
             game = live_game(events.about(f"game:{event.data['game_id']}"))
             if game is not None and not game.voided and game.data.get("league") == name:
                 raise Refused(
-                    "league-exists", f"games such as {shown(game.data['game_id'])} are recorded for {shown(name)}"
+                    "league-exists",
+                    f"games such as {shown(game.data['game_id'])} are already recorded for {shown(name)}",
                 )
 
 
 def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[str]) -> None:
-    """Raises `Refused` (players-met) if the person whom events name is in a league with one of the ids `others`."""
+    """Raises `Refused` (players-met) if the person named by events is in a league with one of the ids `others`."""
     for event in named:
         if event.type == "league.joined" and is_live(events, event):
             league = known_league(events, event.data["league"])
@@ -91,20 +92,20 @@ def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[s
 
 
 def refuse_joined(league: League, player: str, current: Callable[[str], str]) -> None:
-    """Raises `Refused` (league-joined, league-full) if somebody cannot subscribe; `current` is the id of the person."""
+    """Raises `Refused` (league-joined, league-full) if a player cannot subscribe; `current` gives a person's id."""
     for there in league.players:
         if current(there) == current(player):
             also = "" if there == player else f", as {shown(there)}"
-            raise Refused("league-joined", f"{shown(player)} is in the league {shown(league.name)} already{also}")
+            raise Refused("league-joined", f"{shown(player)} is already in the league {shown(league.name)}{also}")
     if len(league.players) >= PLAYERS:
-        raise Refused("league-full", f"the league {shown(league.name)} has its {PLAYERS} players")
+        raise Refused("league-full", f"the league {shown(league.name)} already has its {PLAYERS} players")
 
 
 def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str, Any]]) -> None:
     """Raises `Refused` (league-not-full, league-scheduled, bad-schedule) if a league cannot get this schedule."""
     name = shown(league.name)
     if league.scheduled is not None:
-        raise Refused("league-scheduled", f"the league {name} has its schedule, by {league.scheduled.event_id}")
+        raise Refused("league-scheduled", f"the league {name} already has a schedule, from {league.scheduled.event_id}")
     if len(league.players) < PLAYERS:
         raise Refused("league-not-full", f"the league {name} has {len(league.players)} of {PLAYERS} players")
     seated = [game["seats"] for game in games]
@@ -126,7 +127,7 @@ def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str,
 
 
 def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str], str]) -> None:
-    """Raises `Refused` (not-scheduled, not-as-scheduled) if a game is not one of the league's, with its players."""
+    """Raises `Refused` (not-scheduled, not-as-scheduled) unless a game and its players are on the league's schedule."""
     name, game_id = shown(league.name), shown(data["game_id"])
     if data["game"] != league.game:
         raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
@@ -134,10 +135,10 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
         waiting = f", which has {len(league.players)} of {PLAYERS} players" if league.scheduled is None else ""
         raise Refused(
             "not-scheduled",
-            f"{game_id} is no game of the league {name}{waiting}; see: ratings league show {league.name}",
+            f"{game_id} is not a game of the league {name}{waiting}; see: ratings league show {league.name}",
         )
     seats = [current(player) for player in league.games[data["game_id"]]]
-    # who sat down first; a substitute takes over a seat that is somebody's
+    # those who sat down first; a substitute takes over somebody's seat
     first = {current(p["player"]): p.get("seat") for p in data["participants"] if "replaces" not in p}
     if {*first} != {*seats}:
         raise Refused(
@@ -162,6 +163,6 @@ def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
             if history and history[-1].type != "game.voided":
                 raise Refused("still-needed", f"{shown(game_id)} of the league {name} is played; void that game first")
     elif league.scheduled is not None:
-        raise Refused("still-needed", f"the league {name} has its schedule; void {league.scheduled.event_id} first")
+        raise Refused("still-needed", f"the league {name} has a schedule; void {league.scheduled.event_id} first")
     elif event.type == "league.created" and league.players:
         raise Refused("still-needed", f"{len(league.players)} players are in the league {name}; void that first")

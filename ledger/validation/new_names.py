@@ -1,10 +1,10 @@
-"""Names that the ledger does not know yet: who is new, whose name may be a slip, and cells that hold two players.
+"""Names that the ledger does not know yet: who is new, which names may be slips, and cells that hold two players.
 
     Bne        is close to the known ben? No: two letters differ.      Jurgen   is close to Jürgen
     Ana Maria  is close to Anamaria                                    mira2    is not close to mira1
 
-A name is a slip of the pen more often than a newcomer if it is close to another. In a table, and where one game is
-recorded by hand, it is refused then; in events that a program wrote it is taken, and told.
+A name that is close to another is more often a slip of the pen than a newcomer. In a table, or where one game is
+recorded by hand, it is refused; in events written by a program it is accepted, and reported.
 """
 
 import re
@@ -16,30 +16,30 @@ from sqlalchemy import Connection
 
 from ledger.rejections import Rejection, shown
 
-# names with so many letters may differ by one of them
+# names with this many letters are close if they differ by one
 LETTERS_MIN = 5
-# shorter names differ by a letter too often to be told
+# shorter names differ by one letter too often to be reported
 ALIKE_MIN = 3
-# combining characters of at least this class are accents; below are parts of letters, as in kana and Devanagari
+# combining characters of this class and above are accents; those below are parts of letters, as in kana and Devanagari
 ACCENT_CLASS_MIN = 200
-# the points of Hebrew and Arabic, which are mostly left out
+# Hebrew and Arabic vowel points, which are mostly left out
 VOWEL_CLASSES = range(10, 36)
 VIRAMA = 9
-# who is new is told of so many
+# at most this many new players are named
 TOLD_MAX = 20
-ACCEPT = "if that is no slip, --new-names accept takes it"
+ACCEPT = "if it is not a slip, --new-names accept takes it"
 
 # where new names are refused: in tables, in all events, or nowhere
 Refusing = Literal["tables", "all", ""]
 
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile(r"\s*[&+/;,＆＋／；，]\s*")
-# what joins two names only if both are somebody's
+# what joins two names only if both are known
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
 
 class First(NamedTuple):
-    """Where a name stands first: in which file and line, whether in a table, and whether that has a row per player."""
+    """Where a name first occurs: file and line, whether in a table, and whether that has a row per player."""
 
     file: str
     line: int
@@ -48,7 +48,7 @@ class First(NamedTuple):
 
 
 class Newcomers:
-    """The names that the events of an import bring; `known` gives those that the ledger has."""
+    """The names that an import's events bring; `known` gives those that the ledger has."""
 
     def __init__(
         self,
@@ -56,21 +56,21 @@ class Newcomers:
         refusing: Refusing,
         strict: bool = False,
     ) -> None:
-        """With `strict` all new names are refused there, otherwise those that are close to others."""
+        """With `strict` all new names are refused there, otherwise only those close to others."""
         self._known_of = known
         self._refusing = refusing
         self._strict = strict
         self._first: dict[str, First] = {}
         self._mentioned: set[str] = set()
         self._tables: set[str] = set()
-        # who is new, in the order in which they stand in the input, and those that are close to others
+        # who is new, in input order, and those close to others
         self.names: list[str] = []
         self.close: dict[str, list[str]] = {}
-        # of the first `TOLD_MAX` who are new and not close: others of whom a slip may have made them
+        # for the first `TOLD_MAX` who are new and not close: other names that a slip may have turned into theirs
         self.alike: dict[str, list[str]] = {}
 
     def meet(self, type_name: str, data: dict[str, Any], first: First) -> None:
-        """Note the names of an event that stands there."""
+        """Note the names of an event that occurs there."""
         if first.table:
             self._tables.add(first.file)
         there = self._first
@@ -79,7 +79,7 @@ class Newcomers:
                 there[name] = first
 
     def mention(self, names: Iterable[str]) -> None:
-        """Note names of an event that is refused: they stand in the input, though nobody comes with them."""
+        """Note the names in a refused event: they are in the input, though it adds no player."""
         self._mentioned.update(names)
 
     def refusals(self, connection: Connection) -> dict[str, Rejection]:
@@ -106,11 +106,11 @@ class Newcomers:
         return name in refused and (self.refuses(file) or refused[name].code == "bad-identifier")
 
     def _unseen(self, name: str) -> Rejection | None:
-        """The refusal of a name with characters that nobody sees: two people would look like one."""
+        """The refusal of a name with invisible characters: two people would look like one."""
         if not (found := unseen(name)):
             return None
         first = self._first[name]
-        message = f"{shown(name)} holds {found}, which nobody sees; leave it out"
+        message = f"{shown(name)} holds {found}, which is invisible; leave it out"
         return Rejection("bad-identifier", message, first.file, first.line)
 
     def _refusal(self, name: str, known: Collection[str]) -> Rejection | None:
@@ -125,13 +125,13 @@ class Newcomers:
             rejection = Rejection("close-name", f"{shown(name)} is new and close to {told}{accept}")
         elif self._strict:
             like = f" (like {self.alike[name][0]}?)" if name in self.alike else ""
-            rejection = Rejection("new-player", f"{shown(name)} is new{like}; without --strict he is taken")
+            rejection = Rejection("new-player", f"{shown(name)} is new{like}, and --strict takes no new names")
         else:
             return None
         return rejection._replace(file=first.file, line=first.line)
 
     def _tied(self, name: str, known: Collection[str]) -> list[str]:
-        """The players whom a cell seems to hold, if there is more than one."""
+        """The players that a cell seems to hold, if there is more than one."""
         if parts := tied_parts(name):
             return parts
         parts = _AND.split(name)
@@ -146,7 +146,7 @@ class Newcomers:
 
 
 def names_of(type_name: str, data: dict[str, Any]) -> list[str]:
-    """The players whom an event of this type names; a rename names nobody who was not there before."""
+    """The players named by an event of this type; a rename names nobody who was not there before."""
     if type_name in ("game.recorded", "game.corrected"):
         game = data if type_name == "game.recorded" else data["game"]
         return [participant["player"] for participant in game["participants"]]
@@ -156,7 +156,7 @@ def names_of(type_name: str, data: dict[str, Any]) -> list[str]:
 
 
 def tied_parts(name: str) -> list[str]:
-    """The names that stand in one cell, joined by &, +, / or ;; empty if it is one name.
+    """The names in a cell, joined by &, +, / or ;; empty if it is one name.
 
     >>> tied_parts("Anna & Ben"), tied_parts("Anna/Ben"), tied_parts("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
@@ -169,11 +169,11 @@ def tied_refusal(name: str, parts: Iterable[str], long: bool) -> Rejection:
     """The refusal of a cell that holds several players."""
     how = "a row for each of them, with the same place" if long else "=".join(parts)
     accept = "" if "/" in name else f"; {ACCEPT}"
-    return Rejection("tied-players", f"{shown(name)} is not one player: write {how}{accept}")
+    return Rejection("tied-players", f"{shown(name)} looks like more than one player: write {how}{accept}")
 
 
 def folded(name: str) -> str:
-    """A name without what people leave out: capitals, accents and blanks.
+    """A name without what people often leave out: capitals, accents and blanks.
 
     >>> folded("María José") == folded("mariajose"), folded("Jürgen")
     (True, 'jurgen')
@@ -187,10 +187,10 @@ def folded(name: str) -> str:
 
 
 def unseen(name: str) -> str | None:
-    """The first character of a name that nobody sees, such as U+200B, or None.
+    """The first invisible character in a name, such as U+200B, or None.
 
-    Joiners (U+200C, U+200D) stand where a script needs them: behind a virama, or between letters of an Arabic one
-    (RFC 5892, appendix A).
+    Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between letters of an Arabic
+    script (RFC 5892, appendix A).
 
     >>> unseen("an\\u200bna"), unseen("क्\\u200dष"), unseen("anna")
     ('U+200B', None, None)
@@ -209,16 +209,16 @@ def unseen(name: str) -> str | None:
 
 
 def _left_out(character: str) -> bool:
-    """Whether a character is an accent or a vowel mark, or nobody sees it."""
+    """Whether a character is an accent, a vowel mark or invisible."""
     mark = unicodedata.combining(character)
     return mark >= ACCENT_CLASS_MIN or mark in VOWEL_CLASSES or unicodedata.category(character) == "Cf"
 
 
 def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """The new names that are close to known ones, or to new ones before them, each with those.
+    """The new names that are close to known ones or to earlier new ones, each with those.
 
-    Close: equal once `folded`; or one letter apart where both have `LETTERS_MIN` letters and no digit differs. Takes
-    time by the sum of both, not by their product.
+    Close: equal once `folded`; or one letter apart where both have `LETTERS_MIN` letters and no digit differs. The time
+    it takes grows with the sum of both, not with their product.
     """
     found: dict[str, list[str]] = {}
     index: dict[str, list[str]] = {}
@@ -229,7 +229,7 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
     for name in (*known, *new):
         bare = folded(name)
         for other in {other for key in _keys(bare) if key in index for other in index[key]}:
-            # of two new ones the later is the one that is told
+            # of two new ones, the later is reported
             if place.get(name, -1) < place[other] and _close(bare, folded(other)):
                 found.setdefault(other, []).append(name)
     for name in new:
@@ -238,9 +238,9 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
 
 
 def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
-    """The new names that a slip of the typist may have made of others, though they are not close enough to be refused.
+    """The new names that may be others mistyped, though they are not close enough to be refused.
 
-    Two letters changed places, or there is one more or one less; in names of at least `ALIKE_MIN` letters.
+    Two letters changed places, or there is one more or one fewer, in names of at least `ALIKE_MIN` letters.
     """
     texts = {folded(name): name for name in new}
     place = {name: number for number, name in enumerate(new)}
@@ -253,14 +253,14 @@ def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
         text = folded(other)
         hits = slips.get(text, set()) | {texts[shorter] for shorter in _shortened(text) if shorter in texts}
         for name in hits:
-            # of two new ones the later is the one that is told
+            # of two new ones, the later is reported
             if place.get(other, -1) < place[name]:
                 found.setdefault(name, []).append(other)
     return found
 
 
 def _swapped(name: str) -> Iterator[str]:
-    """A name with two neighbouring letters changed round."""
+    """A name with two neighbouring letters swapped."""
     for place in range(len(name) - 1) if len(name) >= ALIKE_MIN else ():
         pair = name[place : place + 2]
         if pair[0] != pair[1] and not any(map(str.isdigit, pair)):
@@ -275,7 +275,7 @@ def _shortened(name: str) -> Iterator[str]:
 
 
 def _keys(name: str) -> list[str]:
-    """Texts of which names one letter apart share one: the name, and it with each letter left out but for digits."""
+    """Texts of which names one letter apart share one: the name itself, and with each letter but no digit left out."""
     if len(name) < LETTERS_MIN:
         return [name]
     return [name, *(name[:place] + name[place + 1 :] for place, letter in enumerate(name) if not letter.isdigit())]

@@ -1,7 +1,7 @@
-"""Published lists in the log: which there are, what they say, and what speaks against a new one.
+"""Published lists in the log: which there are, what they say, and why a new one may be refused.
 
-The rows of a list are found by its digest: of each part the last that was recorded before the list. A list is that of a
-ladder at an `as_of`, or as it stood when it was published; of several the last live one counts.
+A list's rows are found by its digest: for each part, the last one recorded before the list. A list is a ladder's at an
+`as_of`, or as it stood when it was published; of several, the last live one counts.
 """
 
 from collections.abc import Iterable
@@ -33,16 +33,16 @@ class PublishedList(NamedTuple):
     row_count: int
     parts: int
     games: int
-    own: bool  # nobody asked for its as_of: it has none, or the instant at which it was published
+    own: bool  # its as_of was not asked for: it has none, or that is the instant it was published
 
     @property
     def of(self) -> tuple[str, int | None]:
-        """What it is a list of: its ladder, and the `as_of` that was asked for."""
+        """What it is a list of: its ladder, and the `as_of` asked for."""
         return self.ladder, None if self.own else self.as_of
 
 
 def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
-    """All live published lists up to a position, or those of a ladder, in log order."""
+    """All live published lists up to a position, or those of one ladder, in log order."""
     subject = None if ladder is None else f"ladder:{ladder}"
     found = read_live(connection, until=until, type_name="list.published", subject=subject)
     records = read_records_at(connection, [event.position or 0 for event in found])
@@ -65,12 +65,12 @@ def _as_of(data: dict[str, Any]) -> int | None:
 
 
 def _own(data: dict[str, Any], occurred_at: int) -> bool:
-    """Whether nobody asked for a list's `as_of`."""
+    """Whether a list's `as_of` was not asked for."""
     return _as_of(data) in (None, occurred_at)
 
 
 def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
-    """Of lists in log order those that count: the last of each ladder and `as_of`, by ladder and time."""
+    """The lists that count, out of lists in log order: the last of each ladder and `as_of`, by ladder and time."""
     last = {one.of: one for one in lists}
     return sorted(last.values(), key=lambda one: (one.ladder, one.as_of is None, one.as_of or 0))
 
@@ -98,7 +98,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
     if len(rows) != data["row_count"] or digest_of(data["ruleset"], rows) != data["digest"]:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
-        raise Refused("bad-list", f"somebody stands twice on {name}")
+        raise Refused("bad-list", f"somebody is on {name} twice")
     last, own = None, _own(data, occurred_at)
     for event in events.about(f"ladder:{data['ladder']}"):
         if event.type != "list.published" or _own(event.data, event.occurred_at) != own:
@@ -107,11 +107,11 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
         where = "" if last.position is None else f" at position {last.position:,}"
-        raise Refused("list-exists", f"{data['ladder']} is published already with the same content{where}")
+        raise Refused("list-exists", f"{data['ladder']} is already published with the same content{where}")
 
 
 def refuse_rows_withdrawn(events: Events, data: dict[str, Any]) -> None:
-    """Raises `Refused` (still-needed) if rows belong to a list that stands."""
+    """Raises `Refused` (still-needed) if rows belong to a live list."""
     for event in events.about(f"ladder:{data['ladder']}"):
         named = event.type == "list.published" and event.data["digest"] == data["digest"]
         if named and is_live(events, event):

@@ -1,7 +1,7 @@
-"""A game that a table brings again: whether it stands like that by now, after corrections and renames, or what differs.
+"""A game that a table brings again: whether it now stands like that, after corrections and renames, or what differs.
 
-A sheet in which a mistake was put right after `ratings correct` says what the ledger says. So it is no conflict, though
-the first record of the game says something else.
+A sheet in which a mistake was fixed after `ratings correct` says what the ledger says. So it is not a conflict, though
+the game's first record says something else.
 """
 
 from typing import Any
@@ -15,9 +15,9 @@ from ledger.validation.identities import Identities
 
 
 def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
-    """None if the game stands as the draft says it, else the refusal, saying what differs.
+    """None if the game now stands as the draft says, else the refusal, saying what differs.
 
-    `conflict` is what speaks against the draft by its first record; only an `id-conflict` of a game is looked at.
+    `conflict` is the refusal based on the game's first record; only a game's `id-conflict` is looked at.
     """
     if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
         return conflict
@@ -40,7 +40,7 @@ _ANOTHER = "another game needs another game_id"
 
 
 def result_of(game: dict[str, Any]) -> str:
-    """The participants of a checked game by place: `1 anna, 2 ben, 2 cleo`; without places by side."""
+    """The participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side."""
     placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
     if placed[0][0] == 0:
         told = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
@@ -49,7 +49,7 @@ def result_of(game: dict[str, Any]) -> str:
 
 
 def said(game: dict[str, Any]) -> str:
-    """What a game says; in which order its participants stand says nothing."""
+    """What a game says; the order of its participants says nothing."""
     ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
     return meaning("game.recorded", 0, {**game, "participants": ordered})
 

@@ -1,4 +1,4 @@
-"""Whether a new event fits what the log holds and what waits before it: lines of corrections, identities, ladders."""
+"""Whether a new event fits what the log holds and what waits before it: revisions, identities, ladders."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -14,12 +14,12 @@ from ledger.store.log import Head, Log, changes_behind, head, read_naming
 from ledger.validation import leagues, published_lists
 from ledger.validation.identities import finished_games, identities, meeting, players_of
 
-# other people's events that can change what is said of one's own
+# events appended by others that can change the outcome for one's own
 WATCHED = (
     "player.renamed", "event.voided", "ruleset.published", "list.rows", "list.published", *sorted(leagues.TYPES),
     *CLOCK_TYPES,
 )  # fmt: skip
-# what depends on more than that, so that it is validated again whatever others appended
+# events that depend on more than that, so they are validated again whatever others appended
 FAR_REACHING = frozenset(
     {"player.renamed", "event.voided", "league.created", "league.joined", "points.adjusted", *CLOCK_TYPES}
 )
@@ -30,17 +30,17 @@ EARLIEST = parse_instant("1900-01-01T00:00:00Z")
 
 
 class LadderChecks(Protocol):
-    """What the ladders say of a new event. The ledger knows nothing of them."""
+    """What the ladders say about a new event. The ledger knows nothing about them."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Raises `Refused` if they cannot take the event; else it counts for what comes behind it."""
+        """Raises `Refused` if they cannot take the event; otherwise it counts for what comes after it."""
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raises `Refused` if an event cannot be withdrawn; else it is gone for what comes behind it."""
+        """Raises `Refused` if an event cannot be withdrawn; otherwise it is gone for what comes after it."""
 
 
 class NoLadderChecks:
-    """Ladders that say nothing."""
+    """No ladders, so no objections."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Take every event."""
@@ -50,7 +50,7 @@ class NoLadderChecks:
 
 
 class WaitingEvents(Events, Protocol):
-    """What waits to be appended, searched by name, too."""
+    """What waits to be appended, which can also be searched by name."""
 
     @property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class WaitingEvents(Events, Protocol):
 
 
 class Validator:
-    """Validates one new event after the other, and asks again if others append meanwhile."""
+    """Validates new events one after the other, and again if others append in the meantime."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Validator:
         now: int | None = None,
         until: int | None = None,
     ) -> None:
-        """With the present time `now` games at unlikely dates are refused. The log counts up to `until`, by default to
+        """Given the current time `now`, games at unlikely dates are refused. The log counts up to `until`, by default
         its head.
         """
         self._ladders_of = ladders
@@ -112,7 +112,7 @@ class Validator:
     def recheck(
         self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
     ) -> list[tuple[int, Rejection]]:
-        """Under the lock: what speaks against drafts since others appended behind what was seen."""
+        """Under the lock: which drafts must be refused, since others appended after what was seen."""
         others = before.position != self.seen
         self._outdated |= others and changes_behind(connection, self.seen, WATCHED)
         far_reaching = any(draft.type in FAR_REACHING for _, draft in fresh)
@@ -129,7 +129,7 @@ class Validator:
         return refused
 
     def _refuse_unlikely(self, played_at: int) -> None:
-        """Raises `Refused` (unlikely-date) for a game that nobody can have played, or hardly anybody remembers."""
+        """Raises `Refused` (unlikely-date) for a game that nobody can have played yet, or hardly anybody remembers."""
         if self._now is None or EARLIEST <= played_at <= self._now + DAY:
             return
         if played_at < EARLIEST:
@@ -139,7 +139,7 @@ class Validator:
         raise Refused("unlikely-date", f"{format_instant(played_at)[:19]}Z {why} (--any-date takes it)")
 
     def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """An event, or a game as it is corrected, comes into force."""
+        """An event, or a game as corrected, comes into force."""
         if type_name == "game.recorded":
             self._refuse_game(data)
         elif type_name == "player.renamed":
@@ -153,7 +153,7 @@ class Validator:
     def _void(self, event_id: str) -> None:
         root, was_live = withdrawn(self._events, event_id)
         if not was_live:
-            # what was published stands again, whatever was published since
+            # a publication is back in force, whatever has been published since
             if root.type not in published_lists.TYPES:
                 self._new(root.type, root.occurred_at, root.data)
             return
@@ -175,7 +175,7 @@ class Validator:
                 leagues.refuse_game(league, game, self._identities.current)
 
     def _league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The event with what the ladders need to know of it: the league's game, when somebody finished games."""
+        """The event with what the ladders need to know: the league's game, and when the player finished games."""
         name = data["league"]
         self._leagues.clear()
         if type_name == "league.created":

@@ -1,7 +1,7 @@
-"""Whether each event of a log fits those before it, as an import would have validated it at its place.
+"""Whether each event of a log fits those before it, as an import would have validated it at that point.
 
-`verify` and `--restore` ask the same here, so that one takes what the other is silent about. What an option of the
-import can allow is no matter, nor what depends on rules of packages.
+`verify` and `--restore` both ask here, so that one accepts exactly what the other is silent about. What an option of
+the import can allow does not matter, nor what depends on rules from packages.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ from ledger.store.log import Log, known_events, known_of, read_records, read_rec
 from ledger.validation.identities import players_of
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
-# what almost all records are; the members of a record stand in their order
+# almost all records end like this; the members of a record are in order
 PLAIN_END = '"type":"game.recorded"}'
 
 
@@ -27,7 +27,7 @@ def misfits(
 ) -> Iterator[tuple[int, Refused]]:
     """(position, why) of each event up to a position that does not fit those before it.
 
-    A record that no event has is left out, as replay does.
+    A record that is not a valid event is left out, as in a replay.
     """
     before, wrong = _Before(connection, until), False
     validator = Validator(connection, before, ladders, until=0)
@@ -37,7 +37,7 @@ def misfits(
             if record.endswith(PLAIN_END) and position not in before.games:
                 continue
             event = next(known_events([(position, record)]), None)
-            # a list that is withdrawn claims nothing
+            # a withdrawn list claims nothing
             if event is None or (event.type == "list.published" and event.event_id in gone):
                 continue
             before.until = position - 1
@@ -53,22 +53,22 @@ def misfits(
 
 
 class _Before:
-    """The events before one of a log, as what waits before it (`validator.WaitingEvents`).
+    """The events before a given one in a log, as if they were waiting before it (`validator.WaitingEvents`).
 
-    `games` are the positions of games that have to do with a rename or with a league that was created.
+    `games` are the positions of games that involve a rename or a league that was created.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:
         self.connection = connection
         self.until = 0
         self.games: set[int] = set()
-        # where the names stand that are asked for: of renames, and of leagues
+        # where the names that are asked for occur: those of renames and of leagues
         self._places: dict[str, list[int]] = {}
         renames = _data(connection, until, "player.renamed")
         ids = {name for data in renames for name in (data["player"], data["new_player"])}
         leagues = {data["league"] for data in _data(connection, until, "league.created")}
         sought = ids | leagues
-        # unless a name needs an escape, a record that has it has it between quotation marks; others are not read
+        # unless a name needs escaping, a record that has it has it between quotation marks; other records are not read
         every = any(dump(name) != f'"{name}"' for name in sought)
         for page in read_records(connection, until=until) if sought else ():
             naming = (row for row in page if every or not sought.isdisjoint(row[1].split('"')))
@@ -102,7 +102,7 @@ class _Before:
         return Log(self.connection, self.until).successor(event_id)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """The events that have one of these names, of those that renames and leagues made."""
+        """The events that have one of these names, which must be a renamed player's or a league's."""
         places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
         yield from known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
 

@@ -1,1 +1,1 @@
-"""What ladders and rules are asked before something is appended or published."""
+"""Checks by ladders and rules before something is appended or published."""

@@ -1,7 +1,7 @@
-"""What the ladders say of a new event before it is appended: the checks that need rulesets.
+"""The ladders' checks of a new event before it is appended: those that need rulesets.
 
-A game that a ladder's scope admits but its rule cannot score, a ruleset that cannot be used, an adjustment that fits no
-ladder. Rulesets published earlier in the same import count.
+Refused are a game that is eligible for a ladder but that its rule cannot score, a ruleset that cannot be used, and an
+adjustment that fits no ladder. Rulesets published earlier in the same import count.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ _PLACED = frozenset({"player", "place"})
 
 
 class Admission:
-    """The live rulesets, asked about one new event after the other (`ledger.validation.validator.LadderChecks`)."""
+    """The live rulesets, asked about one new event after another (`ledger.validation.validator.LadderChecks`)."""
 
     def __init__(
         self,
@@ -50,8 +50,8 @@ class Admission:
         until: int | None = None,
         new_ladders: NewLadders | None = None,
     ) -> None:
-        """`homeless` is filled with a game for each reason why games are on no ladder, `leagueless` with one for each
-        league that has scheduled games which do not name it; `until` defaults to the head.
+        """`homeless` is filled with one game for each reason why games are on no ladder, `leagueless` with one for each
+        league whose scheduled games do not name it; `until` defaults to the head.
         """
         self.allow_uncounted = allow_uncounted
         self._homeless = homeless
@@ -60,19 +60,19 @@ class Admission:
         self._scheduled = {} if leagueless is None else scheduled_games(connection)
         self.versions: dict[str, list[Version]] = {}
         self._unusable: dict[str, str] = {}
-        # of games, why a ruleset that is for them does not run here
+        # by game: why a ruleset meant for it does not run here
         self._idle: dict[str, str] = {}
         self._clocks = Clocks(connection, self.versions, until)
-        # the rulesets that games of a name are scored by
+        # by game name: the rulesets that score it
         self._scoring: dict[str, list[list[Version]]] = {}
         self._homes: dict[tuple[str, str, frozenset[str], int], str | None] = {}
-        # of each game from when on it is scored, and by which ruleset
+        # by game: since when it is scored, and by which ruleset
         self._since: dict[str, tuple[int, Ruleset] | None] = {}
-        # games that were found countable, by their shape and the versions that may score them
+        # games found countable, by their shape and the versions that may score them
         self._countable: set[tuple[Any, ...]] = set()
         self._connection = connection
         self._until = head(connection).position if until is None else until
-        # how often each ruleset's ladders are adjusted by what waits
+        # how many pending adjustments each ruleset's ladders have
         self._adjusted: Counter[str] = Counter()
         for event in read_live(connection, until=self._until, type_name="ruleset.published"):
             ruleset = Ruleset.model_validate(event.data)
@@ -84,7 +84,7 @@ class Admission:
                 self._idle |= dict.fromkeys(ruleset.scope.game, self._unusable[ruleset.id])
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Raises `Refused` if the ladders cannot take the event; else it counts for what comes behind it."""
+        """Raises `Refused` if the ladders cannot take the event; otherwise it counts for what follows."""
         if type_name == "game.recorded":
             if not self.allow_uncounted:
                 self._game(occurred_at, data)
@@ -110,7 +110,7 @@ class Admission:
             self._clocks.take(type_name, occurred_at, data)
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raises `Refused` (still-needed) if an event cannot be withdrawn; else it is gone for what comes behind."""
+        """Raises `Refused` (still-needed) if an event cannot be withdrawn; otherwise it is gone for what follows."""
         if type_name in CLOCK_TYPES:
             self._clocks.release(type_name, data)
         if type_name == "points.adjusted":
@@ -175,7 +175,7 @@ class Admission:
                 self._countable.add(seen)
 
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
-        """Why a game is on no ladder, as far as its name, kind and labels tell; else None."""
+        """Why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         seen = (data["game"], kind, labels, seats_of(data))
         if seen not in self._homes:
@@ -185,7 +185,7 @@ class Admission:
         return self._homes[seen]
 
     def _why_early(self, occurred_at: int, data: dict[str, Any]) -> str | None:
-        """Why a game is on no ladder since no version was in force yet, or None."""
+        """Why a game is on no ladder because no version was in force yet, or None."""
         name = data["game"]
         if name not in self._since:
             scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
@@ -208,14 +208,14 @@ class Admission:
                 "unknown-ladder", f"no ruleset is called {shown(name.ruleset_id)} (ladder {shown(ladder)}){hint}"
             )
         if reason := refuse_name(name, versions[0].ruleset):
-            raise Refused("unknown-ladder", f"{shown(ladder)} is no ladder: {reason}")
+            raise Refused("unknown-ladder", f"{shown(ladder)} is not a ladder: {reason}")
         return versions
 
     def _adjustment(self, data: dict[str, Any]) -> None:
         versions = self._fitting(data["ladder"])
         if versions[0].rule.ranking in ("period", "annual"):
             raise Refused(
-                "ladder-not-adjustable", f"{data['ladder']} ranks what its games gave; such points are not adjusted"
+                "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; those cannot be adjusted"
             )
         scale = versions[0].rule.scale
         points = Decimal(data["points"])
@@ -226,7 +226,7 @@ class Admission:
             raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
 
     def _joined(self, occurred_at: int, data: dict[str, Any]) -> None:
-        """`data` has the league's game, and the instants at which the player finished games."""
+        """`data` has the league's game, and the instants when the player finished games."""
         for versions in self.versions.values():
             version = in_force(versions, occurred_at)
             if version is None or data["game"] not in version.ruleset.scope.game:
@@ -259,17 +259,17 @@ class Admission:
 
 
 class RecordedChecks(Admission):
-    """The ladders of this program's own rules, asked about the events of a log from its first on.
+    """The ladders of this program's own rules, asked about the events of a log from the first on.
 
-    What they say of an event does not depend on which packages are installed: rulesets of others, and ladders and
-    clocks beside them, are left alone.
+    What they say about an event does not depend on which packages are installed: other packages' rulesets, and the
+    ladders and clocks that go with them, are left alone.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, allow_uncounted=True, until=0)
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Raises `Refused` if the ladders cannot have taken the event; else it counts for what comes behind it."""
+        """Raises `Refused` if the ladders cannot have taken the event; otherwise it counts for what follows."""
         if type_name == "ruleset.published":
             if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
                 self._unusable[data["id"]] = "its rule is not this program's"
@@ -291,9 +291,9 @@ class RecordedChecks(Admission):
 
 
 def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
-    """All that a version can ask of a game, the players by their places in the order of ids; None if that is more.
+    """Everything a version can ask of a game, its places in the order of the players' ids; None if there is more to it.
 
-    The time is not part of it: versions are chosen by it before, and nothing else asks for it but seasons.
+    The time is not part of it: versions are chosen by it beforehand, and otherwise only seasons ask for it.
     """
     participants = sorted(data["participants"], key=itemgetter("player"))
     if "season" in data or data.get("kind", "placing") != "placing" or not all(map(_PLACED.issuperset, participants)):
@@ -303,7 +303,7 @@ def _shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
-    """The versions that may score a game that ended then; when its league began is not looked up."""
+    """The versions that may score a game that ended then; its league's start is not looked up."""
     if versions[0].ruleset.freeze != "none":
         return [version for version in versions if version.effective_from is not None]
     version = in_force(versions, occurred_at)
@@ -311,16 +311,16 @@ def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
 
 
 def _why_uncountable(facts: Facts, version: Version) -> str | None:
-    """Why a version admits the one game of these facts, but cannot score it; None if it can, or does not admit it."""
+    """Why a version cannot score the one game of these facts; None if it can, or the game is not eligible."""
     if why_not_eligible(facts, 0, version.ruleset) is not None:
         return None
     participants = counted(facts, 0, version)
     if len(participants) < version.rule.counted_min:
-        return None  # too few counted players is no fault of the game
+        return None  # too few counted players is not the game's fault
     try:
         return why_not_scored(facts, 0, version, participants)
     except RuleFailure:
-        return None  # nor is a rule that fails, of which its ladder tells
+        return None  # nor is a failing rule, which its ladder reports
 
 
 def _why_homeless(
@@ -346,17 +346,17 @@ def _why_homeless(
 
 
 def _inactive(player: str, window: list[int], wanted: int, days: int, time_zone: str) -> str:
-    """How many finished games somebody lacks, and by when he has to play them."""
+    """How many finished games somebody lacks, and by when they have to play them."""
     missing = wanted - len(window)
     told = f"{shown(player)} has finished {len(window)} of {wanted} games in the last {days} days; {missing} more"
     if not window:
         return f"{told} within {days} days"
-    # the oldest that counts today has to count then, too
+    # the oldest game that counts today still has to count then
     return f"{told} by {local_time(min(window) + days * DAY - 1, time_zone).date()}"
 
 
 def _may_refuse(versions: Sequence[Version], game: str) -> bool:
-    """Whether a ruleset scores games of this name, and there are some that it cannot score."""
+    """Whether a ruleset scores games of this name, and some of them cannot be scored."""
     return any(
         game in version.ruleset.scope.game and (version.rule.check or "season" in version.ruleset.partition.by)
         for version in versions
@@ -364,7 +364,7 @@ def _may_refuse(versions: Sequence[Version], game: str) -> bool:
 
 
 def one_game(occurred_at: int, data: dict[str, Any]) -> Facts:
-    """Facts that hold one game that is not recorded yet."""
+    """Facts that hold a single game, not recorded yet."""
     facts = Facts(0, b"")
     apply(facts, 1, KnownEvent("", "game.recorded", occurred_at, data))
     return facts

@@ -1,8 +1,8 @@
-"""Ladders that begin with a game: a slip in a group, a city, a league or a season makes one.
+"""Ladders that begin with a game: a typo in a group, city, league or season creates one.
 
-    catan-elo/basci begins, while there is catan-elo/basic: probably the one was meant, not the other.
+    catan-elo/basci begins, although catan-elo/basic exists: probably the latter was meant.
 
-Months, years and bands of players are no part of it: new ones come by themselves.
+Months, years and bands of players do not matter here: new ones come up by themselves.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Labelled = tuple[str, ...]
 
 
 class Begun(NamedTuple):
-    """A ladder that a game begins, and the close one that there is, or ""."""
+    """A ladder that a game begins, and an existing one with a similar name, or ""."""
 
     ladder: str
     like: str
 
 
 class NewLadders:
-    """The ladders that the games of an import begin; `facts` gives those of the log before it."""
+    """The ladders that the games of an import begin; `facts` returns the facts of the log before it."""
 
     def __init__(self, facts: Callable[[Connection], Facts], strict: bool = False) -> None:
-        """With `strict` a game that begins a ladder is refused."""
+        """With `strict`, a game that begins a ladder is refused."""
         self._facts_of = facts
         self._strict = strict
         self._there: dict[str, set[Labelled]] = {}
         self._leagues: set[str] = set()
-        # labels of which nothing new can come
+        # labels that cannot lead to anything new
         self._settled: set[tuple[str | None, ...]] = set()
         self.found: list[Begun] = []
 
@@ -50,9 +50,9 @@ class NewLadders:
         occurred_at: int,
         data: Mapping[str, Any],
     ) -> None:
-        """Note the ladders that a game begins; `game` gives the facts that it makes alone.
+        """Note the ladders that a game begins; `game` returns the facts of that game alone.
 
-        Raises `Refused` (new-ladder) if that is asked for.
+        Raises `Refused` (new-ladder) when strict.
         """
         labels = tuple(data.get(label) for label in LABELS)
         if labels in self._settled:
@@ -75,7 +75,7 @@ class NewLadders:
     def _begin(
         self, connection: Connection, known: Sequence[Version], values: Labelled, data: Mapping[str, Any]
     ) -> None:  # fmt: skip
-        """Note or refuse a ladder, unless it has a game."""
+        """Note or refuse a ladder, unless it already has a game."""
         ruleset = known[0].ruleset
         places = label_places(ruleset.partition.by)
         there = self._there_of(connection, known)
@@ -95,7 +95,7 @@ class NewLadders:
         self.found.append(Begun(ladder, close))
 
     def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labelled]:
-        """The labels of a ruleset's ladders that have a game or an adjustment."""
+        """The labels of a ruleset's ladders that already have a game or an adjustment."""
         ruleset_id = known[0].ruleset.id
         if ruleset_id not in self._there:
             facts = self._facts_of(connection)
@@ -105,7 +105,7 @@ class NewLadders:
 
 
 def _named(known: Sequence[Version], data: Mapping[str, Any]) -> bool:
-    """Whether a game has all labels that name a ladder of a ruleset, if there are any."""
+    """Whether a game has all the labels that name a ladder of a ruleset, if any do."""
     by = known[0].ruleset.partition.by
     places = label_places(by)
     return bool(places) and all(by[place] in data for place in places)
@@ -131,8 +131,8 @@ def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
 
 
 def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tuple[int, str] | None:
-    """Which part of a ladder's name is probably a slip, and of what: the other labels are the same. None if no label is
-    close to one that is there, or the ladder's own labels are there.
+    """Which part of a ladder's name is probably a typo, and of what: the other labels are the same. None if no label is
+    close to an existing one, or the ladder's own labels exist.
     """
     places = label_places(known[0].ruleset.partition.by)
     labels = tuple(name.values[place] for place in places)

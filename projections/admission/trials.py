@@ -1,8 +1,8 @@
-"""A rule is tried before anything is published: on drawn games of the kinds that its ruleset scores.
+"""Tries a rule before anything is published, on drawn games of the types that its ruleset scores.
 
-The games go the way of recorded ones, through facts, selection and replay. Of each is asked what the contract demands:
-types, lengths and ranges, books that balance, the same answer twice, whatever stood in the places to be filled in,
-explanations that sum, and compiled code that comes to the same. Some players get as many points as they may have.
+The games take the same path as recorded ones, through facts, selection and replay. Each is checked against the
+contract: types, lengths and ranges, books that balance, the same answer twice whatever was in the places to be filled
+in, explanations that add up, and compiled code that agrees. Some players get as many points as are allowed.
 """
 
 from collections import Counter
@@ -34,21 +34,21 @@ from projections.rulesets.versions import Version
 GAMES = 1_000
 SEED = 1
 PLAYERS, SEATS_USUAL, SEATS_MANY = 200, 10, 60
-FROM = 1_735_689_600_000_000  # 2025-01-01, as all that is drawn
+FROM = 1_735_689_600_000_000  # 2025-01-01, made up like the rest
 HOUR = 3_600_000_000
-# the kinds whose games have places
+# the types whose games have places
 PLACED = ("placing", "b5", "diplomacy")
-# so far may somebody be ahead that all together stay within bounds
+# how far somebody may be ahead for all together to stay within bounds
 AHEAD = UNITS_MAX // 64
 JUNK = (0, 77, -(2**40))
-# so much may rounding take from two expected scores that sum to one
+# how much rounding may take from two expected scores that sum to one
 NEARLY = 16
 
 
 class Trial(NamedTuple):
-    """What came of it: so many games drawn and scored, why others were not, and what is wrong with the rule.
+    """The outcome: how many games were drawn and scored, why others were not, and what is wrong with the rule.
 
-    `compiled`: whether compiled code was tried, too. `predicts`: whether `whatif` can measure what it predicts.
+    `compiled`: whether compiled code was tried, too. `predicts`: whether `whatif` can measure its predictions.
     """
 
     drawn: int
@@ -61,7 +61,7 @@ class Trial(NamedTuple):
 
 
 def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
-    """Try the rule of a version. A rule of annual lists scores no games, so that none are drawn."""
+    """Try the rule of a version. A rule of annual lists scores no games, so none are drawn."""
     if version.rule.ranking == "annual":
         return Trial(0, seed, 0, [], [], False, True)
     version = version._replace(effective_from=-(2**63))
@@ -79,7 +79,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
 
 
 def _predicts(version: Version) -> bool:
-    """Whether the games of a rule that predicts results have places, by which it could be measured."""
+    """Whether the games of a rule that predicts results have places to measure it by."""
     return version.rule.chance is None or any(kind in PLACED for kind in version.ruleset.scope.kind)
 
 
@@ -88,14 +88,14 @@ def _why(facts: Facts, row: int, version: Version) -> str:
 
 
 def _drawn(version: Version, chance: Random, games: int) -> Facts:
-    """Facts of so many games, and halfway through of adjustments that leave a few players far ahead and behind."""
+    """Facts of `games` games, with adjustments halfway through that put a few players far ahead or behind."""
     facts = Facts(games, ZERO)
     names = [f"player-{number:03d}" for number in range(PLAYERS)]
     half = games // 2
     for number in range(1, games + 1):
         instant = FROM + number * HOUR
         kind = chance.choice(version.ruleset.scope.kind)
-        # a few meet often, as in a club
+        # a few players meet often, as in a club
         circle = names[: chance.choice((12, 12, 12, PLAYERS))] if number % 50 else names
         sitting = iter(chance.sample(circle, len(circle)) + [f"guest-{number}-{guest}" for guest in range(PLAYERS)])
         seats = draw_seats(_seats(version, kind, chance, number), sitting, chance)
@@ -124,7 +124,7 @@ def _seats(version: Version, kind: str, chance: Random, number: int) -> int:
 
 
 def _labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
-    """The labels that the ladders of a version ask for."""
+    """The labels that a version's ladders need."""
     by, starts = version.ruleset.partition.by, getattr(version.params, "season_months", [])
     found: dict[str, str] = {label: chance.choice("ab") for label in by if label in LABELS}
     if "season" in by:
@@ -140,7 +140,7 @@ def _ladder(version: Version, facts: Facts, row: int) -> str:
 
 
 def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:
-    """Try all games of a ladder, and its list; `problems` gets the first of each kind. Whether code was compiled."""
+    """Try all games of a ladder, and its list; `problems` gets the first of each kind. Returns whether it compiled."""
     if stream.broken is not None:
         problems.setdefault("check", _at(stream.broken))
         return False
@@ -166,7 +166,7 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
 
 
 def _at(failure: RuleFailure) -> str:
-    """What failed, at which drawn game."""
+    """What failed, and at which drawn game."""
     return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
 
 
@@ -181,7 +181,7 @@ def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[i
         if answers[0] != answers[1]:
             raise _broken(stream, row, what, f"{what} gave {answers[0]}, and then {answers[1]} for the same game")
         if (points, columns) != given:
-            raise _broken(stream, row, what, f"{what} wrote to what it only reads")
+            raise _broken(stream, row, what, f"{what} wrote to its input")
         return answers[0]
 
     reason = twice("check", lambda: containment.check(version, ladder, row, n, columns))
@@ -190,8 +190,8 @@ def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[i
     for junk in JUNK:
         found = twice("score", partial(_score, stream, version, row, points, columns, junk))
         if list(found) != list(change):
-            told = f"score made the changes {found} and {[*change]} of the same game"
-            raise _broken(stream, row, "score", f"{told}; it has to fill in all {n}, and to keep nothing")
+            told = f"score gave the changes {found} and {[*change]} for the same game"
+            raise _broken(stream, row, "score", f"{told}; it has to fill in all {n} and keep no state")
     twice("explain", lambda: containment.explain(version, ladder, row, names, points, columns, list(change)))
     twice("remark", lambda: containment.remark(version, ladder, row, names, columns))
     if version.rule.chance is not None:
@@ -208,7 +208,7 @@ def _try_game(stream: Stream, game: int, points: list[int], columns: list[list[i
 def _score(
     stream: Stream, version: Version, row: int, points: list[int], columns: list[list[int]], junk: int
 ) -> list[int]:  # fmt: skip
-    """The changes of a game, when something stood in their places before. Raises `RuleFailure`."""
+    """The changes of a game, starting from junk in their places. Raises `RuleFailure`."""
     rule = version.rule
     change = [junk] * len(points)
     try:
@@ -224,7 +224,7 @@ def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
 
 
 def _try_compiled(stream: Stream, outcome: Outcome, problems: dict[str, str]) -> bool:
-    """Whether the rule could be compiled; what came to something else is among the `problems`."""
+    """Whether the rule could be compiled; differing results are added to the `problems`."""
     if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
         return False
     found = replay_compiled(stream, len(stream.row), None, {}, keep=True)
@@ -232,8 +232,8 @@ def _try_compiled(stream: Stream, outcome: Outcome, problems: dict[str, str]) ->
         return False
     for what in ("points", "games", "minted", "burned"):
         if _plain(getattr(found[0], what)) != _plain(getattr(outcome, what)):
-            problems.setdefault("compiled", f"compiled code came to other {what} than the rule as it stands: does a "
-                                            "number leave 64 bits?")  # fmt: skip
+            problems.setdefault("compiled", f"compiled code gave other {what} than the interpreted rule: does a "
+                                            "number exceed 64 bits?")  # fmt: skip
     return True
 
 
@@ -242,13 +242,13 @@ def _plain(value: Any) -> Any:
 
 
 def trial_lines(trial: Trial) -> Iterator[str]:
-    """What came of a trial, a line each; what is wrong is not among it."""
+    """The outcome of a trial, line by line, except for what is wrong."""
     if not trial.drawn:
         yield "its lists sum places; there is no game to try it on"
         return
     compiled_too = ", interpreted and compiled" if trial.compiled else ""
     yield f"tried on {trial.drawn:,} drawn games (seed {trial.seed}): {trial.scored:,} scored{compiled_too}"
     if not trial.predicts:
-        yield "it predicts results, but games of this kind have no places: whatif cannot measure it"
+        yield "it predicts results, but games of this type have no places: whatif cannot measure it"
     for reason, count in trial.uncounted[:3]:
         yield f"{count:,} not scored: {reason}"

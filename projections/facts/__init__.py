@@ -1,1 +1,1 @@
-"""The log as columns: decoded, cached, scanned by the page; what replay and every answer begin with."""
+"""The log as columns: decoded, cached, scanned page by page; what replay and every answer start from."""

@@ -1,7 +1,7 @@
-"""The log into columns by the page: plain games by the compiled scanner, everything else one by one, in log order.
+"""The log into columns, page by page: plain games by the compiled scanner, everything else one by one, in log order.
 
-Without the extra `fast` everything is taken one by one. So is the rest of the log from a page on that holds a name that
-nobody can have, or other lines than one record for each position: somebody wrote to the database himself.
+Without the extra `fast` everything is taken one by one. So is the rest of the log from the first page that holds an
+impossible name, or anything but one record for each position: somebody wrote to the database directly.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from projections.facts import scanning
 from projections.facts.columns import LABELS, Facts
 from projections.facts.games import cell_number, player_number
 
-# a shorter stretch of the log is not worth loading the libraries
+# a shorter stretch of the log is not worth loading the libraries for
 BULK_EVENTS = 10_000
 PAGE_EVENTS = 25_000
 LANES = 2
@@ -41,10 +41,10 @@ Take = Callable[[Facts, int, str], None]
 
 
 class ScannedPage(NamedTuple):
-    """Records, a line each, and the columns of the plain games among them, as `scanning.scan` leaves them.
+    """Records, one per line, and the columns of the plain games among them, as `scanning.scan` leaves them.
 
-    `names` and `cells` are those that are new; the columns name them by codes that go on from page to page. `sound`
-    says whether an event can have all these names and labels, and the ids of the games.
+    `names` and `cells` are the new ones; the columns refer to them by codes that continue from page to page. `sound`
+    says whether an event can have all these names, labels and game ids.
     """
 
     text: bytes
@@ -60,7 +60,7 @@ class ScannedPage(NamedTuple):
 
 
 class _Texts:
-    """The distinct texts of all pages by code: their bytes, where each begins and ends, and a hash table of them."""
+    """The distinct texts of all pages by code: their bytes, where each begins and ends, and a hash table."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -71,7 +71,7 @@ class _Texts:
         self.begins, self.ends = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 
     def make_room(self, more: int, size: int) -> None:
-        """For so many more texts of so many bytes together."""
+        """For `more` more texts of `size` bytes in total."""
         import numpy as np
 
         used = int(self.ends[self.known - 1]) if self.known else 0
@@ -84,7 +84,7 @@ class _Texts:
             compiling.compiled(scanning.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
 
     def told(self, first: int) -> list[str]:
-        """The texts from a code on."""
+        """The texts from a code onwards."""
         begins, ends = (column[first : self.known].tolist() for column in (self.begins, self.ends))
         if not begins:
             return []
@@ -93,7 +93,7 @@ class _Texts:
 
 
 def _longer(column: Any, least: int) -> Any:
-    """The same numbers in an array with room for at least so many."""
+    """The same numbers in an array with room for at least `least`."""
     import numpy as np
 
     longer = np.empty((max(least, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
@@ -102,7 +102,7 @@ def _longer(column: Any, least: int) -> Any:
 
 
 class Scanner:
-    """Scans one page after the other; what they name is numbered throughout."""
+    """Scans one page after another; what they name is numbered across pages."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -113,9 +113,9 @@ class Scanner:
         self.label: list[str | None] = []
 
     def scan(self, text: bytes, after: int) -> ScannedPage:
-        """A page of records, each ended by a newline, of which the first stands behind the position `after`.
+        """A page of records, each ended by a newline, the first of which comes after the position `after`.
 
-        Raises `StoreDamaged` if it is no UTF-8.
+        Raises `StoreDamaged` if it is not UTF-8.
         """
         import numpy as np
 
@@ -170,7 +170,7 @@ class Scanner:
             compiling.compiled(scanning.file_cells)(self.cells_known, self.cell_table, self.cells)
 
     def _new_cells(self, first: int) -> list[tuple[Any, ...]]:
-        """The cells from a code on, with their labels as texts."""
+        """The cells from a code onwards, with their labels as texts."""
         label = [*self.label, None]  # -1 is the last
         return [
             (*(label[code] for code in cell[: len(LABELS)]), *cell[len(LABELS) :])
@@ -179,14 +179,14 @@ class Scanner:
 
 
 class Numbers:
-    """What the codes of a scanner are in some facts."""
+    """What a scanner's codes correspond to in some facts."""
 
     def __init__(self) -> None:
         self.players, self.cells = array("i"), array("i")
 
 
 class Lane(NamedTuple):
-    """What scans some of the pages, one after the other."""
+    """Scans some of the pages, one after another."""
 
     thread: ThreadPoolExecutor
     scanner: Scanner
@@ -194,11 +194,11 @@ class Lane(NamedTuple):
 
 
 def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> int:
-    """Take what was recorded behind the facts up to a position; pages are scanned while the next ones are read.
+    """Take what was recorded after the facts up to a position; pages are scanned while the next ones are read.
 
-    Gives the position up to which all is taken: that, or the one before a page that has to be taken one by one.
-    Lanes scan in turn; their pages are taken in the order of the log. Many are read before the first is taken if
-    its scan waits for the libraries to be loaded.
+    Returns the position up to which everything is taken: the given one, or the last before a page that has to be
+    taken one by one. Lanes scan in turn; their pages are taken in log order. Many are read before the first is taken
+    if its scan has to wait for the libraries to load.
     """
     after, scanned = facts.position, deque[tuple[Future[ScannedPage], Numbers]]()
     ahead = LANES + 1 if "numba" in sys.modules else PAGES_FIRST
@@ -233,7 +233,7 @@ def _is_cell(cell: tuple[Any, ...]) -> bool:
 
 @cache
 def _words() -> tuple[Any, Any]:
-    """The words of the scanner, one behind the other, and where each begins."""
+    """The words of the scanner, end to end, and where each begins."""
     begins = array("q", [0])
     for word in scanning.WORDS:
         begins.append(begins[-1] + len(word))
@@ -244,11 +244,11 @@ def _decoded(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError:
-        raise StoreDamaged(f"{text[:60]!r} in a record is no UTF-8; see: ratings verify") from None
+        raise StoreDamaged(f"{text[:60]!r} in a record is not UTF-8; see: ratings verify") from None
 
 
 def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> None:
-    """Take a page, its plain games by the stretch."""
+    """Take a page, its plain games in whole stretches."""
     import numpy as np
 
     cuts = [0, *(np.flatnonzero(page.plain[1:] != page.plain[:-1]) + 1).tolist(), len(page.plain)]
@@ -263,7 +263,7 @@ def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> 
             continue
         games = slice(game, game + last - first)
         while named < len(page.names) and page.name_game[named] < games.stop:
-            # who was new in a record that was not plain is told there
+            # anybody new in a record that was not plain is added there
             numbers.players.append(player_number(facts, page.names[named]))
             at = page.after + 1 + first + max(page.name_game[named] - game, 0)
             facts.players_at.extend([at] * (len(facts.players) - len(facts.players_at)))
@@ -275,12 +275,12 @@ def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> 
         slots = slice(int(starts[game]), int(starts[games.stop]))
         _take_games(facts, page, games, slots, page.after + 1 + first, numbers)
         game = games.stop
-    # of records that were not plain
+    # from records that were not plain
     numbers.players.extend(player_number(facts, name) for name in page.names[named:])
 
 
 def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
-    """Put a stretch of plain games, recorded from a position on, behind all others."""
+    """Append a stretch of plain games, recorded from a position onwards."""
     import numpy as np
 
     base_rows, base_slots = (facts.base.rows, facts.base.slots) if facts.base else (0, 0)
@@ -309,7 +309,7 @@ def _cell(facts: Facts, told: tuple[Any, ...]) -> int:
 
 
 def _name_rows(facts: Facts, page: ScannedPage, games: slice, row: int) -> None:
-    """Tell those games their rows about which more is recorded."""
+    """Note the rows of those games about which more is recorded."""
     for begin, end in page.game_id[games].tolist():
         game_id = _decoded(page.text[begin:end])
         if game_id in facts.rows:

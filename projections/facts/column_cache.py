@@ -1,15 +1,15 @@
-"""The cache of decoded columns: what the log says, as files that are mapped, beside nothing that cannot be deleted.
+"""The cache of decoded columns: the content of the log as mapped files, all of which may be deleted at any time.
 
     ~/.cache/ratings-ledger/LEDGER-ID-PLACE/meta.json     position, chain hash, and length and CRC-32 of every file
-    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/FOLDER/*      one file a column
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/FOLDER/*      one file per column
 
-A copy of a ledger has its id, and soon another history. So each place has a cache of its own; of the place only a hash
-gets into the path.
+A copy of a ledger has the same id, and soon a different history. So each place has a cache of its own; only a hash of
+the place appears in the path.
 
-A cache is a copy of the log up to its position, and no more: corrections stand behind the games that they change, so
-the facts at any earlier position come out of it, too. It grows by appending to its files and replacing `meta.json`,
-which names how much of each file counts: whoever is killed leaves what was there before. A file is never shortened to
-less than what may be mapped; one that turns out wrong is left to those who read it, and made anew in another folder.
+A cache is a copy of the log up to its position, and no more: corrections come after the games they change, so the
+facts at any earlier position can be read from it, too. It grows by appending to its files and replacing `meta.json`,
+which says how much of each file counts: a process that is killed leaves the previous state. A file is never shortened
+to less than what may be mapped; a bad one is left to its readers, and the cache is rebuilt in another folder.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ from ledger.store.log import chain_hash_at, ledger_id
 from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
 from projections.facts.columns import NONE, Base, Cell, Change, Column, Facts, row_at
+from projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
 CHUNK_BYTES = 1 << 20
 
 ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
-# such a file may end early: the rest is all -1
+# such a file may end early: the rest is -1
 OPTIONAL = dict.fromkeys(OPTIONAL_COLUMNS, "i")
-OF_KIND = {name: "q" for kind in GAME_TYPES.values() for name in kind.columns}
+OF_KIND = {name: "q" for columns in COLUMNS_OF.values() for name in columns}
 CHANGES = {"position": "q", "row": "q", "voided": "b", "occurred_at": "q", "start": "q", "size": "i", "cell": "i",
            "kind_start": "q"}  # fmt: skip
-TEXTS = ("players", "texts", "cells", "others")  # JSON, one value a line
+TEXTS = ("players", "texts", "cells", "others")  # JSON, one value per line
 FILES = {
     **ROWS, **SLOTS, **OPTIONAL, **{f"kind.{name}": code for name, code in OF_KIND.items()},
     **{f"change.{name}": code for name, code in CHANGES.items()}, **dict.fromkeys(TEXTS, "B"),
@@ -64,8 +65,8 @@ FILES = {
 
 
 def cache_format(files: Mapping[str, str], meaning: int = 2) -> str:
-    """What names the format of a cache: its files and their types, and a number that grows when a value is to mean
-    something else."""
+    """Identifies the format of a cache: its files and their types, and a number that grows when a value changes its
+    meaning."""
     return f"{meaning}-{zlib.crc32(json.dumps(files, sort_keys=True).encode()):08x}"
 
 
@@ -83,11 +84,11 @@ class Damaged(Exception):
 
 
 class CacheUnusable(Exception):
-    """The cache cannot be used now, which tells nothing of what it holds."""
+    """The cache cannot be used now, which says nothing about its content."""
 
 
 def cache_place() -> Path | None:
-    """The folder of all caches; None where the account has no home."""
+    """The folder of all caches; None if the account has no home."""
     if home := os.environ.get("XDG_CACHE_HOME"):
         return Path(home) / "ratings-ledger"
     try:
@@ -97,7 +98,7 @@ def cache_place() -> Path | None:
 
 
 class Cache:
-    """The cache of one ledger, opened. `position` and `chain_hash` name the history that it holds."""
+    """The opened cache of one ledger. `position` and `chain_hash` identify the history it holds."""
 
     def __init__(self, root: Path, ledger: str) -> None:
         self.root = root
@@ -105,14 +106,14 @@ class Cache:
         self.start_anew()
 
     def start_anew(self) -> None:
-        """Hold nothing; what is appended next goes into a new folder."""
+        """Start empty; what is appended next goes into a new folder."""
         self.position, self.chain_hash = 0, bytes(32).hex()
         self.folder = secrets.token_hex(4)
         self.lengths = dict.fromkeys(FILES, 0)
         self.crcs = dict.fromkeys(FILES, 0)
 
     def read_meta(self) -> None:
-        """Hold what `meta.json` says, nothing if there is none or it is of another format. Raises `Damaged`."""
+        """Load what `meta.json` says; nothing if it is missing or of another format. Raises `Damaged`."""
         self.start_anew()
         try:
             with open_own(self.root / "meta.json", "rb") as file:
@@ -133,7 +134,7 @@ class Cache:
         self.position, self.chain_hash, self.folder = meta["position"], meta["chain_hash"], meta["folder"]
         self.lengths, self.crcs = meta["lengths"], meta["crcs"]
         if any(self.lengths.values()) and not is_own_folder(self.root / self.folder):
-            raise Damaged(f"{self.folder} is no folder of this account")
+            raise Damaged(f"{self.folder} is not a folder of this account")
         for name, length in self.lengths.items():
             path = self._path(name)
             if length and (not path.exists() or path.lstat().st_size < length):
@@ -148,7 +149,7 @@ class Cache:
     # -- reading
 
     def _column(self, name: str, items: int | None = None) -> Column:
-        """The first items of a column, mapped; what is written to them stays in this process. Raises `Damaged`."""
+        """The first items of a column, mapped; writes to them stay in this process. Raises `Damaged`."""
         length = self.lengths[name]
         if not length:
             return array(FILES[name])
@@ -182,13 +183,13 @@ class Cache:
     def facts(self, position: int) -> Facts:
         """The facts up to a position; their `others` and `changes` are still to be applied.
 
-        Raises `Damaged`, also for what has a right checksum and wrong numbers; `CacheUnusable`.
+        Raises `Damaged`, also for wrong numbers under a right checksum; `CacheUnusable`.
         """
         try:
             facts = self._facts(position)
             _look_at(facts)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise Damaged(f"it holds something else than columns: {error}") from None
+            raise Damaged(f"it holds something other than columns: {error}") from None
         return facts
 
     def _facts(self, position: int) -> Facts:
@@ -217,13 +218,13 @@ class Cache:
         return facts
 
     def row_of(self, first_position: int) -> int:
-        """The row of the game first recorded at a position; NONE if none was that counts."""
+        """The row of the game first recorded at a position; NONE if there is none that counts."""
         return row_at(self._column("first_position"), first_position)
 
     # -- growing
 
     def delta(self) -> Facts:
-        """Facts that take what was recorded behind the cache. Raises `Damaged`."""
+        """Facts to take in what was recorded after the cache. Raises `Damaged`."""
         facts = Facts(self.position, bytes.fromhex(self.chain_hash))
         facts.base = Base(
             self._items("first_position"),
@@ -235,7 +236,7 @@ class Cache:
         return facts
 
     def append(self, delta: Facts) -> bool:
-        """Keep what a delta took; whether that could be done. The lock is held."""
+        """Store what a delta took in; returns whether that worked. The lock is held."""
         known = {name: self._items(name) for name in ("players_at", "others_at")}
         lines = {name: len(self._raw(name)) for name in ("texts", "cells")}
         told = {
@@ -276,7 +277,7 @@ class Cache:
             if not data:
                 continue
             with open_own(self._path(name), "ab") as file:
-                # what stands behind the length that counts was written by somebody who was killed
+                # anything past the length that counts was written by a process that was killed
                 file.truncate(self.lengths[name])
                 file.write(data)
             self.lengths[name] += len(data)
@@ -296,19 +297,19 @@ class Cache:
                 _delete(other)
 
     def discard(self, why: str) -> None:
-        """Hold nothing any more, and say why."""
-        logger.warning("ratings: the cache in %s is made anew: %s", self.root, why)
+        """Drop everything, and say why."""
+        logger.warning("ratings: the cache in %s is rebuilt: %s", self.root, why)
         self.start_anew()
 
 
 def _why_unread(name: str, error: OSError) -> Exception:
-    """What it means that a file cannot be opened or read."""
+    """What it means when a file cannot be opened or read."""
     damaged = error.errno in (errno.ENOENT, errno.EINVAL, errno.ELOOP, errno.EPERM, errno.EIO, errno.ENXIO)
     return (Damaged if damaged else CacheUnusable)(f"{name} cannot be read: {error.strerror}")
 
 
 def _look_at(facts: Facts) -> None:
-    """Raises `Damaged` unless every number leads to something that is there: loops do not look again."""
+    """Raises `Damaged` unless every number refers to something that exists: loops do not check again."""
     _look_at_texts(facts)
     rows, slots = len(facts.first_position), len(facts.player)
     changed = [change for change in facts.changes if change.start != NONE]
@@ -332,25 +333,25 @@ def _look_at(facts: Facts) -> None:
     used = max((int(max(_ends(*span), default=0)) for span in zip(starts, counts, strict=True)), default=0)
     if not _within(facts.player[:used], 0, len(facts.players)):
         raise Damaged("a participant is nobody")
-    for kind in (kind for kind in GAME_TYPES if GAME_TYPES[kind].columns):
-        lengths = {len(facts.of_kind[name]) for name in GAME_TYPES[kind].columns}
+    for kind, names in ((kind, names) for kind, names in COLUMNS_OF.items() if names):
+        lengths = {len(facts.of_kind[name]) for name in names}
         own = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
         ends = [_ends_of(own, *columns) for columns in zip(cells, kinds, counts, strict=True)]
         if len(lengths) > 1 or not all(_within(column, 0, min(lengths) + 1) for column in ends):
-            raise Damaged(f"a game of kind {kind} has no numbers")
+            raise Damaged(f"a game of type {kind} has no numbers")
 
 
 def _look_at_texts(facts: Facts) -> None:
-    """Raises `Damaged` for names that are no texts, and cells that are those of no game."""
+    """Raises `Damaged` for names that are not text, and cells that no game can have."""
     if not all(isinstance(text, str) for text in (*facts.players, *facts.texts)):
-        raise Damaged("a name is no text")
+        raise Damaged("a name is not text")
     for cell in facts.cells:
         if not all(isinstance(number, int) for number in cell):
-            raise Damaged("a cell holds something else than numbers")
+            raise Damaged("a cell holds something other than numbers")
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
             raise Damaged("a cell names a text that is not there")
         if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
-            raise Damaged("a cell is that of no game type")
+            raise Damaged("a cell has no known game type")
 
 
 def _within(column: Column, low: int, high: int) -> bool:
@@ -371,7 +372,7 @@ def _ends(start: Column, count: Column) -> Column:
 
 
 def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
-    """Where the spans end of those games whose cells are one's `own`."""
+    """Where the spans end, for the games whose cells are `own`."""
     if compiling.available() and len(start) and len(own):
         mine = compiling.as_numpy(own).astype(bool)[compiling.as_numpy(cell)]
         first = compiling.as_numpy(start)[mine]
@@ -381,7 +382,7 @@ def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
 
 
 def _delete(folder: Path) -> None:
-    """Delete a folder of columns: the files that such a folder has, by name, and nothing else."""
+    """Delete a folder of columns: the files such a folder has, by name, and nothing else."""
     with suppress(OSError):
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
@@ -389,14 +390,14 @@ def _delete(folder: Path) -> None:
 
 
 def _why_no_meta(meta: dict[str, Any]) -> str | None:
-    """What is wrong with the types, the names and the ranges in meta.json, or None."""
+    """What is wrong with the types, names and ranges in meta.json, or None."""
     numbers = {"position": meta["position"], **meta["lengths"], **meta["crcs"]}
     if wrong := [name for name, value in numbers.items() if not isinstance(value, int) or not 0 <= value < 2**63]:
         return f"no number for {wrong[0]}"
     if {*meta["lengths"]} != {*FILES} or {*meta["crcs"]} != {*FILES}:
-        return "other files than there are"
+        return "different files from those expected"
     if odd := [name for name, length in meta["lengths"].items() if length % array(FILES[name]).itemsize]:
-        return f"a length of {odd[0]} that is not that of whole numbers"
+        return f"a length of {odd[0]} that does not fit whole numbers"
     if not (isinstance(meta["folder"], str) and _FOLDER.fullmatch(meta["folder"])):
         return "no name for its folder"
     if not (isinstance(meta["chain_hash"], str) and re.fullmatch(r"[0-9a-f]{64}", meta["chain_hash"], re.ASCII)):
@@ -405,7 +406,7 @@ def _why_no_meta(meta: dict[str, Any]) -> str | None:
 
 
 def _crc(file: IO[bytes], length: int) -> int:
-    """The CRC-32 of the first bytes of a file, read rather than mapped: pages that are not used stay out of memory."""
+    """The CRC-32 of a file's first bytes, read rather than mapped: pages that are not used stay out of memory."""
     crc, buffer = 0, bytearray(min(length, CHUNK_BYTES))
     while length:
         view = memoryview(buffer)[: min(length, CHUNK_BYTES)]
@@ -423,9 +424,9 @@ def folder_of(connection: Connection) -> str:
 
 
 def found(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
-    """The cache of a ledger, empty if it does not fit the log; None where none can be kept.
+    """The cache of a ledger, empty if it does not match the log; None if none can be kept.
 
-    Who holds the lock is told why one is not used: he makes it anew.
+    The holder of the lock is told why one is not used, since they rebuild it.
     """
     ledger, root = ledger_id(connection), cache_place()
     if root is None:
@@ -451,7 +452,7 @@ def found(connection: Connection, newest: int, locked: bool = False) -> Cache | 
 
 @contextmanager
 def growing(root: Path) -> Iterator[bool]:
-    """Hold the lock of a cache; whether it could be had."""
+    """Hold the lock of a cache; yields whether it could be obtained."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = open_own(root / "lock", "ab") if is_own_folder(root) else None

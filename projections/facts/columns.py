@@ -1,8 +1,8 @@
 """The facts that replay needs, as columns, up to a known position.
 
-Games are rows of parallel arrays; their participants stand in other arrays from `start` on, `count` of them. A game
-that is corrected keeps its row and gets new participants. Texts (players, games, groups ...) are interned and stand as
-numbers, -1 for none. `projections.facts.decoding` fills them from the log.
+Games are rows of parallel arrays; their participants are in other arrays, `count` of them from `start`. A corrected
+game keeps its row and gets new participants. Texts (players, games, groups ...) are interned and stored as numbers,
+-1 for none. `projections.facts.decoding` fills them from the log.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from ledger.events.game_types import GAME_TYPES
 from projections.contract import OPTIONAL_COLUMNS
+from projections.rulesets.columns import COLUMNS_OF
 from projections.rulesets.versions import Version
 
 UNRATED, ABORTED = 1, 2
@@ -25,7 +25,7 @@ SAME = -(2**63)  # of a change: the game keeps its time
 
 
 class Cell(NamedTuple):
-    """All that scopes and partitions look at, but the time: the numbers of the labels' texts, seats, and flags."""
+    """What eligibility and partition depend on except for the time: the numbers of the labels' texts, seats, flags."""
 
     game: int
     kind: int
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a later event made of the game in a row: `voided`, or live again, or (with a `start`) told anew."""
+    """What a later event did to the game in a row: `voided`, or live again, or (with a `start`) corrected."""
 
     position: int
     row: int
@@ -61,7 +61,7 @@ class Adjustment(NamedTuple):
 
 
 class Account(NamedTuple):
-    """From `occurred_at` on, the player's account is this."""
+    """The player's account from `occurred_at` on."""
 
     occurred_at: int
     position: int
@@ -78,7 +78,7 @@ class Rename(NamedTuple):
 
 
 class LeagueFacts(NamedTuple):
-    """A `league.created`: from `occurred_at` on, there is a league of this game."""
+    """A `league.created`: from `occurred_at` on, this game has a league."""
 
     occurred_at: int
     position: int
@@ -96,7 +96,7 @@ class UnusableVersion(NamedTuple):
 
 @dataclass
 class RecordedFacts:
-    """What other events than games said, withdrawn or not."""
+    """What events other than games said, withdrawn or not."""
 
     adjustments: list[Adjustment] = field(default_factory=list)
     accounts: list[Account] = field(default_factory=list)
@@ -106,20 +106,20 @@ class RecordedFacts:
     leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks by game_id: position, instant, type, data
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # the positions of these events by id, what an `event.voided` is about in the end, and what is withdrawn now
+    # the positions of these events by id, what each `event.voided` ultimately refers to, and what is withdrawn now
     positions: dict[str, int] = field(default_factory=dict)
     roots: dict[int, int] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
 
 
-# of integers: an array, or a memoryview, which is indexed and sliced alike and never grows
+# integers: an array, or a memoryview, which is indexed and sliced the same way and never grows
 Column: TypeAlias = Any
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
 
 class Base(NamedTuple):
-    """How much stands in a cache before a delta: games, participants, and numbers of each kind's columns."""
+    """How much a cache holds before a delta: games, participants, and numbers in each game type's columns."""
 
     rows: int
     slots: int
@@ -136,12 +136,12 @@ def _small_numbers() -> array[int]:
 
 @dataclass
 class Facts:
-    """All live facts up to `position`; `chain_hash` names the exact history that they come from."""
+    """All live facts up to `position`; `chain_hash` identifies the exact history they come from."""
 
     position: int
     chain_hash: bytes
 
-    # one entry a game, in the order of their first records; `cell` indexes `cells`
+    # one row per game, in the order of their first records; `cell` indexes `cells`
     first_position: Column = field(default_factory=_numbers)
     live_position: Column = field(default_factory=_numbers)
     occurred_at: Column = field(default_factory=_numbers)
@@ -151,19 +151,19 @@ class Facts:
     kind_start: Column = field(default_factory=_numbers)
     voided: set[int] = field(default_factory=set)
 
-    # one entry a participant
+    # one entry per participant
     player: Column = field(default_factory=_small_numbers)
     place: Column = field(default_factory=_small_numbers)
     status: Column = field(default_factory=lambda: array("b"))
-    replaced: Column = field(default_factory=lambda: array("b"))  # 1: somebody took over his seat
+    replaced: Column = field(default_factory=lambda: array("b"))  # 1: somebody took over their seat
     optional: dict[str, Column] = field(default_factory=lambda: {name: _small_numbers() for name in OPTIONAL_COLUMNS})
 
-    # numbers that only participants of some kind have: from `kind_start` of their game on, in the same order
+    # numbers that only some game types' participants have: from their game's `kind_start` on, in the same order
     of_kind: dict[str, Column] = field(
-        default_factory=lambda: {name: _numbers() for kind in GAME_TYPES.values() for name in kind.columns}
+        default_factory=lambda: {name: _numbers() for columns in COLUMNS_OF.values() for name in columns}
     )
 
-    # ids as recorded, and for each the number of the id that the same person has now
+    # ids as recorded, and for each the number of the same person's current id
     players: list[str] = field(default_factory=list)
     players_at: array[int] = field(default_factory=_numbers)  # where each is first named
     person: array[int] = field(default_factory=_small_numbers)
@@ -176,7 +176,7 @@ class Facts:
     # games about which more than one event is recorded, with their rows
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # of a delta, which goes into a cache: what stands there before it, and what it does not apply but hands on
+    # for a delta, which goes into a cache: what is there before it, and what it hands on instead of applying
     base: Base | None = None
     changes: list[Change] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
@@ -194,26 +194,26 @@ class Facts:
     leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks by game_id: position, instant, type, data
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # for rulesets that were asked for, by the positions of their versions: when leagues began, by their labels' numbers
+    # for requested rulesets, by the positions of their versions: when leagues began, by their labels' numbers
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
-    # by participant: the seconds that he played by the game's clock, rounded up
+    # by participant: the seconds they played by the game's clock, rounded up
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
     _ranks: array[int] = field(default_factory=_small_numbers)
 
     @property
     def left_out(self) -> dict[int, str]:
-        """The positions of the events that do not count since no event says what they say, with the reason of each."""
+        """The positions of the events that do not count since no event can say what they say, each with the reason."""
         return dict(sorted((self.unread | self.circular).items()))
 
     def snapshot(self) -> Facts:
         """The facts as they are now, whatever is applied to these later."""
-        # what is appended behind participants, players and texts is none of its games'; who applies thaws first
+        # anything appended to participants, players and texts belongs to none of its games; applying thaws first
         rows = {} if self.mapped else {name: getattr(self, name)[:] for name in ROW_COLUMNS}
         return replace(self, **rows, person=self.person[:], voided=set(self.voided))
 
     def thaw(self) -> None:
-        """Make arrays that can grow of mapped columns."""
+        """Turn mapped columns into arrays that can grow."""
         if not self.mapped:
             return
         for columns, names in (
@@ -226,14 +226,14 @@ class Facts:
         self.mapped = False
 
     def let_go(self) -> None:
-        """Take mapped columns of participants out of memory; nothing writes to them, and who reads has them again."""
+        """Drop mapped columns of participants from memory; nothing writes to them, and reading brings them back."""
         for name in SLOT_COLUMNS if self.mapped else ():
             column: Any = getattr(self, name)
             if isinstance(column, memoryview):
                 column.obj.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
     def ranks(self) -> array[int]:
-        """Of every player the place of his person's id among all ids in their order."""
+        """For every player, the rank of their person's id among all ids in order."""
         if len(self._ranks) != len(self.players):
             self._ranks = array("i", bytes(4 * len(self.players)))
             for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
@@ -241,7 +241,7 @@ class Facts:
         return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
 
     def cell_of(self, row: int) -> Cell:
-        """What scopes and partitions look at of a game."""
+        """What eligibility and partition depend on in a game."""
         number: int = self.cell[row]
         return self.cells[number]
 
@@ -251,7 +251,7 @@ class Facts:
         return None if number == NONE else self.texts[number]
 
     def column(self, name: str, row: int, participants: Sequence[int]) -> list[int]:
-        """What a rule calls by this name, for some participants of a game; `seats` is the same for all of them."""
+        """The column of this name that rules read, for some participants of a game; `seats` is the same for all."""
         if name == "seats":
             return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
@@ -267,12 +267,12 @@ class Facts:
         return [source[p] for p in participants]
 
     def _optional(self, name: str, participant: int) -> int:
-        """A number that not everybody has; a mapped column ends where nobody has it any more."""
+        """A number that not everybody has; a mapped column ends after the last who does."""
         column = self.optional[name]
         return column[participant] if participant < len(column) else NONE
 
     def _seconds_played(self, participant: int) -> int:
-        """What the result says, else what the game's clock says, else -1."""
+        """What the result says, otherwise what the game's clock says, otherwise -1."""
         said = self._optional("seconds_played", participant)
         return self.clock_seconds.get(participant, NONE) if said == NONE else said
 
@@ -283,7 +283,7 @@ class Facts:
         return [seated.count(self.place[p]) for p in participants]
 
     def person_of(self, participant: int) -> int:
-        """The person who is a participant (an index of the participants' arrays): the number of his current id."""
+        """The person who is a participant (an index into the participants' arrays): the number of their current id."""
         number: int = self.player[participant]
         return self.person[number]
 
@@ -293,24 +293,24 @@ class Facts:
 
     def knows(self, player: str) -> bool:
         """Whether any event names this id."""
-        # what was applied behind a snapshot may have brought ids that it does not know
+        # events applied after a snapshot may have brought ids that it does not know
         return self.player_numbers.get(player, len(self.person)) < len(self.person)
 
     def current(self, player: str) -> str:
-        """The id that a player has now, who may be asked for by an old one."""
+        """The current id of a player, who may be asked for by an old one."""
         return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
 
     def account(self, person: int, instant: int) -> str:
-        """The account of a person at an instant: the latest not after it, else premium."""
+        """The account of a person at an instant: the latest not after it, otherwise premium."""
         known = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
         return max(known).account if known else "premium"
 
     def row_of(self, first_position: int) -> int:
-        """The row of the game first recorded at a position; NONE if none was that counts."""
+        """The row of the game first recorded at a position; NONE if there is none that counts."""
         return row_at(self.first_position, first_position)
 
 
 def row_at(first_positions: Sequence[int], position: int) -> int:
-    """Where a position stands among those of the games, which ascend; NONE if it is not there."""
+    """The index of a position among those of the games, which ascend; NONE if it is not there."""
     row = bisect_left(first_positions, position)
     return row if row < len(first_positions) and first_positions[row] == position else NONE

@@ -1,7 +1,7 @@
-"""From the log to facts: every event is applied in order, in bulk, then what is withdrawn is settled.
+"""From the log to facts: every event is applied in order, in bulk, then withdrawals are settled.
 
-`settle_facts` leaves out what is withdrawn, and makes the ids of one person one. A new type of
-event is a line in `APPLY`.
+`settle_facts` leaves out what is withdrawn, and merges the ids of one person. A new type of event is a line in
+`APPLY`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from projections.game_clock import GameClock, replay_clock
 from projections.game_clock.logs import timed
 from projections.rulesets.versions import bind
 
-# from so many events on, the columns are kept in a cache; it grows by so many at a time
+# from this many events on, the columns are kept in a cache; it grows by this many at a time
 CACHED_EVENTS = 20_000
 DELTA_EVENTS = 1_000_000
 
@@ -64,7 +64,7 @@ DELTA_EVENTS = 1_000_000
 def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True) -> Facts:
     """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
 
-    Those of a long log come out of the cache unless `cached` is false. Raises `StoreDamaged`.
+    For a long log they come from the cache unless `cached` is false. Raises `StoreDamaged`.
     """
     newest = head(connection).position
     position = newest if known_at is None else min(known_at, newest)
@@ -81,9 +81,9 @@ def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, 
 
 
 def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
-    """The facts at a position, mapped from the cache, which grows to the head if it has to; None if there is none.
+    """The facts at a position, mapped from the cache, which is extended to the head if needed; None if there is none.
 
-    A cache that turns out wrong is made anew once; after that, and where it cannot be read, the command does without.
+    A bad cache is rebuilt once; after that, and where it cannot be read, the command does without.
     """
     cache = column_cache.found(connection, newest)
     if cache is None:
@@ -99,12 +99,12 @@ def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
 
 
 def _grown(connection: Connection, root: Path, newest: int, position: int) -> Facts | None:
-    """The facts at a position from the cache that is brought to the head; None if that cannot be done.
+    """The facts at a position from the cache, brought up to the head; None if that cannot be done.
 
-    Raises `Damaged`, `CacheUnusable`, `StoreDamaged` where it is wrong although it was made anew.
+    Raises `Damaged`, `CacheUnusable`, `StoreDamaged` where it is bad even after it was rebuilt.
     """
     with column_cache.growing(root) as locked:
-        # as somebody else may have left it by now
+        # as another process may have left it by now
         cache = column_cache.found(connection, newest, locked=True) if locked else None
         for tries_left in (1, 0) if cache is not None else ():
             assert cache is not None
@@ -112,7 +112,7 @@ def _grown(connection: Connection, root: Path, newest: int, position: int) -> Fa
                 while cache.position < newest:
                     if not cache.append(_delta(connection, cache, min(newest, cache.position + DELTA_EVENTS))):
                         return None
-                give_back()  # a fifth of what a long history takes, else
+                give_back()  # otherwise a fifth more memory for a long history
                 return _completed(connection, cache.facts(position), position)
             except (column_cache.Damaged, StoreDamaged) as problem:
                 if not tries_left:
@@ -122,7 +122,7 @@ def _grown(connection: Connection, root: Path, newest: int, position: int) -> Fa
 
 
 def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Facts:
-    """What was recorded behind a cache up to a position."""
+    """What was recorded after a cache, up to a position."""
     delta = cache.delta()
     _name_games(connection, delta, until, cache.row_of)
     _take_pages(delta, connection, until)
@@ -131,13 +131,13 @@ def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Fac
 
 
 def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
-    """The facts that a cache gave, with what it hands on applied."""
+    """The facts from a cache, with what it hands on applied."""
     facts.chain_hash = chain_hash_at(connection, position) or ZERO
     for at, record in facts.others:
         apply_event(facts, at, record)
     held = {at: record for at, record in facts.others if at in facts.unread}
     if held != read_records_at(connection, list(held)):
-        raise StoreDamaged("it holds other events than the log")
+        raise StoreDamaged("its events differ from the log's")
     found = first_positions(connection, facts.recorded.clocks)
     facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
     for change in facts.changes:
@@ -148,7 +148,7 @@ def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
 
 
 def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callable[[int], int] | None = None) -> None:
-    """Name the games whose rows must be found again: those of later events behind the facts, up to a position."""
+    """Note the games whose rows must be found again: those of later events after the facts, up to a position."""
     names = set()
     for name in ("game.corrected", "game.voided", "game.reinstated", "clock.started"):
         behind = read_where(connection, after=facts.position, until=until, type_name=name)
@@ -161,7 +161,7 @@ def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callab
 
 
 def extend(facts: Facts, connection: Connection, until: int) -> None:
-    """Take what was recorded behind the facts, up to a position."""
+    """Take what was recorded after the facts, up to a position."""
     _take_pages(facts, connection, until)
     facts.position, facts.chain_hash = until, chain_hash_at(connection, until) or ZERO
     settle_facts(facts)
@@ -177,7 +177,7 @@ def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
 
 
 def apply_event(facts: Facts, position: int, record: str) -> None:
-    """Apply a record. One that no event has, which somebody put in by SQL, is left out, and `unread` names it."""
+    """Apply a record. One that is no event, put in with SQL, is left out, and `unread` names it."""
     try:
         event = known_event(position, record)
         if facts.base is not None and event.type not in GAME_EVENTS:
@@ -194,7 +194,7 @@ def apply_event(facts: Facts, position: int, record: str) -> None:
 
 
 def apply(facts: Facts, position: int, event: KnownEvent) -> None:
-    """Take one event into the facts. Raises `LookupError` if what it is about is not recorded before it."""
+    """Take one event into the facts. Raises `LookupError` if it refers to something not recorded before it."""
     if event.type in GAME_EVENTS:
         facts.thaw()
     if event.type in CLOCK_TYPES:
@@ -231,7 +231,7 @@ def settle_facts(facts: Facts) -> None:
 
 
 def clock_of(facts: Facts, game_id: str) -> GameClock | None:
-    """The clock of a game as far as its live events lead; None if it has none, or one that contradicts itself."""
+    """The clock of a game after its live events; None if it has none, or one that contradicts itself."""
     gone = facts.recorded.withdrawn
     told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
     events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]
@@ -240,7 +240,7 @@ def clock_of(facts: Facts, game_id: str) -> GameClock | None:
 
 
 def _played_by_clocks(facts: Facts) -> dict[int, int]:
-    """The seconds that participants played by the clocks of their games, rounded up; pauses are no playing."""
+    """The seconds participants played by the clocks of their games, rounded up; pauses do not count as playing."""
     found: dict[int, int] = {}
     for game_id in facts.recorded.clocks:
         clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
@@ -255,7 +255,7 @@ def _played_by_clocks(facts: Facts) -> dict[int, int]:
 
 
 def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
-    """Set the person of every id, along chains of renames; whether there are any."""
+    """Set the person of every id, along chains of renames; returns whether there are any."""
     new_number, circular = following((rename.player, rename.new_player) for rename in renames)
     told = {renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular}
     facts.circular = {rename.position: reason for rename, reason in told.items()}
@@ -270,7 +270,7 @@ def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
 
 def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     if data["id"] not in facts.recorded.positions:
-        raise LookupError(f"no event {data['id']!r} is recorded before that could be withdrawn")
+        raise LookupError(f"no event {data['id']!r} that could be withdrawn is recorded before it")
     target = facts.recorded.positions[data["id"]]
     root = facts.recorded.roots[position] = facts.recorded.roots.get(target, target)
     facts.recorded.withdrawn ^= {root}
@@ -306,7 +306,7 @@ def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[st
 
 
 def _nothing(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    """No ladder depends on it."""
+    """Ladders do not depend on it."""
 
 
 APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {

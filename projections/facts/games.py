@@ -1,14 +1,15 @@
-"""What events about games do to the facts: one row per game, its participants behind all others, names as numbers."""
+"""What events about games do to the facts: one row per game, its participants appended, names as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from ledger.events.game_types import numbers, places
+from ledger.events.game_types import places
 from ledger.events.games import STATUSES, seats_of
 from ledger.events.types import corrected_game
 from projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Change, Facts
+from projections.rulesets.columns import numbers_of
 
 
 def player_number(facts: Facts, name: str) -> int:
@@ -56,7 +57,7 @@ def game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str,
 
 
 def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Put a game's participants behind all others: where they start, how many, the cell, and where a kind's start."""
+    """Append a game's participants: where they start, how many, the cell, and where their type's own numbers start."""
     participants = game["participants"]
     start, kind_start = len(facts.player), 0
     facts.place.extend(places(game))
@@ -70,7 +71,7 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
             facts.replaced[start + leaver] = 1
     for name, column in facts.optional.items():
         column.extend(participant.get(name, NONE) for participant in participants)
-    for name, of_kind in numbers(game).items():
+    for name, of_kind in numbers_of(game).items():
         kind_start = len(facts.of_kind[name]) + (facts.base.of_kind[name] if facts.base else 0)
         facts.of_kind[name].extend(of_kind)
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
@@ -82,12 +83,12 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
 def _row(facts: Facts, game_id: str) -> int:
     row = facts.rows.get(game_id, NONE)
     if row == NONE:
-        raise LookupError(f"no game {game_id!r} is recorded before")
+        raise LookupError(f"no game {game_id!r} is recorded before it")
     return row
 
 
 def _change(facts: Facts, change: Change) -> None:
-    """Let a later event about a game count; a delta hands it on instead."""
+    """Apply a later event about a game; a delta hands it on instead."""
     if facts.base is None:
         note_change(facts, change)
     else:
@@ -95,7 +96,7 @@ def _change(facts: Facts, change: Change) -> None:
 
 
 def note_change(facts: Facts, change: Change) -> None:
-    """Let a row tell what a later event made of its game."""
+    """Update a row with what a later event did to its game."""
     row = change.row
     facts.live_position[row] = change.position
     (facts.voided.add if change.voided else facts.voided.discard)(row)
@@ -107,7 +108,7 @@ def note_change(facts: Facts, change: Change) -> None:
 
 
 def game_corrected(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Let the game's row tell of it as it was corrected; it keeps its time unless that was wrong."""
+    """Let the game's row describe the corrected game; it keeps its time unless that was wrong."""
     row = _row(facts, data["game_id"])
     game, played_at = corrected_game(data, SAME)
     start, count, cell, kind_start = _tell(facts, game)
@@ -115,7 +116,7 @@ def game_corrected(facts: Facts, position: int, decided_at: int, data: dict[str,
 
 
 def game_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Let the game count no more."""
+    """Stop counting the game."""
     _change(facts, Change(position, _row(facts, data["game_id"]), True))
 
 

@@ -1,4 +1,4 @@
-"""The players whom a ledger knows: those that what is live names."""
+"""The players a ledger knows: those named by anything live."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from projections.facts.columns import Facts
 
 
 def known_players(facts: Facts) -> set[str]:
-    """The ids that live games, accounts, adjustments and renames name: not those that only a mistake had."""
+    """The ids named by live games, accounts, adjustments and renames: not those that only occurred by mistake."""
     gone = facts.recorded.withdrawn
     numbers = set(_participants(facts))
     numbers |= {adjustment.player for adjustment in facts.recorded.adjustments if adjustment.position not in gone}
@@ -34,7 +34,7 @@ def _participants(facts: Facts) -> Any:
     start, count, player = map(compiling.as_numpy, (facts.start, facts.count, facts.player))
     count = count.copy()
     count[array("q", facts.voided)] = 0
-    # who stands between the start and the end of a game, each of which is one game's alone
+    # everybody between the start and the end of a game; these ranges never overlap
     inside = np.zeros(len(player) + 1, dtype=np.int8)
     inside[start[count > 0]] += 1
     inside[(start + count)[count > 0]] -= 1

@@ -1,10 +1,10 @@
-"""Records of plain games, read byte by byte into columns: what `projections.facts.bulk` compiles.
+"""Reads records of plain games byte by byte into columns; compiled by `projections.facts.bulk`.
 
-A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and all
-that `ledger.events.game_types.placing` asks of a game holds; whatever does not fit is left to the decoder that reads
-everything, and never guessed at. Only what names may be is not looked at here. Plain Python over bytes and integers.
+A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and
+everything that `ledger.events.game_types.placing` asks of a game holds; whatever does not fit is left to the general
+decoder, and never guessed at. Only the validity of names is not checked here. Plain Python over bytes and integers.
 
-A record is only taken as it would be written: members in their order, no number and no time in another form.
+A record is only accepted in canonical form: members in order, numbers and times as they would be written.
 """
 
 from typing import Any
@@ -30,13 +30,13 @@ PLAYER, PLACE, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPAN
 OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
 GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM + 6)
 STATUS_FROM = OTHERS_FROM + len(OTHERS)
-# of each member the place that canonical JSON gives it in its object
+# each member's index in its object in canonical JSON
 PLACE_OF = tuple(sorted(names).index(name) for names in (TOP, DATA, PARTICIPANT) for name in names)
 SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
-# the members that every game has
+# the members every game has
 NEEDED = sum(1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID,
                                         PARTICIPANTS, DATA_FROM))  # fmt: skip
-LABELS = 6  # of a cell, then its seats, and whether it is unrated or aborted, as bits
+LABELS = 6  # of a cell, followed by its seats, and whether it is unrated or aborted, as bits
 CELL = LABELS + 2
 
 QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
@@ -46,13 +46,13 @@ NONE = -1
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
 ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
-DELETE, OF_CONTROL, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # the latter three: how U+0080 to U+009F begin
-PLAIN, LOOKED_AT = 1, 2  # the second: plain, if the game's id is one
+DELETE, OF_CONTROL, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # the last three: how U+0080 to U+009F begin
+PLAIN, LOOKED_AT = 1, 2  # the second: plain if the game's id is valid
 DAY = 86_400_000_000
 
 
 def string_end(text: Numbers, at: int) -> int:
-    """Where the string that begins at `at`, behind its quote, ends; -1 if it has a backslash or a control character."""
+    """Where the string that begins at `at`, after its quote, ends; -1 if it has a backslash or a control character."""
     while text[at] != QUOTE:
         if text[at] == BACKSLASH or text[at] < SPACE:
             return -1
@@ -61,7 +61,7 @@ def string_end(text: Numbers, at: int) -> int:
 
 
 def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Which of the words from `first` up to `last` stands there; -1 if none."""
+    """Which of the words from `first` up to `last` is there; -1 if none."""
     length = end - at
     for index in range(first, last):
         begin = word_from[index]
@@ -75,7 +75,7 @@ def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, f
 
 
 def number_end(text: Numbers, at: int) -> int:
-    """Where the whole number that begins at `at` ends; -1 if there is none that is short enough."""
+    """Where the whole number that begins at `at` ends; -1 if there is none, or it is too long."""
     start = at + (text[at] == MINUS)
     at = start
     while DIGIT_0 <= text[at] <= DIGIT_9:
@@ -95,7 +95,7 @@ def number(text: Numbers, at: int, end: int) -> int:
 
 
 def is_instant(text: Numbers, at: int, end: int) -> bool:
-    """Whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z; its numbers may be too large."""
+    """Whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z; its numbers may be out of range."""
     if end - at != 27:
         return False
     for place in range(27):
@@ -118,7 +118,7 @@ def is_instant(text: Numbers, at: int, end: int) -> bool:
 
 
 def instant(text: Numbers, at: int, end: int) -> int:
-    """Microseconds since 1970 of a time in the record's form; -(2**63) for another."""
+    """Microseconds since 1970 of a time in the record's form; -(2**63) for any other."""
     if not is_instant(text, at, end):
         return -(2**63)
     year, month, day = number(text, at, at + 4), number(text, at + 5, at + 7), number(text, at + 8, at + 10)
@@ -141,7 +141,7 @@ def instant(text: Numbers, at: int, end: int) -> int:
 
 
 def mixed(text: Numbers, at: int, end: int) -> int:
-    """A text as a number from 0 on, much the same for much the same text."""
+    """A text as a number from 0 on, similar for similar texts."""
     found = 0
     for place in range(at, end):
         found = (found * 131 + text[place]) & 0xFFFF_FFFF_FFFF
@@ -151,9 +151,9 @@ def mixed(text: Numbers, at: int, end: int) -> int:
 def interned(
     text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
 ) -> int:
-    """The code of a text: its own if it is one of the `known`, which the hash table leads to, else the next.
+    """The code of a text: its own if it is one of the `known`, which the hash table finds, otherwise the next.
 
-    The texts stand in `pool`, where they begin and end by code.
+    The texts are in `pool`; `begins` and `ends` say where, by code.
     """
     size = len(table)
     bucket = mixed(text, at, end) % size
@@ -176,7 +176,7 @@ def interned(
 
 
 def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers) -> None:
-    """Lead a new hash table, which comes as zeros, to the known texts."""
+    """Fill a new, zeroed hash table with the known texts."""
     size = len(table)
     for code in range(known):
         bucket = mixed(pool, begins[code], ends[code]) % size
@@ -186,7 +186,7 @@ def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends:
 
 
 def cell_bucket(cell: Numbers, size: int) -> int:
-    """Where a hash table of that size has a cell, or the first after it that is free."""
+    """Where a hash table of that size has a cell, or the next free bucket."""
     found = 0
     for part in range(CELL):
         found = (found * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
@@ -212,7 +212,7 @@ def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
 
 
 def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
-    """Lead a new hash table, which comes as zeros, to the known cells."""
+    """Fill a new, zeroed hash table with the known cells."""
     size = len(table)
     for code in range(known):
         bucket = cell_bucket(cells[code], size)
@@ -230,7 +230,7 @@ def is_plain_id(text: Numbers, at: int, end: int, most: int) -> bool:
 
 
 def is_plain_by(text: Numbers, at: int, end: int) -> bool:
-    """Whether a text is certainly the name of somebody who records: no control characters, and not too long."""
+    """Whether a text is certainly the name of a recorder: no control characters, and not too long."""
     for place in range(at, end):
         if text[place] == DELETE or (text[place] == OF_CONTROL and CONTROL_FROM <= text[place + 1] < CONTROL_UNTIL):
             return False
@@ -238,7 +238,7 @@ def is_plain_by(text: Numbers, at: int, end: int) -> bool:
 
 
 def is_id_of_game(text: Numbers, at: int, end: int, game_id: int, game_id_end: int) -> bool:
-    """Whether a text is the id that the record of a game gets by itself: `game:` and the game's."""
+    """Whether a text is the default id of a game's record: `game:` and the game's id."""
     begins = text[at] == LETTER_G and text[at + 1] == LETTER_A and text[at + 2] == LETTER_M and text[at + 3] == LETTER_E
     if not begins or text[at + 4] != COLON or end - at - 5 != game_id_end - game_id:
         return False
@@ -249,8 +249,8 @@ def is_id_of_game(text: Numbers, at: int, end: int, game_id: int, game_id_end: i
 
 
 def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
-    """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); where it ends,
-    -1 if it is not plain."""
+    """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); returns where it
+    ends, -1 if it is not plain."""
     for member in range(12):
         told[member] = NONE
     if text[at] != OPEN:
@@ -267,7 +267,7 @@ def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told
         at = end + 2
         if member >= 0:
             if PLACE_OF[member] <= last:
-                return -1  # not in its place, or there twice
+                return -1  # out of order, or duplicate
             last = PLACE_OF[member]
         if member in (PLAYER, STATUS):
             if text[at] != QUOTE:
@@ -293,7 +293,7 @@ def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told
 
 
 def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) -> None:
-    """Competition places (1, 2, 2, 4) from `first` up to `last` by their keys; with `sign` -1 the most is best."""
+    """Competition places (1, 2, 2, 4) from `first` up to `last` by their keys; with `sign` -1 the highest is best."""
     for mine in range(first, last):
         better = 1
         for other in range(first, last):
@@ -303,10 +303,10 @@ def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) 
 
 
 def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: int, last: int, told: int) -> bool:
-    """Whether the participants from `first` up to `last`, who were ranked by their keys, are those of a game.
+    """Whether the participants from `first` up to `last`, ranked by their keys, make a valid game.
 
-    `told` is 1 where the keys are places, 2 where there are scores, too: `merits`, the less the better. Nobody is there
-    twice, places have no gap (1, 2, 2, 4 or 1, 2, 2, 3), and who has the better place has no worse score.
+    `told` is 1 if the keys are places, 2 if there are scores, too: `merits`, the lower the better. Nobody may be there
+    twice, places must have no gap (1, 2, 2, 4 or 1, 2, 2, 3), and a better place must not have a worse score.
     """
     competition, different, most = True, 0, 0
     for mine in range(first, last):
@@ -339,13 +339,13 @@ def scan(
     labels: Numbers, label_pool: Numbers, label_begins: Numbers, label_ends: Numbers,
     cell_table: Numbers, cells: Numbers, found: Numbers,
 ) -> int:  # fmt: skip
-    """Read the records of a page, a line each, from behind the position `after` on; how many are plain.
+    """Read the records of a page, one per line, which follow the position `after`; returns how many are plain.
 
-    line:    where each begins, and where the last ends, each behind a newline
-    plain:   of each whether it is a plain game, or one if its id is one (PLAIN, LOOKED_AT); the columns that follow
-             hold these alone
-    names, labels, cell_table: hash tables of what the columns name by a code that counts from 0
-    name_game: of every name that is new the index of the game, among the plain ones of the page, where it is
+    line:    where each begins, and where the last ends, each after a newline
+    plain:   for each, whether it is a plain game, or one if its id is valid (PLAIN, LOOKED_AT); the columns that
+             follow hold only these
+    names, labels, cell_table: hash tables of what the columns refer to by codes counting from 0
+    name_game: for every new name, the index among the page's plain games of the one it occurs in
     found:   how many slots, names, labels and cells there are
     """
     games = slots = 0
@@ -364,7 +364,7 @@ def scan(
         cell[CELL - 1] = 0
         own_id = own_id_end = position = version = is_game = seen = 0
         last = last_within = NONE
-        depth, fresh = 0, 1  # depth 1: within data; fresh: behind an opening brace
+        depth, fresh = 0, 1  # depth 1: within data; fresh: right after an opening brace
         while ok and text[at] != NEWLINE:
             if text[at] == CLOSE:
                 depth -= 1
@@ -422,7 +422,7 @@ def scan(
                     status[slots] = 0
                     if told[10] >= 0:
                         state = word(text, told[10], told[11], words, word_from, STATUS_FROM, len(word_from) - 1)
-                        # a substitute says whom he replaces, so he is no plain participant
+                        # a substitute says whom they replace, so they are not a plain participant
                         ok = ok and state >= 0 and state != SUBSTITUTE
                         status[slots] = state - STATUS_FROM
                     slots += 1
@@ -480,7 +480,7 @@ def scan(
                 elif member == BY:
                     ok = is_plain_by(text, at + 1, end)
                 elif member == ID:
-                    # the game's own stands before it
+                    # the game's own comes before it
                     ok = is_id_of_game(text, at + 1, end, own_id, own_id_end) or is_plain_id(text, at + 1, end, ID_MAX)
                 elif member == TYPE:
                     is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0

@@ -1,7 +1,7 @@
-"""The clock of a game, replayed from its events: timers at any instant, and why somebody was removed.
+"""A game's clock, replayed from its events: timers at any instant, and why somebody was removed.
 
-Events come as plain mappings with `type` and `data`; `docs/clock.md` tells the rules. Anna has 4 s to roll the dice and
-takes 3 s; half of the second that is left is hers:
+Events are plain mappings with `type` and `data`; the rules are in `docs/clock.md`. Anna has 4 s to roll the dice and
+takes 3 s; she keeps half of the second that is left:
 
     >>> from projections.game_clock import show_clock
     >>> data = {"game_id": "g-1"}

@@ -21,17 +21,16 @@ CHOICES = get_args(Choice)
 
 
 class ClockProblem(NamedTuple):
-    """Why an event cannot be taken: a code, what is wrong and what would be right."""
+    """Why an event cannot be taken: a code, what is wrong, and what would be right."""
 
     code: str
     message: str
 
 
 def replay_clock(events: Sequence[Mapping[str, Any]]) -> GameClock | Rejection | None:
-    """The clock after the events of one game, in order, or what is wrong with the first bad one (its line from 1).
+    """The clock after the events of one game, in order, or what is wrong with the first bad one (lines count from 1).
 
-    None without events. Each event is a mapping with `type` and `data`, as the ledger's models of it have
-    validated it.
+    None without events. Each event is a mapping with `type` and `data`, already validated by the ledger's models.
     """
     clock: GameClock | None = None
     for number, event in enumerate(events, 1):
@@ -43,13 +42,13 @@ def replay_clock(events: Sequence[Mapping[str, Any]]) -> GameClock | Rejection |
 
 
 def take_event(clock: GameClock | None, type_name: str, data: Data) -> GameClock | Rejection:
-    """The clock after one more event, or why the event cannot be taken; the given clock stays as it is."""
+    """The clock after one more event, or why the event cannot be taken; the given clock is left as it is."""
     found = _apply(None if clock is None else clock.copy(), type_name, data)
     return Rejection(*found) if isinstance(found, ClockProblem) else found
 
 
 def _apply(clock: GameClock | None, type_name: str, data: Data) -> GameClock | ClockProblem:
-    """The same clock with the event in it. After a problem it is in no state to be used."""
+    """The same clock with the event applied. After a problem it must not be used."""
     if clock is None:
         if type_name == "clock.started":
             return _start(data)
@@ -81,19 +80,19 @@ def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | 
     if type_name == "clock.started":
         return ClockProblem(
             "clock-started-twice",
-            f"the clock of {shown(clock.game_id)} was started at {clock.started_at} already; a clock is started once",
+            f"the clock of {shown(clock.game_id)} was already started at {clock.started_at}; a clock is started once",
         )
     if clock.stopped_at is not None:
         return ClockProblem("clock-stopped", f"the clock was stopped at {clock.stopped_at}; nothing comes after that")
     if at < clock.recorded_until:
         return ClockProblem(
             "clock-time-backwards",
-            f"at {at} lies before the last event, at {clock.recorded_until}; the server's time never decreases",
+            f"at {at} is before the last event, at {clock.recorded_until}; the server's time never decreases",
         )
     if clock.paused_at is not None and type_name not in IN_A_PAUSE:
         return ClockProblem(
             "clock-paused",
-            f"a {type_name} at {at}, but the game is paused since {clock.paused_at}; clock.resume_asked ends the pause",
+            f"a {type_name} at {at}, but the game has been paused since {clock.paused_at}; clock.resume_asked ends it",
         )
     return None
 
@@ -114,9 +113,9 @@ def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | N
 
 
 def unknown_player(clock: GameClock, player: str) -> ClockProblem:
-    """Nobody of this name plays."""
+    """Nobody of this name is playing."""
     known = ", ".join(shown(name) for name in clock.players)
-    return ClockProblem("clock-player-unknown", f"{shown(player)} does not play; the clock was started for {known}")
+    return ClockProblem("clock-player-unknown", f"{shown(player)} is not playing; the clock was started for {known}")
 
 
 def _hear(clock: GameClock, one: PlayerClock) -> None:
@@ -178,10 +177,10 @@ def _heartbeat(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem |
 def _pause_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.question is not None:
         who, left = shown(clock.question.asked_by), clock.question.left_ms
-        message = f"{who} has asked for a pause already, {left} ms are left for answers; answer by clock.pause_answered"
+        message = f"{who} has already asked for a pause, {left} ms are left to answer; answer with clock.pause_answered"
         return ClockProblem("clock-pause-open", message)
     if clock.pause_granted_at is not None:
-        message = f"a pause was granted at {clock.pause_granted_at} already; it begins at the next clock.turn_ended"
+        message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
         return ClockProblem("clock-pause-open", message)
     clock.question = Question(one.player, clock.timers.pause_answer_ms, frozenset({one.player}))
     count_yes(clock)
@@ -193,7 +192,7 @@ def _pause_answered(clock: GameClock, one: PlayerClock, data: Data) -> ClockProb
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{shown(answer)} is not an answer (yes, no)")
     if clock.question is None:
-        return ClockProblem("clock-no-question", f"no pause is asked for at {clock.now} ({clock.pause_told})")
+        return ClockProblem("clock-no-question", f"nobody is asking for a pause at {clock.now} ({clock.pause_told})")
     if answer == "no":
         deny_pause(clock, f"{shown(one.player)} said no")
         return None
@@ -260,6 +259,6 @@ PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem |
     "clock.player_left": _player_left,
 }
 GAME_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _turn_ended, "clock.stopped": _stopped}
-# an offer comes from the server, and somebody may leave by bankruptcy
+# an offer comes from the server, and a player may leave by bankruptcy
 SIGNS_OF_LIFE = PLAYER_EVENTS.keys() - {"clock.offered", "clock.player_left"}
 IN_A_PAUSE = ("clock.heartbeat", "clock.resume_asked", "clock.player_left", "clock.stopped")

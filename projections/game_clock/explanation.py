@@ -1,4 +1,4 @@
-"""What a game clock says to people: every timer at an instant, and how a player's timer came about."""
+"""A game clock for people: every timer at an instant, and how a player's timer came about."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -10,26 +10,26 @@ from projections.game_clock.state import GameClock, PlayerClock, run_out, settle
 
 
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
-    """The clock of a game's events after all that happened up to and in this millisecond; None: at the last event.
+    """The clock of a game's events after everything up to and in this millisecond; None: at the last event.
 
-    What is wrong anywhere in the events is returned, whatever the instant.
+    A problem anywhere in the events is returned, whatever the instant.
     """
     clock = replay_clock(events)
     if at is not None and isinstance(clock, GameClock):
         if at < clock.started_at:
             return Rejection(
-                "clock-not-started", f"at {at} the clock was not started yet; it was at {clock.started_at}"
+                "clock-not-started", f"at {at} the clock had not been started yet; it was started at {clock.started_at}"
             )
         clock = replay_clock(list(takewhile(lambda event: event["data"]["at"] <= at, events)))
         assert isinstance(clock, GameClock)
         settle_clock(clock, at)
-    return clock or Rejection("clock-not-started", "there is no event of this game's clock")
+    return clock or Rejection("clock-not-started", "this game's clock has no events")
 
 
 def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> dict[str, Any] | Rejection:
-    """Every timer of a game at an instant, by default at the last event, ready for JSON; times in milliseconds.
+    """Every timer of a game at an instant, by default the last event, ready for JSON; times in milliseconds.
 
-    Of a player: `running` is the timer that runs, `main`, `auxiliary` or None; `auxiliary_ms` is None without a choice.
+    For a player, `running` is the running timer: `main`, `auxiliary` or None; `auxiliary_ms` is None without a choice.
     """
     clock = clock_at(events, at)
     if isinstance(clock, Rejection):
@@ -75,10 +75,10 @@ def _player(clock: GameClock, one: PlayerClock) -> dict[str, Any]:
 def explain_clock(
     events: Sequence[Mapping[str, Any]], player: str, at: int | None = None
 ) -> dict[str, Any] | Rejection:
-    """How a player's main timer came about, line by line, ready for JSON; it ends in his removal if there is one.
+    """How a player's main timer came about, line by line, ready for JSON; it ends with their removal if there is one.
 
-    Up to an instant, by default as far as the events lead if no more come: lines behind `recorded_until` are what then
-    falls due. The changes of all lines sum to the main timer; if it runs at the end, the last line says so far.
+    Up to an instant, by default as far as the events lead if no more come: lines after `recorded_until` are what falls
+    due then. The changes of all lines sum to the main timer; if it is running at the end, the last line says "so far".
     """
     clock = clock_at(events, at)
     if isinstance(clock, Rejection):

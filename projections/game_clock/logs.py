@@ -16,9 +16,9 @@ Rulesets = Mapping[str, Sequence[Version]]
 
 
 def timed(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, Any]) -> dict[str, Any]:
-    """An event of a clock as it is replayed: a start has all timers, those that it does not say from the ruleset.
+    """A clock event as it is replayed: a start has all timers, those it does not state from the ruleset.
 
-    That is the first that has timers, in its version in force then; without one the usual values hold.
+    That is the first ruleset with timers, in its version in force then; without one the defaults hold.
     """
     if type_name != "clock.started":
         return data
@@ -40,7 +40,7 @@ def clock_events(
 
 
 class Clocks:
-    """The clocks of the games that are asked about, as the ledger and what waits before an event leave them."""
+    """The clocks of the requested games, as the ledger and the pending events before an event leave them."""
 
     def __init__(self, connection: Connection, rulesets: Rulesets, until: int | None = None) -> None:
         self._until = until
@@ -60,7 +60,7 @@ class Clocks:
         self._events[data["game_id"]].append({"type": type_name, "data": data})
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Take the last event of a clock back. Raises `Refused` (still-needed) if it is not the last."""
+        """Withdraw the last event of a clock. Raises `Refused` (still-needed) if it is not the last."""
         self._load(data["game_id"])
         events = self._events[data["game_id"]]
         if not events or (events[-1]["type"], events[-1]["data"]["at"]) != (type_name, data["at"]):
@@ -74,5 +74,5 @@ class Clocks:
         if game_id not in self._events:
             self._events[game_id] = clock_events(self._connection, self._rulesets, game_id, self._until)
             clock = replay_clock(self._events[game_id])
-            # a log that contradicts itself was appended by another program: what comes behind it is validated anew
+            # a log that contradicts itself was appended by another program: what follows it is validated from scratch
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

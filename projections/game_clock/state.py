@@ -1,7 +1,7 @@
-"""What a game clock shows, and how time passes in it: from one thing that falls due to the next, without ticking.
+"""What a game clock shows, and how time passes in it: from one due event to the next, without ticking.
 
-A timer that reaches 0 has run out in that millisecond, before the events of the same one. What falls due together comes
-in this order: the end of a question, removals, disconnections; players in the order of their seats.
+A timer that reaches 0 has run out in that millisecond, before the events recorded in it. What falls due together
+happens in this order: the end of a question, removals, disconnections; players in the order of their seats.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from ledger.events.game_clocks import Timers
 
 
 class ClockLine(NamedTuple):
-    """Something that happened to a player: what it gave (or took, below 0), and his main timer after it."""
+    """Something that happened to a player: what it gave (or took, below 0), and their main timer after it."""
 
     at: int
     what: str
@@ -24,10 +24,10 @@ class ClockLine(NamedTuple):
 
 @dataclass
 class PlayerClock:
-    """One player's timers as they stand at the clock's `now`, and how they came there.
+    """One player's timers at the clock's `now`, and how they got there.
 
-    He plays until he is removed or leaves. `ran_ms` is what his main timer ran down since `ran_since` and no line tells
-    yet.
+    They play until they are removed or leave. `ran_ms` is how much the main timer ran down since `ran_since`, without a
+    line yet.
     """
 
     player: str
@@ -46,11 +46,11 @@ class PlayerClock:
 
     @property
     def plays(self) -> bool:
-        """Whether he is still in the game; a disconnected player is."""
+        """Whether they are still in the game; a disconnected player is."""
         return self.removed_at is None and self.left_at is None
 
     def run(self, now: int, ms: int) -> None:
-        """Let time pass: the auxiliary timer of an open choice runs down, and after it the main timer."""
+        """Let time pass: the auxiliary timer of an open choice runs down, then the main timer."""
         self.silent_ms += ms
         self.played_ms += ms
         if self.choice is None:
@@ -63,7 +63,7 @@ class PlayerClock:
             self.ran_ms += over
 
     def tell(self, at: int, what: str, detail: str, change_ms: int = 0) -> None:
-        """Add a line and change the main timer by it; what the main timer ran down gets a line before."""
+        """Add a line and change the main timer by it; time that ran off the main timer gets a line before it."""
         if self.ran_ms:
             detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
             self.lines.append(ClockLine(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
@@ -74,7 +74,7 @@ class PlayerClock:
 
 
 class Question(NamedTuple):
-    """Shall the game be paused? The time left for answers, and who has said yes; the asker has."""
+    """Should the game be paused? The time left for answers, and who has said yes; the asker has."""
 
     asked_by: str
     left_ms: int
@@ -85,7 +85,7 @@ class Question(NamedTuple):
 class GameClock:
     """The clock of a game at `now`; its last event was at `recorded_until`.
 
-    A pause that is granted begins when the turn ends. `pause_told` says what became of the last question.
+    A granted pause begins when the turn ends. `pause_told` says what became of the last question.
     """
 
     game_id: str
@@ -123,7 +123,7 @@ class GameClock:
 
 
 class Due(NamedTuple):
-    """Something that happens in `wait_ms`, if no event comes before."""
+    """Something that happens in `wait_ms` unless an event comes first."""
 
     wait_ms: int
     happen: Callable[[], None]
@@ -151,7 +151,7 @@ def next_due(clock: GameClock) -> Due | None:
 
 
 def _all_due(clock: GameClock) -> Iterator[Due]:
-    # of things that are due together the first one happens
+    # when several are due together, the first one happens
     if clock.question is not None:
         yield Due(clock.question.left_ms, partial(deny_pause, clock, "the time for answers was over"))
     for one in clock.playing:
@@ -183,7 +183,7 @@ def _disconnect(clock: GameClock, one: PlayerClock) -> None:
 
 
 def count_yes(clock: GameClock) -> None:
-    """Grant the pause that is asked for if enough of those who are still in the game have said yes."""
+    """Grant the requested pause if enough of those still in the game have said yes."""
     if clock.question is None:
         return
     yes = sum(one.player in clock.question.yes for one in clock.playing)
@@ -199,7 +199,7 @@ def deny_pause(clock: GameClock, reason: str) -> None:
 
 
 def resume(clock: GameClock) -> None:
-    """The pause is over; every timer goes on where it stood."""
+    """The pause is over; every timer resumes where it stood."""
     clock.paused_at, clock.resume_asked = None, frozenset()
     clock.pause_told = f"the last pause ended at {clock.now}"
     for one in clock.playing:

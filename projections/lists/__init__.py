@@ -1,6 +1,6 @@
 """The lists: pure functions from per-game points to ranked rows. A new kind of list is one small file and a line here.
 
-A list is named by the rules whose points it ranks (`Rule.ranking`); its parameters stand among theirs.
+Rules name the list that ranks their points (`Rule.ranking`); its parameters are among theirs.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ class RankingList(NamedTuple):
     """A kind of list.
 
     rank:    results -> rows in the order of the list
-    explain: (results, player) -> how his value comes about, and why he has no rank if he has none
-    left_out: (results, index of the player) -> which of his games give nothing to his value
-    params:  the parameters that it reads, beside those of every rule, and `model`, which brings them
+    explain: (results, player) -> how their value comes about, and why they have no rank if they have none
+    left_out: (results, index of the player) -> which of their games contribute nothing to their value
+    params:  the parameters it reads besides those of every rule, and `model`, which provides them
     """
 
     rank: Callable[[Results], list[Standing]]

@@ -1,13 +1,13 @@
-"""The list of a year: the sum of the best monthly places; a month without a place counts as a fixed one.
+"""The annual list: the sum of the best monthly places; a month without a place counts as a fixed one.
 
-The least sum is best. A real place that is worse than the fixed one counts as it is, unless `cap_at_missing`.
+The lowest sum is best. A real place worse than the fixed one counts as it is, unless `cap_at_missing`.
 """
 
 from projections.lists.contract import ExplainedLine, Results, Standing, ranked
 
 
 def rank(results: Results) -> list[Standing]:
-    """A row for everybody with a place in at least one month; who is excluded (his account) has no rank."""
+    """A row for everybody with a place in at least one month; excluded players (by account) have no rank."""
     rows = []
     for name in sorted({name for month in results.months.values() for name in month}):
         if places := _places(results, name):
@@ -18,13 +18,13 @@ def rank(results: Results) -> list[Standing]:
 
 
 def _places(results: Results, name: str) -> list[tuple[int, str]]:
-    """The places that somebody has, with their months, the best first."""
+    """Somebody's places with their months, best first."""
     rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
     return sorted((row.rank, month) for month, row in rows if row.rank is not None)
 
 
 def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, int]]:
-    """The months that make a sum, as (month, place) from the best on; a missing one has no name."""
+    """The months that make up a sum, as (month, place), best first; a missing one has no name."""
     params = results.params
     if params.cap_at_missing:
         places = sorted((min(place, params.missing), month) for place, month in places)
@@ -34,7 +34,7 @@ def _best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, in
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The months that made the sum, those that were left out, and why somebody has no rank."""
+    """The months that made up the sum, those left out, and why somebody has no rank."""
     places = _places(results, name)
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]

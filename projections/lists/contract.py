@@ -1,4 +1,4 @@
-"""What all lists share: what they get, the rows that they make, and shared ranks."""
+"""What all lists have in common: their input, the rows they make, and shared ranks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 class Standing(NamedTuple):
     """A row: its rank (None: not qualified), and points in units of 1/(scale * divisor).
 
-    `gold` stands on lists that pay it, `places` on annual lists.
+    `gold` is set on lists that pay it, `places` on annual lists.
     """
 
     rank: int | None
@@ -29,14 +29,14 @@ class Results(NamedTuple):
     """What a list ranks.
 
     names:    the players
-    points:   their points in units of 1/scale: running ones, or the sum over their games
+    points:   their points in units of 1/scale: running points, or the sum over their games
     games:    how many of their games count
-    offsets:  the participants of game g stand from offsets[g] up to offsets[g + 1] in the next two
+    offsets:  the participants of game g are from offsets[g] up to offsets[g + 1] in the next two
     players:  indices of `names`
     changes:  what the game gave them, in units
     params:   those of the version that ranks the list
-    months:   for an annual list: the rows by player of each month that has a list of its city and group
-    excluded: why a player has no rank whatever his points are, for those who have none
+    months:   for an annual list: the rows by player of each month that has a list for its city and group
+    excluded: why a player has no rank whatever their points, for those who have none
     """
 
     names: Sequence[str]
@@ -67,7 +67,7 @@ class ExplainedLine(NamedTuple):
 
 
 def too_few(games: int, wanted: int) -> list[ExplainedLine]:
-    """Why somebody with so many games has no rank, if that is why."""
+    """Why somebody with this many games has no rank, if that is the reason."""
     if games >= wanted:
         return []
     missing = wanted - games
@@ -79,9 +79,9 @@ def too_few(games: int, wanted: int) -> list[ExplainedLine]:
 
 
 def ranked(rows: Sequence[Standing], key: Callable[[Standing], Any]) -> list[Standing]:
-    """The rows by their key, the least first, then by id; equal keys share a rank and the next are skipped.
+    """The rows by their key, lowest first, then by id; equal keys share a rank and the next ones are skipped.
 
-    Rows that are not qualified follow without rank, and the ranks of the others are computed without them.
+    Unqualified rows follow without a rank, and the ranks of the others are computed without them.
     """
     ordered = sorted([(not row.qualified, key(row), row.player, row) for row in rows])
     found: list[Standing] = []

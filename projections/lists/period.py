@@ -1,6 +1,6 @@
-"""The list of a month: who played often enough, by the mean (or the sum) of the points of his games, with gold.
+"""The monthly list: those who played often enough, by the mean (or sum) of the points of their games, with gold.
 
-Means are compared as fractions. Equal scores share a place, and the following places are skipped. Who is tied gets the
+Means are compared as fractions. Equal scores share a place, and the following places are skipped. Tied players get the
 gold of the shared place, or with `gold_ties = pool` an equal part of the gold of the tied places.
 """
 
@@ -11,13 +11,13 @@ from projections.lists.contract import ExplainedLine, Results, Standing, ranked,
 
 
 def rank(results: Results) -> list[Standing]:
-    """A row for everybody who has a counted game in the period."""
+    """A row for everybody with a counted game in the period."""
     params = results.params
     rows = []
     for name, points, games in zip(results.names, results.points, results.games, strict=True):
         divisor = max(games, 1) if params.score == "mean" else 1
         rows.append(Standing(None, name, points, games, games >= params.min_games, divisor))
-    # over a common denominator fractions compare as whole numbers
+    # over a common denominator, fractions compare as whole numbers
     common = lcm(*{row.divisor for row in rows})
     placed = ranked(rows, key=lambda row: -row.points * (common // row.divisor))
     if not params.gold:

@@ -1,11 +1,11 @@
-"""The ladder of running points: the most points first."""
+"""The ladder of running points: most points first."""
 
 from projections.contract import exact
 from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
 
 
 def rank(results: Results) -> list[Standing]:
-    """A row for everybody; who has too few games is not qualified."""
+    """A row for everybody; players with too few games are not qualified."""
     rows = [
         Standing(None, name, points, games, games >= results.params.min_games)
         for name, points, games in zip(results.names, results.points, results.games, strict=True)
@@ -14,7 +14,7 @@ def rank(results: Results) -> list[Standing]:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The points after all that led to them."""
+    """The points after everything that led to them."""
     player = results.names.index(name)
     return [
         ExplainedLine("points", exact(results.points[player], results.scale), "after all games and adjustments"),

@@ -1,8 +1,8 @@
 """The table of a league: the sum of what the games gave, or of the best of them.
 
-Who is tied shares a rank, unless `tie_break` decides: by more wins (nobody in the game got more, and somebody less), or
-head-to-head: by how often he got more than the others who are tied with him, less how often they got more than he, in
-games in which they met.
+Tied players share a rank, unless `tie_break` decides: by more wins (nobody in the game got more, and somebody less), or
+head-to-head: how often a player got more than the others tied with them, minus how often those got more, in games
+where they met.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from projections.lists.contract import ExplainedLine, Results, Standing, ranked,
 
 
 def rank(results: Results) -> list[Standing]:
-    """A row for everybody, the most points first."""
+    """A row for everybody, most points first."""
     params = results.params
     totals = _totals(results)
     rows = [
@@ -26,7 +26,7 @@ def rank(results: Results) -> list[Standing]:
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """The sum of the games that count with what was adjusted, and what breaks a tie."""
+    """The sum of the games that count plus adjustments, and what breaks a tie."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
     counting = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
@@ -40,7 +40,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
 
 
 def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
-    """What decided between somebody and those with the same sum, if anything."""
+    """What decided between somebody and others with the same sum, if anything."""
     if results.params.tie_break == "none":
         return []
     rows = {row.player: row for row in rank(results) if row.qualified}
@@ -53,7 +53,7 @@ def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
 
 
 def left_out(results: Results, player: int) -> set[int]:
-    """The games that are not among the best of a player."""
+    """The games that are not among a player's best."""
     if results.params.best_of == "all":
         return set()
     games = sorted(results.of(player), key=lambda played: -played[1])
@@ -61,7 +61,7 @@ def left_out(results: Results, player: int) -> set[int]:
 
 
 def _totals(results: Results) -> Sequence[int]:
-    """The points of every player; with best_of = N only his N best games, and what was adjusted."""
+    """The points of every player; with best_of = N only their N best games, plus adjustments."""
     if results.params.best_of == "all":
         return results.points
     changes: list[list[int]] = [[] for _ in results.names]
@@ -75,7 +75,7 @@ def _totals(results: Results) -> Sequence[int]:
 
 
 def _broken(results: Results, rows: Sequence[Standing]) -> dict[str, int]:
-    """For each player what breaks a tie, the more the better."""
+    """What breaks a tie, by player; more is better."""
     scores = [0] * len(results.names)
     numbers = {name: player for player, name in enumerate(results.names)}
     tied = {numbers[row.player]: row.points for row in rows if row.qualified}

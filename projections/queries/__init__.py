@@ -1,1 +1,1 @@
-"""The answers: standings, explanations, what a change does, why points differ, what would be if."""
+"""The answers: standings, explanations, what a change does, why points differ, and what-ifs."""

@@ -1,9 +1,9 @@
-"""Why a player's points on a ladder are not what they were: the causes between two coordinates, which sum exactly.
+"""Why a player's points on a ladder are not what they were: the causes between two coordinates, adding up exactly.
 
-The facts are added one by one in log order, and each answers for the difference that it makes. Its own part is what the
-player's games and adjustments give otherwise if everybody comes to them with the points that he had before; the rest
-is the ripple: he himself and others come to them with other points. What is played between two dates comes next, and
-another version for the whole replay last.
+The facts are added one by one in log order, and each accounts for the difference it makes. Its own part is how much
+the player's games and adjustments give differently if everybody comes to them with the points they had before; the
+rest is the ripple: the player and others come to them with different points. What is played between two dates comes
+next, and a different version for the whole replay last.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from projections.rulesets.versions import Version, bind, newest
 
 
 class Cause(NamedTuple):
-    """What made a difference; `position` is that of its event, None for another version. The parts sum to it."""
+    """What made a difference; `position` is that of its event, None for a different version. The parts sum to it."""
 
     what: str
     position: int | None
@@ -41,14 +41,14 @@ class Cause(NamedTuple):
 
     @property
     def amount(self) -> Fraction:
-        """The difference that it made."""
+        """The difference it made."""
         return self.own + self.ripple
 
 
 class Attribution(NamedTuple):
-    """A player's points at two coordinates, None where he is not on the ladder, and what made the difference.
+    """A player's points at two coordinates, None where they are not on the ladder, and what made the difference.
 
-    Who is not on the ladder counts as one who has `start`.
+    Somebody not on the ladder counts as having `start`.
     """
 
     start: Fraction
@@ -85,7 +85,7 @@ LABELS = {
 
 
 class _Walk:
-    """The way from one set of coordinates to another; `world` is where it has arrived."""
+    """The way from one set of coordinates to another; `world` is where it has got to."""
 
     def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, ahead: int) -> None:
         self.connection = connection
@@ -100,12 +100,12 @@ class _Walk:
         self.world = self._world(self._ladders(strict=True))
 
     def _ladders(self, strict: bool = False) -> Ladders:
-        """The ladders where the facts are now; a version that was withdrawn on the way scores nothing any more."""
+        """The ladders at the current facts; a version withdrawn on the way no longer scores anything."""
         there = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
         return Ladders(self.facts, self.as_of, self.rules if strict or self.rules in there else None)
 
     def _some_version(self, ahead: int) -> Version:
-        """The newest version of the ladder's ruleset; of one that is not published yet, or no longer, the first ever.
+        """The newest version of the ladder's ruleset; if it is not published yet, or no longer, its first ever.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -115,7 +115,7 @@ class _Walk:
         for event in known_of("ruleset.published", published):
             ruleset = Ruleset.model_validate(event.data)
             if reason := refuse_name(self.name, ruleset):
-                raise UnknownLadder(f"{shown(self.ladder)} is no ladder: {reason}")
+                raise UnknownLadder(f"{shown(self.ladder)} is not a ladder: {reason}")
             if (version := bind(ruleset, event.position or 0)[0]) is not None:
                 return version
         return newest(versions_of(self.facts, self.ladder))
@@ -125,7 +125,7 @@ class _Walk:
         return self.facts.rulesets.get(self.name.ruleset_id) or [self.first]
 
     def _stream(self, ladders: Ladders) -> Stream:
-        """The ladder's stream, empty where its ruleset is not published."""
+        """The ladder's stream, empty if its ruleset is not published."""
         there = self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
         return ladders.stream(self.ladder) if there else Stream(self.ladder, self.first.rule, [self.first])
 
@@ -136,7 +136,7 @@ class _Walk:
         return [self.facts.current(name) for name in self.ids]
 
     def _go_on(self, ladders: Ladders | None = None) -> tuple[Situation, Situation, Fraction]:
-        """Replay where the facts are now: the worlds before and now, and the difference between them."""
+        """Replay at the current facts: the situations before and now, and the difference between them."""
         old, self.world = self.world, self._world(ladders or self._ladders())
         return old, self.world, self._points(self.world) - self._points(old)
 
@@ -174,7 +174,7 @@ class _Walk:
             yield from self._in_order(running)
 
     def _runs_on(self) -> bool:
-        """Whether a game that is played after all others changes nothing but the points of those who play it."""
+        """Whether a game played after all others changes only the points of its players."""
         versions = self._versions
         return self.running_points and not any(version.params.carry_over for version in versions)
 
@@ -184,7 +184,7 @@ class _Walk:
         return max([*self.world.moments[-1:], *adjusted], default=(-(2**63), 0))
 
     def _matters(self, event: KnownEvent) -> bool:
-        """Whether an event may concern the ladder, as far as can be told before it is taken."""
+        """Whether an event may concern the ladder, as far as one can tell before it is applied."""
         data, slugs = event.data, set()
         if event.type == "points.adjusted":
             return bool(data["ladder"] == self.ladder)
@@ -193,18 +193,18 @@ class _Walk:
         elif event.type in GAME_EVENTS:
             row = self.facts.rows.get(data["game_id"], NONE)
             if row == NONE:
-                return False  # somebody put it in by SQL, about a game that there is not
+                return False  # put in with SQL, about a game that does not exist
             slugs = {str(self.facts.label("game", row))} | ({data["game"]["game"]} if "game" in data else set())
         things = about(event.type, data, slugs)
         return any(matter(things, version) for version in self._versions)
 
     def _touches(self, event: KnownEvent) -> bool:
-        """Whether an event that matters is about this ladder, where the facts are now."""
+        """Whether an event that matters is about this ladder, at the current facts."""
         row = self._row(event)
         return row is None or (row != NONE and self._on_ladder(row))
 
     def _row(self, event: KnownEvent) -> int | None:
-        """The row of an event's game, NONE before it is recorded; None for an event of another type."""
+        """The row of an event's game, NONE before it is recorded; None for other types of events."""
         if event.type not in GAME_EVENTS:
             return None
         if event.type == "game.recorded":
@@ -213,7 +213,7 @@ class _Walk:
         return self.facts.rows[event.data["game_id"]]
 
     def _on_ladder(self, row: int) -> bool:
-        """Whether a game is on the ladder by its labels and date; on one of its months, or an earlier season."""
+        """Whether a game is on the ladder by its labels and date; or on one of its months, or an earlier season."""
         versions = self._versions
         ruleset, params = versions[0].ruleset, versions[0].params
         if any(version.params.carry_over for version in versions):
@@ -229,13 +229,13 @@ class _Walk:
         return False
 
     def _in_order(self, positions: set[int]) -> Iterator[Cause]:
-        """The player's games among those that were recorded as they were played: nobody's points before them change."""
+        """The player's games among those recorded as they were played: nobody's points before them change."""
         _, new, total = self._go_on()
         parts = [(moment[1], played.change) for moment, played in new.played.items() if moment[1] in positions]
         yield from self._each("game", parts, total)
 
     def _each(self, what: str, parts: list[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
-        """A cause for each (position, units); where he comes onto the ladder or leaves it, his start with the first."""
+        """A cause for each (position, units); the first includes the start of a player who joins or leaves."""
         scale = self.world.stream.rule.scale
         rest = total - Fraction(sum(units for _, units in parts), scale)
         for position, units in sorted(parts):
@@ -244,7 +244,7 @@ class _Walk:
         assert not rest, f"{self.ladder}: a difference of {rest} has no cause"
 
     def _disturbed(self, event: KnownEvent, record: str, late: bool) -> Iterator[Cause]:
-        """What an event makes of the points of games that were there before it."""
+        """What an event does to the points of games that were there before it."""
         root = root_of(Log(self.connection), event) or event
         there, his = self._touches(event), self._is_his(event, root)
         apply_event(self.facts, event.position or 0, record)
@@ -266,7 +266,7 @@ class _Walk:
         yield Cause(what, event.position, own, total - own)
 
     def _is_his(self, event: KnownEvent, root: KnownEvent) -> bool:
-        """Whether an event is about the player himself, or about everybody alike."""
+        """Whether an event is about the player themselves, or about everybody alike."""
         row = self._row(event)
         if row is not None:
             return row >= 0 and self._takes_part(row)
@@ -274,7 +274,7 @@ class _Walk:
         return not players or any(self._is_him(player) for player in players)
 
     def _is_him(self, player: str) -> bool:
-        """Whether an id is one of the player, where the facts are now."""
+        """Whether an id is one of the player's, at the current facts."""
         return self.facts.current(player) in self._candidates()
 
     def _takes_part(self, row: int) -> bool:
@@ -304,10 +304,10 @@ class _Walk:
         yield from self._each(what, parts, total)
 
     def _one_by_one(self, what: str, low: int, high: int, as_of: int | None, forward: bool) -> Iterator[Cause]:
-        """On lists: what each game and adjustment makes of the player's points."""
+        """On lists: what each game and adjustment does to the player's points."""
         for instant, those in sorted(self._between(low, high).items(), reverse=not forward):
             for number, (position, his) in sorted(enumerate(those), reverse=not forward):
-                # with what comes at the same time, but behind it, left out; backwards without it, too
+                # without what comes at the same time but after it; going backwards without it, too
                 later = {behind for behind, _ in those[number + forward :]}
                 _, _, total = self._go_on(self._without(later, instant))
                 yield Cause(what, position, total if his else Fraction(0), Fraction(0) if his else total)
@@ -316,7 +316,7 @@ class _Walk:
         yield Cause(what, None, total, Fraction(0))
 
     def _between(self, low: int, high: int) -> dict[int, list[tuple[int, bool]]]:
-        """By time the ladder's games and adjustments: their positions, and whether they are the player's."""
+        """The ladder's games and adjustments by time: their positions, and whether they are the player's."""
         found: dict[int, list[tuple[int, bool]]] = {}
         for row, instant in enumerate(self.facts.occurred_at):
             if low < instant <= high and self._on_ladder(row):
@@ -328,7 +328,7 @@ class _Walk:
         return {instant: sorted(those) for instant, those in found.items()}
 
     def _without(self, positions: set[int], as_of: int) -> Ladders:
-        """The ladders at a time without the games and adjustments that were first recorded at some positions."""
+        """The ladders at a time without the games and adjustments first recorded at some positions."""
         facts = self.facts.snapshot()
         facts.adjustments = [entry for entry in facts.adjustments if entry.position not in positions]
         for row, position in enumerate(facts.first_position) if positions else ():
@@ -337,7 +337,7 @@ class _Walk:
         return Ladders(facts, as_of, self._ladders().rules)
 
     def scored(self, rules: str | None) -> Iterator[Cause]:
-        """What another version for the whole replay makes of it. Raises `UnknownLadder`."""
+        """What a different version for the whole replay does. Raises `UnknownLadder`."""
         if rules == self.rules:
             if rules is not None:
                 versions_of(self.facts, self.ladder, rules)  # it may have been withdrawn on the way
@@ -357,7 +357,7 @@ Moment = tuple[int, int]  # when a game ended, and the position of its first rec
 
 
 class Played(NamedTuple):
-    """What a rule gets to see of a game, but for the points, and what the game gave the player."""
+    """What a rule gets to see of a game, except the points, and what the game gave the player."""
 
     version: Version
     names: tuple[str, ...]
@@ -367,9 +367,9 @@ class Played(NamedTuple):
 
 
 class Situation:
-    """A ladder replayed, and the one of `candidates` (ids in order of preference) who is on it.
+    """A ladder replayed, and which of the `candidates` (ids in order of preference) is on it.
 
-    Nobody is on it where its ruleset is not published.
+    Nobody is on it if its ruleset is not published.
     """
 
     def __init__(self, ladders: Ladders, stream: Stream, candidates: Iterable[str]) -> None:
@@ -384,7 +384,7 @@ class Situation:
         self.moments: list[Moment] = [(facts.occurred_at[row], facts.first_position[row]) for row in stream.row]
 
     def _had(self, ladders: Ladders) -> Mapping[str, Fraction]:
-        """The points of those candidates who are on the ladder."""
+        """The points of the candidates who are on the ladder."""
         if parse_name(self.stream.ladder).ruleset_id not in ladders.facts.rulesets:
             return {}
         scale = self.stream.rule.scale
@@ -400,7 +400,7 @@ class Situation:
 
     @cached_property
     def _slots(self) -> dict[int, list[int]]:
-        """For everybody where he takes part, as indices of the stream's participants."""
+        """Where everybody takes part, as indices of the stream's participants."""
         found: dict[int, list[int]] = {}
         for slot, player in enumerate(self.stream.players):
             found.setdefault(player, []).append(slot)
@@ -432,7 +432,7 @@ class Situation:
         return [a for a in self.stream.adjustments if self.stream.names[a.player] == name]
 
     def points_before(self, name: str, moment: Moment, version: Version) -> int:
-        """What somebody had just before a moment, in units; what he begins with before he is on the ladder."""
+        """What somebody had just before a moment, in units; what they begin with if not on the ladder yet."""
         if name not in self._courses:
             self._courses[name] = self._course_of(name)
         moments, values = self._courses[name]
@@ -444,7 +444,7 @@ class Situation:
         return {}
 
     def _course_of(self, name: str) -> tuple[list[Moment], list[int]]:
-        """The moments at which somebody's points changed, and what he had from each on."""
+        """The moments at which somebody's points changed, and what they had from each on."""
         changes = [
             (self.moments[game], self.outcome.changes[slot], self.stream.version[game])
             for game, slot in self._games_of(name)
@@ -460,7 +460,7 @@ class Situation:
 
 
 def own_part(old: Situation, new: Situation) -> Fraction:
-    """What the player's games and adjustments give otherwise in `new`, each with everybody's points as in `old`."""
+    """What the player's games and adjustments give differently in `new`, each with everybody's points as in `old`."""
     units = sum(a.units for a in new.adjusted) - sum(a.units for a in old.adjusted)
     for moment in old.played.keys() | new.played.keys():
         was, now = old.played.get(moment), new.played.get(moment)
@@ -474,7 +474,7 @@ def own_part(old: Situation, new: Situation) -> Fraction:
 
 
 def _scored(world: Situation, played: Played, moment: Moment, player: str) -> int:
-    """What a game would give a player if everybody came to it with the points that he has in a world."""
+    """What a game would give a player if everybody came to it with the points they have in a situation."""
     version = played.version
     points = [world.points_before(name, moment, version) for name in played.names]
     _, change = score(version, world.stream.ladder, played.row, points, played.columns)

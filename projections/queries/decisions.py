@@ -1,8 +1,8 @@
-"""What was decided between two positions of the log, and what each decision made of everybody's points.
+"""What was decided between two positions of the log, and what each decision did to everybody's points.
 
-The log is walked from decision to decision; each answers for the difference between the ladders before and after it,
-and the games recorded meanwhile for the rest. So the amounts of a player sum to the difference between his points at
-both ends, exactly, as those of `projections.queries.attribution` do for one player.
+The log is walked from decision to decision; each accounts for the difference between the ladders before and after it,
+and the games recorded in between for the rest. So a player's amounts sum exactly to the difference between their points
+at both ends, as those of `projections.queries.attribution` do for one player.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.versions import Version, bind, newest
 
-# what somebody decided; all else is play, whose results are recorded
+# what somebody decided; everything else is play, whose results are recorded
 DECIDED = frozenset(
     {"game.corrected", "game.voided", "game.reinstated", "event.voided", "player.renamed", "player.account_changed",
      "points.adjusted", "ruleset.published"}
@@ -35,7 +35,7 @@ DECIDED = frozenset(
 
 
 class Decision(NamedTuple):
-    """Events of one type that somebody recorded one after the other for one reason."""
+    """Events of one type that somebody recorded in a row for one reason."""
 
     type: str
     by: str
@@ -46,7 +46,7 @@ class Decision(NamedTuple):
 @dataclass
 class Share:
     """What a player has on a ladder at both ends, and what made the difference: by the index of a decision, or None for
-    games that were recorded. `start` stands for points of somebody who is not on it.
+    games that were recorded. `start` stands in for the points of somebody who is not on it.
     """
 
     ladder: str
@@ -58,15 +58,15 @@ class Share:
 
     @property
     def change(self) -> Fraction:
-        """The points at the end less those at the beginning."""
+        """The points at the end minus those at the beginning."""
         ends = [self.start if one is None else one.points for one in (self.before, self.after)]
         return ends[1] - ends[0]
 
 
 @dataclass
 class Decided:
-    """The decisions between two positions, how many games were recorded beside them, the shares of all whose points
-    differ, and which ladders cannot be replayed.
+    """The decisions between two positions, how many games were recorded besides them, the shares of everybody whose
+    points differ, and which ladders cannot be replayed.
     """
 
     decisions: list[Decision] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Decided:
 
 
 def decided(connection: Connection, before: int, after: int) -> Decided:
-    """What was decided behind a position, up to another one, and what it did. Raises `StoreDamaged`."""
+    """What was decided after a position, up to another one, and what it did. Raises `StoreDamaged`."""
     found = Decided()
     facts = decode(connection, before, ahead=after)
     first_version = partial(_first_version, connection, after)
@@ -126,7 +126,7 @@ def _decision(event: KnownEvent, record: str, position: int) -> Decision:
 
 
 def _matters(facts: Facts, event: KnownEvent | None) -> set[str]:
-    """What an event may matter to, as far as can be told where the facts are now."""
+    """What an event may matter to, as far as one can tell at the current facts."""
     if event is None:
         return set()
     slugs = set()
@@ -138,7 +138,7 @@ def _matters(facts: Facts, event: KnownEvent | None) -> set[str]:
 
 
 def _first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
-    """The first version of a ruleset that was published and runs here, withdrawn or not."""
+    """The first published version of a ruleset that runs here, withdrawn or not."""
     there = read_where(connection, until=until, subject=f"ruleset:{ruleset_id}")
     published = known_of("ruleset.published", there)
     bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)
@@ -157,17 +157,17 @@ class _Shares:
         self._end = end
         self._failures = failures
         self._first_version = first_version
-        # of the ladders that changed on the way: what everybody had in the beginning, and has now, by his last id
+        # for ladders that changed on the way: what everybody had at the beginning, and has now, by their last id
         self._first: dict[str, dict[str, Had]] = {}
         self._now: dict[str, dict[str, Had]] = {}
         self._start: dict[str, Fraction] = {}
         self._amounts: dict[tuple[str, str], dict[int | None, Fraction]] = {}
 
     def go_on(self, facts: Facts, matters: set[str], cause: int | None) -> None:
-        """Put the difference between the ladders before and with these facts down to a cause."""
+        """Attribute the difference between the ladders before and with these facts to a cause."""
         before, self._ladders = self._ladders, Ladders(facts)
         old, new = _streams(before, matters), _streams(self._ladders, matters)
-        # who is who may change although no game does
+        # who is who may change even if no game does
         others = self._others(before.facts) != self._others(facts)
         for name in sorted((old.keys() | new.keys()) - self._failures.keys()):
             if not others and same(old.get(name), new.get(name)):
@@ -189,7 +189,7 @@ class _Shares:
         """Note what everybody had before anything changed on a ladder. Raises `RuleFailure`."""
         stream = old or new
         assert stream is not None
-        # of a ruleset that was not published then the first version ever
+        # if the ruleset was not published then, its first version ever
         ruleset_id = parse_name(name).ruleset_id
         there = self._begin_facts.rulesets.get(ruleset_id)
         version = newest(there) if there else self._first_version(ruleset_id) or stream.versions[0]
@@ -197,7 +197,7 @@ class _Shares:
         self._first[name] = self._now[name] = self._rows(ladders, old)
 
     def _rows(self, ladders: Ladders, stream: Stream | None) -> dict[str, Had]:
-        """What everybody has, by the id that he has in the end. Raises `RuleFailure`."""
+        """What everybody has, by the id they have in the end. Raises `RuleFailure`."""
         if stream is None:
             return {}
         rows = had(ladders.of_stream(stream).rows, stream.rule.scale)
@@ -209,9 +209,9 @@ class _Shares:
         return found
 
     def _others(self, facts: Facts) -> dict[str, list[str]]:
-        """The ids under which somebody may stand in these facts, of those who have another one in the end or had one.
+        """The ids under which somebody may appear in these facts, for those who end up with a different one or had one.
 
-        His last id comes first, as `causes.attribute` has it.
+        Their last id comes first, as `attribution.attribute` expects.
         """
         if not (facts.renamed or self._end.renamed):
             return {}
@@ -225,7 +225,7 @@ class _Shares:
         return self._start[ladder] if row is None else row.points
 
     def ended(self) -> list[Share]:
-        """The shares of all who have any, on ladders that could be replayed."""
+        """The shares of everybody who has any, on ladders that could be replayed."""
         found = []
         for (name, player), amounts in sorted(self._amounts.items()):
             if name not in self._failures:
@@ -236,7 +236,7 @@ class _Shares:
 
 
 def _streams(ladders: Ladders, matters: set[str]) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be touched."""
+    """The streams of all ladders of the rulesets that may be affected."""
     facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():

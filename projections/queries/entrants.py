@@ -1,4 +1,4 @@
-"""Who entered a ruleset's ladders, under which league id (LID), and whom he has not met there yet."""
+"""Who entered a ruleset's ladders, under which league id (LID), and whom they have not met there yet."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from projections.rulesets.versions import Version
 
 
 def league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:
-    """The league ids by player (his current id): 1, 2, 3 ... in the order in which the log first names people.
+    """The league ids by player (current id): 1, 2, 3 ... in the order in which the log first names people.
 
-    They count for good: a game that is voided or corrected later keeps the ids that it gave, and none is given twice.
-    Of somebody with several ids the first counts.
+    They are permanent: a game that is voided or corrected later keeps the ids it gave, and none is given twice. If
+    somebody has several ids, the first counts.
     """
     games = {game for version in versions for game in version.ruleset.scope.game}
     kinds = {kind for version in versions for kind in version.ruleset.scope.kind}
@@ -32,7 +32,7 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
 
 
 def _game(position: int, record: str) -> dict[str, Any] | None:
-    """The game that a record tells of, as it was then; None for another event."""
+    """The game in a record, as it was then; None for other events."""
     event = next(known_events([(position, record)]), None) if '"participants"' in record else None
     if event is None:
         return None
@@ -40,7 +40,7 @@ def _game(position: int, record: str) -> dict[str, Any] | None:
 
 
 def met(stream: Stream, player: str) -> set[str]:
-    """Those with whom somebody has a counted game on a ladder."""
+    """Everybody with whom somebody has a counted game on a ladder."""
     number = stream.names.index(player) if player in stream.names else -1
     found: set[str] = set()
     for game in range(len(stream.row)):

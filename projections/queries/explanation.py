@@ -1,6 +1,6 @@
-"""Explanations: histories, why a game gave what it gave, and how somebody's standing on a ladder comes about.
+"""Explanations: histories, why a game gave what it gave, and how somebody's standing on a ladder came about.
 
-All as plain data, in the shapes that the command line promises.
+All as plain data, in the shapes the command line promises.
 """
 
 import json
@@ -34,7 +34,7 @@ from projections.replay.partition import by_time
 from projections.replay.replay import Outcome, Step, needs_changes, replay, starting_points, steps_of_all
 from projections.rulesets.versions import Version, newest, refuse_months
 
-# of how many changes the events are read at once
+# the number of changes whose events are read at once
 CHUNK_STEPS = 10_000
 
 
@@ -45,8 +45,8 @@ class UnknownGame(ValueError):
 def history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> list[dict[str, Any]]:
     """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
 
-    A row whose points a published list showed otherwise has `published`: what it showed, and where it was recorded. An
-    annual list has no games of its own.
+    A row whose points a published list showed differently has `published`: what it showed, and where it was recorded.
+    An annual list has no games of its own.
 
     `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -139,7 +139,7 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[
     version, participants, reason = why_not_counted(facts, row, versions)
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     stream = ladders.stream(ladder)
-    # what comes behind the game is no part of the points before it, also if it does not count itself
+    # what comes after the game is not part of the points before it, even if the game itself does not count
     moment = (facts.occurred_at[row], facts.first_position[row])
     stream = replace(stream, adjustments=[a for a in stream.adjustments if (a.occurred_at, a.position) < moment])
     game = games_before(stream, facts, moment)
@@ -177,7 +177,7 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[
 
 
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
-    """Why a game that the ruleset counts does not count on this very ladder, or None."""
+    """Why a game that the ruleset counts does not count on this particular ladder, or None."""
     facts, ruleset = ladders.facts, versions[0].ruleset
     its_own = partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in its_own:
@@ -220,7 +220,7 @@ def _explained(player: str, before: int, change: int, scale: int, terms: Sequenc
 
 
 def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, version: Version) -> int:
-    """The points of a participant after a replay; what he begins with before he is on the ladder."""
+    """The points of a participant after a replay; what they begin with if not on the ladder yet."""
     number = stream.numbers.get(facts.person_of(participant))
     if number is not None and outcome.seen[number]:
         points: int = outcome.points[number]
@@ -236,9 +236,9 @@ def _everybody(
     version: Version | None,
     counted_players: dict[str, dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """All participants by place, without places by what they got, the most first.
+    """All participants by place; without places by what they got, most first.
 
-    Those who do not count have a change of 0 and, if it is their own, the reason.
+    Those who do not count have a change of 0 and, if it is about them, the reason.
     """
     found = []
     first = facts.start[row]
@@ -260,10 +260,10 @@ def _everybody(
 
 
 def explain_player(connection: Connection, ladders: Ladders, ladder: str, player: str) -> dict[str, Any]:
-    """A player's rank, what he began with, his games and adjustments in order, and what the list makes of them.
+    """A player's rank, what they began with, their games and adjustments in order, and what the list makes of them.
 
-    The games of this ladder that do not count for him are among them, with the reason; there are none of somebody who
-    is not there. Raises `UnknownLadder`, `RuleFailure`.
+    The games of this ladder that do not count for them are included, with the reason; somebody who is not there has
+    none. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
     player = facts.current(player)
@@ -280,7 +280,7 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
             [*_steps(facts, stream, steps, left_out), *_uncounted(ladders, stream, player)],
             key=lambda event: (event["occurred_at"], event["position"]),
         )
-    # where a list is of a month or a year, its own zone decides what belongs to it
+    # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder)
     records = read_records_at(connection, [event["position"] for event in events])
@@ -299,7 +299,7 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
 
 
 def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) -> Iterator[dict[str, Any]]:
-    """The counted games and the adjustments of a player."""
+    """A player's counted games and adjustments."""
     adjusted = {adjustment.position: adjustment.occurred_at for adjustment in stream.adjustments}
     for step in steps:
         position = facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0
@@ -310,7 +310,7 @@ def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) 
 
 
 def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[str, Any]]:
-    """The games of a player that are on this ladder by their labels, but do not count for him."""
+    """The games of a player that are on this ladder by their labels, but do not count for them."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
@@ -333,7 +333,7 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[s
 
 
 def _rows_of(facts: Facts, person: int) -> list[int]:
-    """The games that somebody is in, in the order of the log."""
+    """The games somebody is in, in log order."""
     if not compiling.pays(len(facts.cell)):
         games = zip(facts.start, facts.count, strict=True)
         return [
@@ -343,14 +343,14 @@ def _rows_of(facts: Facts, person: int) -> list[int]:
     import numpy as np
 
     start, count, player, persons = map(compiling.as_numpy, (facts.start, facts.count, facts.player, facts.person))
-    before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are he
+    before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are them
     np.cumsum(persons[player] == person, out=before[1:])
     found: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
     return found
 
 
 def _told(event: dict[str, Any], data: dict[str, Any], zone: str) -> dict[str, Any]:
-    """A game or an adjustment as the explanation tells it."""
+    """A game or an adjustment as the explanation shows it."""
     found = {
         "game_id": data.get("game_id"),
         "occurred_at": format_instant(event["occurred_at"]),

@@ -1,4 +1,4 @@
-"""Impact: two standings of a ladder beside each other, and what new events do to every ladder."""
+"""Impact: two standings of a ladder side by side, and what new events do to every ladder."""
 
 from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ TOP = 10
 
 
 class Had(NamedTuple):
-    """What somebody has on a ladder: his exact points, his rank, and his gold if the list pays any."""
+    """What somebody has on a ladder: exact points, rank, and gold if the list pays any."""
 
     points: Fraction
     rank: int | None
@@ -39,7 +39,7 @@ class Had(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a player has on a ladder before and after something; None: he is not on it."""
+    """What a player has on a ladder before and after something; None: not on it."""
 
     ladder: str
     player: str
@@ -58,22 +58,21 @@ class Effect(NamedTuple):
 
     @property
     def change(self) -> Fraction:
-        """The points after less those before; who is not on the ladder has 0."""
+        """The points after minus those before; somebody not on the ladder has 0."""
         return (self.after or Fraction(0)) - (self.before or Fraction(0))
 
     @property
     def stays(self) -> bool:
-        """Whether he is on the ladder before and after."""
+        """Whether they are on the ladder before and after."""
         return self.old is not None and self.new is not None
 
     @property
     def rescored(self) -> bool:
-        """Whether his points differ, or he comes or goes."""
+        """Whether their points differ, or they join or leave."""
         return self.before != self.after
 
     def as_json(self) -> dict[str, Any]:
-        """Points as exact strings; no change where somebody comes onto the ladder or leaves it. Rank and gold before
-        and after."""
+        """Points as exact strings; no change if somebody joins or leaves the ladder. Rank and gold before and after."""
         points = {"before": self.before, "change": self.change if self.stays else None, "after": self.after}
         told = {name: None if value is None else str(value) for name, value in points.items()}
         ranks = [had and had.rank for had in (self.old, self.new)]
@@ -82,9 +81,9 @@ class Effect(NamedTuple):
 
 
 class Radius(NamedTuple):
-    """How far something reaches on a ladder: players whose points differ, players whose rank does, the largest gain and
-    loss, how many pairs of players stand in another order, and who enters and leaves the top ten. `up` and `down` are
-    of those who stay on it.
+    """The size of the impact on a ladder: players whose points differ, players whose rank does, the largest gain and
+    loss, how many pairs of players swap order, and who enters and leaves the top ten. `up` and `down` only consider
+    those who stay on it.
     """
 
     ladder: str
@@ -111,9 +110,9 @@ def had(rows: list[Standing], scale: int) -> dict[str, Had]:
 
 
 def compare(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], before: Facts, after: Facts) -> list[Effect]:
-    """The players for whom something differs, those who gained most first; the facts tell who is who.
+    """The players for whom something differs, largest gain first; the facts say who is who.
 
-    Another id alone is no difference. Two that become one person are.
+    A new id alone is not a difference. Two players becoming one person is.
     """
     aligned = under_present_ids(old, new, before, after)
     found = [
@@ -125,7 +124,7 @@ def compare(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], before:
 
 
 def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """What was known by player, by the ids that the same people have in `new`: renamed since, or renamed no longer."""
+    """What was known by player, under the ids the same people have in `new`: renamed since, or no longer renamed."""
     found = dict(old)
     if not (before.renamed or after.renamed):
         return found
@@ -138,7 +137,7 @@ def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts,
 
 
 def radius(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], effects: list[Effect]) -> Radius:
-    """How far these effects reach on a ladder that was `old` and is `new`."""
+    """The size of this impact on a ladder that was `old` and is `new`."""
     moved = [effect for effect in effects if effect.stays and effect.change]
     up = max(moved, key=lambda effect: effect.change, default=None)
     down = min(moved, key=lambda effect: effect.change, default=None)
@@ -159,9 +158,9 @@ def _top(rows: Mapping[str, Had]) -> set[str]:
 
 
 def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
-    """How many pairs of players with a rank in both stand in another order: one is ahead in `old`, the other in `new`.
+    """How many pairs of players ranked in both swap order: one is ahead in `old`, the other in `new`.
 
-    Those who share a rank in either are not swapped.
+    Players who share a rank in either are not swapped.
     """
     ranks = sorted(
         (was, now)
@@ -171,7 +170,7 @@ def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
     count, seen, waiting, last = 0, list[int](), list[int](), 0
     for was, now in ranks:
         if was != last:
-            # those who were equal do not count against each other
+            # players who were equal do not count against each other
             for rank in waiting:
                 insort(seen, rank)
             waiting, last = [], was
@@ -181,14 +180,14 @@ def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
 
 
 ALL = "all"
-# types of events that no ladder looks at
+# types of events that do not matter to any ladder
 SILENT = frozenset({"ledger.zone_set", "league.joined", "league.scheduled", "list.rows", "list.published"})
 
 
 @dataclass
 class Impact:
-    """What something does: to whose points, how far on which ladders, which published lists would come out differently,
-    which ladders cannot be replayed, and why; and what explains points that nobody would expect to change.
+    """What something does: to whose points, how much on which ladders, which published lists would come out
+    differently, which ladders cannot be replayed, and why; and explanations for unexpected changes of points.
     """
 
     effects: list[Effect] = field(default_factory=list)
@@ -209,7 +208,7 @@ class Impact:
 
 
 def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Impact:
-    """What events that are checked, but not appended yet, would change; the facts are brought to what is then."""
+    """What events that are checked but not appended yet would change; the facts are advanced to that state."""
     before = facts.snapshot()
     matters: set[str] = set()
     renames: list[tuple[str, str]] = []
@@ -225,7 +224,7 @@ def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> 
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
-    """Why a rename changes points, which most do not."""
+    """Why a rename changes points; most do not."""
     ladders = dict.fromkeys(effect.ladder for effect in found.effects if effect.rescored)
     if not ladders:
         return
@@ -264,9 +263,9 @@ def _row(connection: Connection, facts: Facts, game_id: str) -> int:
 
 
 def about(type_name: str, data: dict[str, Any], slugs: Iterable[str]) -> set[str]:
-    """What an event may matter to: `game:NAME`, `ruleset:ID`, or all; nothing for what no ladder looks at.
+    """What an event may matter to: `game:NAME`, `ruleset:ID`, or all; nothing if it does not matter to any ladder.
 
-    `slugs` are the games that an event of a game is about, before and after it.
+    `slugs` are the names of the games that an event about a game concerns, before and after it.
     """
     if type_name in GAME_EVENTS:
         return {f"game:{slug}" for slug in slugs}
@@ -287,7 +286,7 @@ def matter(matters: set[str], version: Version) -> bool:
 def impact_between(
     connection: Connection, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
 ) -> Impact:
-    """How two worlds differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
+    """How two states differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
     found = Impact()
     old, new = _streams(before, matters, found.failed), _streams(after, matters, found.failed)
     names = old.keys() | new.keys()
@@ -295,11 +294,11 @@ def impact_between(
     lists: dict[str, list[PublishedList]] = {}
     for one in latest_lists(published_lists(connection, before.facts.position)):
         lists.setdefault(one.ladder, []).append(one)
-    # another date of a game may change what was played up to some time, though nobody's points
+    # a new date for a game may change what was played up to some time, even if nobody's points
     listed_names = names & lists.keys() & {*(only or names)}
     changed |= {name for name in listed_names if _instants(before, old.get(name)) != _instants(after, new.get(name))}
     for name in sorted(changed):
-        # on running points one change moves ranks all over
+        # with running points, one change moves ranks all over
         listed = any(stream and stream.rule.ranking != "points" for stream in (old.get(name), new.get(name)))
         try:
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
@@ -317,7 +316,7 @@ def impact_between(
 
 
 class _Replayed:
-    """A ladder in one of two worlds, replayed once for all that is asked of it; without a stream nobody is on it."""
+    """A ladder in one of two states, replayed once for all questions about it; without a stream nobody is on it."""
 
     def __init__(self, ladders: Ladders, stream: Stream | None) -> None:
         """Raises `RuleFailure`."""
@@ -337,16 +336,16 @@ class _Replayed:
 
 
 def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
-    """When the games and adjustments of a ladder were."""
+    """The times of a ladder's games and adjustments."""
     if stream is None:
         return []
     return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
 
 
 def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replayed, one: PublishedList) -> bool:
-    """Whether a list, as it would be today, differs between two worlds in more than ids, and from what was published.
+    """Whether a list, as it would be today, differs between two states in more than ids, and from what was published.
 
-    One that comes out again as it was published is none to tell of.
+    One that still comes out as published is not worth reporting.
     """
     stream = was.stream or now.stream
     as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
@@ -364,7 +363,7 @@ def _valued(rows: Iterable[Standing], scale: int) -> dict[str, tuple[Any, ...]]:
 
 
 def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be touched; what does not run here is added to `failed`."""
+    """The streams of all ladders of the rulesets that may be affected; what does not run here is added to `failed`."""
     facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
@@ -378,16 +377,16 @@ def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str
 
 
 def _failure(connection: Connection, facts: Facts, error: RuleFailure) -> str:
-    # a game that is only about to be recorded stands nowhere yet
+    # a game that is only about to be recorded has no position yet
     return told_with_game(error, facts, connection).replace(": the rule", " cannot be replayed: the rule", 1)
 
 
 def same(one: Stream | None, other: Stream | None) -> bool:
-    """Whether two streams come to the same, so that neither need be replayed."""
+    """Whether two streams give the same result, so that neither needs to be replayed."""
     if one is None or other is None:
         return one is other
     if one.rule.ranking == "annual":
-        return False  # it depends on accounts and on other lists, too
+        return False  # it also depends on accounts and on other lists
     return (
         (one.names, one.offsets, one.players, [*one.columns], one.version, one.versions)
         == (other.names, other.offsets, other.players, [*other.columns], other.version, other.versions)

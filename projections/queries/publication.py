@@ -1,4 +1,4 @@
-"""Publishing standings: the events that keep them, and where they show somebody otherwise than a replay."""
+"""Publishing standings: the events that hold them, and where they show somebody differently from a replay."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -25,7 +25,7 @@ def publication(
 ) -> list[tuple[str, dict[str, Any]]]:  # fmt: skip
     """The events (type, data) that publish these standings: rows in parts, then the head that names them.
 
-    `asked`: somebody asked for their `as_of`, which is then to be over.
+    `asked`: their `as_of` was asked for explicitly, and must then be in the past.
 
     Raises `Refused` (list-running, list-empty).
     """
@@ -55,7 +55,7 @@ def publication(
 
 
 def as_published(connection: Connection, one: PublishedList) -> Standings:
-    """A list as its events hold it. Raises `StoreDamaged` if they do not hold all of it."""
+    """A list as recorded in its events. Raises `StoreDamaged` if they do not hold all of it."""
     try:
         rows = [_standing(row) for row in published_rows(Log(connection), one.digest, one.parts, one.position)]
     except Refused as problem:
@@ -73,9 +73,9 @@ def _standing(row: dict[str, Any]) -> Standing:
 
 
 def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
-    """Up to when a list is compared with what would come out today, or None for the whole of its month or year.
+    """Up to when a list is compared with what would come out today, or None for all of its month or year.
 
-    One of running points from before lists had an instant of their own is compared at the time when it was recorded.
+    A list of running points from before lists had an instant of their own is compared at the time it was recorded.
     """
     if one.as_of is not None or period_of(ruleset, parse_name(one.ladder).values) is not None:
         return one.as_of
@@ -83,7 +83,7 @@ def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
 
 
 class Point(NamedTuple):
-    """Where somebody stood after a game or adjustment: when it was, the position of its first record, his points."""
+    """Where somebody stood after a game or adjustment: when it was, the position of its first record, their points."""
 
     instant: int
     position: int
@@ -93,11 +93,11 @@ class Point(NamedTuple):
 def contradicted(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Sequence[Point]
 ) -> dict[int, list[dict[str, Any]]]:
-    """The published lists that showed a player otherwise than he would be today, by the index in his course.
+    """The published lists that showed a player differently from today, by the index in the player's course.
 
-    A list stands at the last point that it covers: what was played up to the time at which it is compared, or of a
-    whole period what was recorded when it was computed. One that showed him before his first point of today stands at
-    that.
+    A list belongs to the last point it covers: what was played up to the time at which it is compared, or for a whole
+    period what was recorded when it was computed. A list that showed the player before the first point of today belongs
+    to that one.
     """
     found: dict[int, list[dict[str, Any]]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
@@ -119,12 +119,12 @@ def contradicted(
 
 
 def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: Point) -> Fraction | None:
-    """What a list up to then would show of a player today, whose last game that it covers is given."""
+    """What a list up to then would show for a player today, given the last game of theirs that it covers."""
     if ladders.versions(ladder)[0].rule.ranking == "points":
         return last.points
     return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
 
 
 def _shown(found: Standings, facts: Facts, player: str) -> Fraction | None:
-    """The points of a player, by his id of today, in standings that may know him by an earlier one."""
+    """The points of a player, by current id, in standings that may know them by an earlier one."""
     return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)

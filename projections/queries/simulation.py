@@ -1,10 +1,10 @@
-"""What would be if a ruleset had scored its games from the start, and how well ratings predict. Nothing is recorded.
+"""What if a ruleset had scored its games from the start, and how well do ratings predict? Nothing is recorded.
 
-The quality of ratings is measured over all pairs of counted players of all counted games, by what both had before it:
+The quality of ratings is measured over all pairs of counted players in all counted games, by their points before it:
 
     Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
     log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
-    accuracy     how often who had more points was placed better, half for equal points; of pairs that did not tie
+    accuracy     how often the player with more points was placed better, half for equal points; of pairs without a tie
 
 Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
 """
@@ -28,9 +28,9 @@ ONE = 1 << 32
 
 
 class Quality(NamedTuple):
-    """How well ratings predicted so many pairs, of which `decided` did not tie; None where there are none.
+    """How well ratings predicted `pairs` pairs, of which `decided` did not tie; None where there are none.
 
-    In `unplaced` games nobody has a place, so that nothing could be predicted.
+    In `unplaced` games nobody has a place, so nothing could be predicted.
     """
 
     pairs: int
@@ -41,7 +41,7 @@ class Quality(NamedTuple):
     unplaced: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """Six decimal places, as strings; `unplaced` where there are such games."""
+        """Six decimal places, as strings; `unplaced` if there are such games."""
         told = self._asdict()
         if not self.unplaced:
             del told["unplaced"]
@@ -69,7 +69,7 @@ def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
 
 
 def quality(facts: Facts, stream: Stream) -> Quality | None:
-    """How well the points predicted the games of a ladder; None if a rule of it predicts nothing.
+    """How well the points predicted the games of a ladder; None if one of its rules predicts nothing.
 
     Raises `RuleFailure`.
     """
@@ -101,7 +101,7 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
 
 
 def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
-    """The places of these participants of a game; 0 where its kind has none."""
+    """The places of these participants of a game; 0 if its type has none."""
     first = facts.start[row]
     place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
     return [place[person] for person in persons]
@@ -117,8 +117,8 @@ Data = dict[str, Any]
 def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dict[str, str], Data]]:
     """A ruleset's data with each combination of the values given for dotted keys: (what is set, the data).
 
-    Values are whole numbers, true, false or else texts, and texts where the key holds one; without a value a key is
-    left out. Raises `Refused` (bad-value) for a key that holds several values.
+    Values are whole numbers, true, false or otherwise text, and always text if the key holds text; a key without a
+    value is left out. Raises `Refused` (bad-value) for a key that holds several values.
     """
     found: list[tuple[dict[str, str], Data]] = [({}, data)]
     for key, values in changed.items():
@@ -127,11 +127,11 @@ def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dic
 
 
 def _with(data: Data, key: str, value: str) -> Data:
-    """A copy of nested tables with another value for a dotted key. Raises `Refused`."""
+    """A copy of nested tables with a new value for a dotted key. Raises `Refused`."""
     name, _, rest = key.partition(".")
     there = data.get(name, {} if rest else None)
     if rest and not isinstance(there, dict):
-        raise Refused("bad-value", f"{shown(name)} is no table, so there is no {shown(key)}")
+        raise Refused("bad-value", f"{shown(name)} is not a table, so there is no {shown(key)}")
     if not rest and isinstance(there, (dict, list)):
         raise Refused("bad-value", f"{shown(name)} holds several values; change them in a file")
     others = {other: kept for other, kept in data.items() if other != name}

@@ -37,10 +37,10 @@ class UnknownVersion(ValueError):
 
 
 class Coordinates(NamedTuple):
-    """Where on the three axes: played time, log position, and the one version (ID@VERSION) that scores everything.
+    """A place on the three axes: played time, log position, and the one version (ID@VERSION) that scores everything.
 
-    None is no limit, and the timelines. `left_out` are the positions of events that do not count, since no event can
-    say what they say.
+    None means no limit, or the rulesets' own timelines. `left_out` are the positions of events that do not count, since
+    no event can say what they say.
     """
 
     as_of: int | None
@@ -54,7 +54,7 @@ class Coordinates(NamedTuple):
         return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
 
     def stated(self) -> dict[str, Any]:
-        """The coordinates as JSON states them: the axes, and what is left out if anything is."""
+        """The coordinates as JSON states them: the axes, and what is left out, if anything."""
         return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
 
     def of(self, facts: Facts) -> Coordinates:
@@ -63,14 +63,14 @@ class Coordinates(NamedTuple):
 
 
 class Standings(NamedTuple):
-    """A ladder's standings with the coordinates that they were computed at."""
+    """A ladder's standings with the coordinates they were computed at."""
 
     ladder: str
     ruleset: str
     scale: int
     rows: list[Standing]
     games: int
-    held: int  # what the players have together: the running points, or the sums over their games
+    held: int  # what the players have in total: the running points, or the sums over their games
     started: int
     minted: int
     burned: int
@@ -100,7 +100,7 @@ def _json_row(row: Standing, scale: int) -> dict[str, Any]:
 
 
 def _canonical_row(row: Standing, scale: int) -> str:
-    """What `dump` makes of `_json_row`, several times as fast: nightly there are many."""
+    """The same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
     rank, player, points, games, qualified, divisor, gold, places = row
     unit = scale * divisor
     whole, rest = divmod(points, unit)
@@ -119,9 +119,9 @@ def _canonical_row(row: Standing, scale: int) -> str:
 
 
 class Ladders:
-    """All ladders of some facts at one `as_of`, and of one ruleset under the version `rules`, replayed when asked for.
+    """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
 
-    A stream is made once.
+    Each stream is made only once.
     """
 
     def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
@@ -147,7 +147,7 @@ class Ladders:
         return versions_of(self.facts, ladder, self._rules_of(parse_name(ladder).ruleset_id))
 
     def _rules_of(self, ruleset_id: str) -> str | None:
-        """The version that replaces the timeline of a ruleset; the others keep theirs."""
+        """The version that replaces a ruleset's timeline; the others keep theirs."""
         return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
 
     def every(self, ruleset_id: str) -> dict[str, Stream]:
@@ -188,7 +188,7 @@ class Ladders:
     def rows_at(self, stream: Stream, outcome: Outcome, as_of: int | None) -> tuple[str, list[Standing]]:
         """The version that ranks a stream at an earlier `as_of`, and the rows, after a replay to its end.
 
-        Nothing is scored again unless it has to be: the lists of years and of carried-over points look further back.
+        Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
         Raises `RuleFailure`.
         """
         if as_of is None or stream.rule.ranking == "annual" or stream.previous is not None:
@@ -217,7 +217,7 @@ class Ladders:
     def _results(
         self, stream: Stream, outcome: Outcome, version: Version, months: dict[str, Standings]
     ) -> Results:  # fmt: skip
-        # everybody in a stream that was replayed to its end is on the ladder
+        # everybody in a stream that was replayed to the end is on the ladder
         return Results(
             stream.names, outcome.points, outcome.games, stream.offsets, stream.players, outcome.changes,
             stream.rule.scale, version.params,
@@ -244,7 +244,7 @@ class Ladders:
         return found
 
     def _excluded(self, stream: Stream, version: Version, months: dict[str, Standings]) -> dict[str, str]:
-        """Whose account keeps him off an annual list, and why."""
+        """Who is kept off an annual list by their account, and why."""
         params: Any = version.params
         values = parse_name(stream.ladder).values
         period = period_of(version.ruleset, values)
@@ -262,7 +262,7 @@ class Ladders:
 
 
 def until(stream: Stream, outcome: Outcome, games: int, as_of: int, params: Params) -> Results:
-    """What a list ranks of the first so many games of a replayed stream, and of its adjustments up to an instant."""
+    """What a list ranks after the first `games` games of a replayed stream, and its adjustments up to an instant."""
     number: dict[int, int] = {}
     points: list[int] = []
     played: list[int] = []
@@ -292,7 +292,7 @@ def until(stream: Stream, outcome: Outcome, games: int, as_of: int, params: Para
 
 
 def ranking_version(stream: Stream, outcome: Outcome) -> Version:
-    """The version that ranks a ladder: the one that scored its last counted game, else the newest.
+    """The version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
 
     An annual list has no games; it is ranked by the version in force at the end of its year.
     """
@@ -315,7 +315,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
     if not versions:
         raise _unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
     if reason := refuse_name(name, versions[0].ruleset):
-        raise UnknownLadder(f"{shown(ladder)} is no ladder: {reason}")
+        raise UnknownLadder(f"{shown(ladder)} is not a ladder: {reason}")
     if rules is None:
         return versions
     if not (chosen := _only(versions, rules)):
@@ -328,7 +328,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
 def check_version(facts: Facts, rules: str | None) -> None:
     """Raises `UnknownVersion` if no version of this name (ID@VERSION) is published, `RulesetUnusable` if it cannot run.
 
-    None is the timeline, which is always there.
+    None means the timeline, which always exists.
     """
     if rules is None:
         return
@@ -353,7 +353,7 @@ def _only(versions: Iterable[Version], rules: str) -> list[Version]:
 def time_zone(connection: Connection, ladder: str) -> str:
     """The zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
-    # voided versions, too: what was known at an earlier position may need them, and all share the zone
+    # including voided versions: what was known at an earlier position may need them, and all share the zone
     there = read_where(connection, until=head(connection).position, subject=f"ruleset:{ruleset_id}")
     published = next(iter(known_of("ruleset.published", there)), None)
     if published is None:
@@ -362,7 +362,7 @@ def time_zone(connection: Connection, ladder: str) -> str:
 
 
 def date_zone(connection: Connection, ladder: str) -> str:
-    """The zone in which a date ends that is asked for: the ledger's home zone, else that of the ladder's ruleset.
+    """The zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
 
     Raises `UnknownLadder`.
     """
@@ -382,9 +382,9 @@ def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") ->
 
 
 def books(found: Standings) -> list[tuple[str, int]]:
-    """The trial balance of a ladder: (account, amount in units), which sum to zero.
+    """The trial balance of a ladder: (account, amount in units), summing to zero.
 
-    What the players have together was there at the start, minted by rules or adjusted by people, less what was burned.
+    What the players have in total was there at the start, minted by rules or adjusted by people, minus what was burned.
     """
     return [
         ("players", found.held),

@@ -1,7 +1,7 @@
-"""A player's games beside the lists: started, finished, his stars; and his gold over lists.
+"""A player's games apart from the lists: started, finished, stars; and gold across lists.
 
-Stars show how reliably somebody finishes what he starts, over his last 99 games and only after 20 (Catan Online World).
-Games that he took over as a substitute count neither way, nor do games that were ended by agreement or voided.
+Stars show how reliably players finish what they start, over their last 99 games and only after 20 (Catan Online World).
+Games taken over as a substitute count neither way, nor do games that were ended by agreement or voided.
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ from projections.rulesets.periods import is_running, period_of
 
 WINDOW_GAMES = 99
 STARS_FROM = 20
-# finished in per cent, from which on there are so many stars; those of the first are golden
+# the percentage finished from which on there are this many stars; those of the first are golden
 STARS = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
 class Statistics(NamedTuple):
-    """What somebody did; `ratio` is that of finished to started among his last games, None before the first.
+    """What somebody did; `ratio` is finished to started games among their last ones, None before the first.
 
-    `stars` is None as long as he has too few games.
+    `stars` is None as long as there are too few games.
     """
 
     started: int
@@ -37,7 +37,7 @@ class Statistics(NamedTuple):
 
 
 def statistics(facts: Facts, player: str, game: str | None = None, as_of: int | None = None) -> Statistics | None:
-    """The statistics of a player (his current id), over all games or those of one name; None if he never played."""
+    """The statistics of a player (current id), over all games or those of one name; None if they never played."""
     number = facts.player_numbers.get(player)
     done, substituted = _games(facts, number, as_of, game)
     if not done and not substituted:
@@ -49,7 +49,7 @@ def statistics(facts: Facts, player: str, game: str | None = None, as_of: int | 
 
 
 def _games(facts: Facts, number: int | None, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
-    """Whether each of the games that he started was finished, in the order played; and how many he took over."""
+    """Whether each of the games they started was finished, in the order played; and how many they took over."""
     done: list[bool] = []
     substituted = 0
     for row in rows_in_order(facts, as_of):

@@ -1,1 +1,1 @@
-"""From facts to points: which games count, on which ladders, and the one loop through a rule."""
+"""From facts to points: which games count, on which ladders, and the single loop through a rule."""

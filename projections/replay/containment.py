@@ -1,7 +1,8 @@
-"""The door to rules: whatever a rule does fails its own ladder, by name, with the game and the line of the rule.
+"""The door to rules: whatever a rule does wrong fails only its own ladder, by name, with the game and the rule's line.
 
-A rule of a package is trusted code that may be wrong. It may raise, return nothing, leave changes out, print, or try to
-end the program; none of that may reach another ladder. (Who wants to harm can: a package runs with all rights.)
+A rule from a package is trusted code that may be wrong. It may raise, return nothing, leave changes out, print, or try
+to end the program; none of that may affect another ladder. (It is no defence against malice: a package runs with all
+rights.)
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ CHANCES = 1 << 32
 
 
 class RuleFailure(Exception):
-    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points ran out of bounds.
+    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points went out of bounds.
 
-    `ladder` is its name, or that of its ruleset. `row` is the game's in the facts, or None where `position` names an
-    adjustment.
+    `ladder` is its name, or that of its ruleset. `row` is the game's row in the facts, or None if `position` is that of
+    an adjustment.
     """
 
     def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
@@ -56,7 +57,7 @@ class RuleFailure(Exception):
 
 
 def told_with_game(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
-    """What failed where, in one line, with the id of the game if it was at one."""
+    """What failed where, in one line, with the id of the game if there is one."""
     position = failure.place(facts)
     record = read_records_at(connection, [position]).get(position)
     game_id = None if record is None else json.loads(record)["data"].get("game_id")
@@ -97,10 +98,10 @@ def score(version: Version, ladder: str, row: int, points: Numbers, columns: Col
 
 
 def balanced(n: int, minted: int, change: array[int]) -> list[int]:
-    """The changes that a rule filled in. Raises `Broken` where the books do not balance."""
+    """The changes that a rule filled in. Raises `Broken` if the books do not balance."""
     found = change.tolist()
     if len(found) != n:
-        raise Broken(f"score made {len(found)} changes of {n}")
+        raise Broken(f"score made {len(found)} of {n} changes")
     if minted > UNITS_MAX:
         raise Broken(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
     if minted < 0 or minted < sum(found):
@@ -112,7 +113,7 @@ def explain(
     version: Version, ladder: str, row: int, names: Sequence[str], points: Numbers, columns: Columns,
     change: Sequence[int],
 ) -> list[list[Term]]:  # fmt: skip
-    """What the rule gives as the reasons of the changes. Raises `RuleFailure`, also where they do not sum to them."""
+    """The rule's reasons for the changes. Raises `RuleFailure`, also if they do not sum to them."""
     rule = version.rule
     try:
         with quiet(rule):
@@ -124,7 +125,7 @@ def explain(
 
 
 def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
-    """Raises `Broken` unless these are as many lists of terms as there are changes, and sum to them."""
+    """Raises `Broken` unless there is a list of terms for each change, and each sums to it."""
     if not isinstance(terms, list) or len(terms) != len(change) or not all(isinstance(mine, list) for mine in terms):
         raise Broken(
             f"explain returned {told_value(terms)}; a list of terms for each of {len(change)} players is needed"
@@ -138,7 +139,7 @@ def _look_at_terms(terms: Any, change: Sequence[int]) -> None:
 
 
 def remark(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:
-    """What the rule says of a game as a whole, if anything. Raises `RuleFailure`."""
+    """What the rule says about a game as a whole, if anything. Raises `RuleFailure`."""
     rule = version.rule
     if rule.remark is None:
         return None
@@ -153,8 +154,8 @@ def remark(version: Version, ladder: str, row: int, names: Sequence[str], column
 
 
 def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numbers, columns: Columns) -> int:
-    """The expected score of player i against player j, in units of 2^-32, of a rule that has one. Raises
-    `RuleFailure`, also for what is not between 0 and 1."""
+    """The expected score of player i against player j, in units of 2^-32, if the rule has one. Raises `RuleFailure`,
+    also for anything not strictly between 0 and 1."""
     rule = version.rule
     assert rule.chance is not None
     try:
@@ -164,7 +165,7 @@ def chance(version: Version, ladder: str, row: int, i: int, j: int, points: Numb
         with quiet(rule):
             found = whole(rule.chance(*given, version.constants, rule_table(rule)), "chance")
         if not 0 < found < CHANCES:
-            raise Broken(f"chance returned {found}; it lies between 0 and 2^32 = {CHANCES}, and is neither")
+            raise Broken(f"chance returned {found}; it has to be strictly between 0 and 2^32 = {CHANCES}")
         return found
     except FAULTS as error:
         raise failed(ladder, rule, error, row, "chance") from error

@@ -1,4 +1,4 @@
-"""Whether a ruleset counts a game, which of its participants, and if not, why not."""
+"""Whether a ruleset counts a game and which of its participants, and if not, why not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def told_players(ruleset: Ruleset) -> str:
 
 
 def why_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:
-    """Why a participant (an index of the participants' arrays) does not count although his game may, or None."""
+    """Why a participant (an index into the participants' arrays) does not count although their game may, or None."""
     ruleset = version.ruleset
     status = STATUSES[facts.status[participant]]
     if status in ruleset.scope.exclude_status:
@@ -77,7 +77,7 @@ def _why_seat_left_out(status: str, substitution: str) -> str | None:
 
 
 def counted(facts: Facts, row: int, version: Version) -> list[int]:
-    """The counted participants of a game in the order of their ids, as indices of the participants' arrays."""
+    """The counted participants of a game in the order of their ids, as indices into the participants' arrays."""
     participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
     scope = version.ruleset.scope
     if not (scope.exclude_status or scope.exclude_accounts or version.params.substitution != "both"):
@@ -86,13 +86,13 @@ def counted(facts: Facts, row: int, version: Version) -> list[int]:
 
 
 def needs_a_look(version: Version) -> bool:
-    """Whether the version may leave out a game in scope that has enough counted participants, each somebody else."""
+    """Whether the version may leave out an eligible game that has enough counted participants, all different people."""
     seasonal = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
     return version.rule.check is not None or bool(seasonal)
 
 
 def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Why the rule does not score a game in scope with these counted participants, or None.
+    """Why the rule does not score an eligible game with these counted participants, or None.
 
     Raises `RuleFailure`.
     """
@@ -143,9 +143,9 @@ def why_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
 
 
 def league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
-    """When each league (by the number of its label) began: when it was created, else at its first game.
+    """When each league (by the number of its label) began: when it was created, otherwise at its first game.
 
-    Games are those that the versions of a ruleset may count; leagues are of the games that they score.
+    Only games that the versions of a ruleset may count matter, and leagues of the games that they score.
     """
     positions = tuple(version.position for version in versions)
     if positions not in facts.league_starts:
@@ -173,7 +173,7 @@ def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
 
 
 def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
-    """When the first game of each league was played that is not voided, given the leagues of the cells, or NONE."""
+    """When each league's first game that is not voided was played, given the leagues of the cells, or NONE."""
     if all(league == NONE for league in leagues):
         return {}
     import numpy as np
@@ -186,7 +186,7 @@ def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
 
 
 def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:
-    """The instant whose version scores a game: its end, or where rulesets freeze the start of its league."""
+    """The instant whose version scores a game: its end, or the start of its league if the rulesets freeze."""
     played: int = facts.occurred_at[row]
     if versions[0].ruleset.freeze == "none":
         return played

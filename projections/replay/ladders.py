@@ -30,9 +30,9 @@ from projections.rulesets.versions import Version, in_force, oldest
 
 
 class Inserted(NamedTuple):
-    """An adjustment at its place in a stream: before the game of index `game`, `units` are added.
+    """An adjustment at its place in a stream: `units` are added before the game at index `game`.
 
-    `version` indexes the version whose start value somebody new has at that moment.
+    `version` indexes the version whose start value a new player has at that moment.
     """
 
     game: int
@@ -45,7 +45,7 @@ class Inserted(NamedTuple):
 
 @dataclass
 class LadderBatch:
-    """The ladders of a ruleset, to be replayed together; `outcomes` is what came out, for `replay`."""
+    """The ladders of a ruleset, to be replayed together; `outcomes` is the result, for `replay`."""
 
     shared: Partitioned
     numbered: Numbered
@@ -58,11 +58,11 @@ class LadderBatch:
 class Stream:
     """What a ladder replays: its counted games in order, with their counted participants, and its adjustments.
 
-    The players are numbered for the ladder alone (`persons` by number); game `g` has the participants `offsets[g]` up
-    to `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is
-    the same ladder of the season before, where a ruleset carries points over. Where compiled code pays for all ladders
-    of the ruleset together, they are a `batch`, and this one has an `index` there. One that is `broken` cannot be
-    replayed: the check of its rule fails at one of its games.
+    The players are numbered per ladder (`persons` by number); game `g` has participants `offsets[g]` up to
+    `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is the
+    same ladder in the previous season, if the ruleset carries points over. If compiled code pays for all ladders of the
+    ruleset together, they are a `batch`, and this one has an `index` there. A `broken` stream cannot be replayed: its
+    rule's check fails at one of its games.
     """
 
     ladder: str
@@ -128,7 +128,7 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
 
 
 def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """The partition values of the ladders that a game is on: none, one, or several where bands overlap."""
+    """The partition values of the ladders a game is on: none, one, or several where bands overlap."""
     values = cell_values(facts, facts.cell_of(row), ruleset)
     if not by_time(ruleset):
         return values
@@ -176,7 +176,7 @@ def _played(
         return bool(values) if only is None or by_time(ruleset) else only in values
 
     failures: dict[int, RuleFailure] = {}
-    # nothing else holds the rows, so that their memory is free again
+    # nothing else holds the rows, so their memory is freed
     selected = select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked, failures)
     shared = partition(facts, ruleset, selected, only)
     del selected
@@ -203,7 +203,7 @@ def _played(
 
 
 def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFailure | None:
-    """The first of these failures, by row, at a game of a stream, as its own."""
+    """The first of these failures (by row) at a game of a stream, as the stream's own."""
     row = next((row for row in stream.row if row in failures), None)
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
@@ -211,14 +211,14 @@ def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFail
 def _rows(
     facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None, ordered: Column | None
 ) -> Column:
-    """The games that may be on the ladders, in order: of one that is a month's or a year's, those of that time."""
+    """The games that may be on the ladders, in order; for a single monthly or annual one, those of that period."""
     if only is not None and (period := period_of(ruleset, only)) is not None:
         return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
     return rows_in_order(facts, as_of) if ordered is None else ordered
 
 
 def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
-    """Let each season's ladder know the one before it; seasons follow each other in the order of their ids."""
+    """Link each season's ladder to the previous one; seasons follow each other in the order of their ids."""
     before: dict[tuple[str, ...], Stream] = {}
     for values in sorted(found, key=lambda values: values[part]):
         others = values[:part] + values[part + 1 :]
@@ -232,8 +232,8 @@ def games_before(stream: Stream, facts: Facts, moment: tuple[int, int]) -> int:
 
 
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
-    """Put an adjustment in its place; the version in force at `instant`, or the first that comes into force behind it,
-    says what somebody new begins with."""
+    """Put an adjustment in its place; the version in force at `instant`, or the first to come into force after it, says
+    what a new player begins with."""
     game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, instant) or oldest(stream.versions)

@@ -1,6 +1,6 @@
-"""The loops over long histories: plain Python over preallocated arrays of integers, so that they can be compiled.
+"""The loops over long histories: plain Python over preallocated integer arrays, so that they can be compiled.
 
-`projections.compiling` runs them as they are for short histories and compiled for long ones: same source, same numbers.
+`projections.compiling` runs them interpreted for short histories and compiled for long ones: same source, same numbers.
 """
 
 from typing import Any
@@ -8,14 +8,14 @@ from typing import Any
 from ledger.events.games import STATUSES
 from projections.contract import UNITS_MAX
 
-Numbers = Any  # an array of integers, as Python or as numpy keeps it
+Numbers = Any  # an array of integers, Python's or numpy's
 
 SUBSTITUTE = STATUSES.index("substitute")
-BOTH, LEAVER, ONLY_SUBSTITUTE, NEITHER = range(4)  # whom `substitution` counts of a seat that changed hands
+BOTH, LEAVER, ONLY_SUBSTITUTE, NEITHER = range(4)  # whom `substitution` counts when a seat changed hands
 NOWHERE = -1
-FAILED = -3  # of a ladder that no loop came to
-BOOKS = -2  # where a game's changes sum to more than it minted
-BOUNDS = -4  # where somebody's points leave them
+FAILED = -3  # a ladder that no loop got to
+BOOKS = -2  # a game's changes sum to more than it minted
+BOUNDS = -4  # somebody's points go out of bounds
 
 
 def select_slots(
@@ -26,15 +26,15 @@ def select_slots(
     account_left_out: Numbers, account_from: Numbers, account_at: Numbers, account_code: Numbers,
     found_row: Numbers, found_version: Numbers, found_offset: Numbers, found_slot: Numbers,
 ) -> int:  # fmt: skip
-    """The games of a ruleset among `rows`, in that order, with their counted participants by id; how many there are.
+    """The games of a ruleset among `rows`, in that order, with their counted participants by id; returns how many.
 
-    rank:         of every player the place of his person's id among all ids
+    rank:         for every player, the rank of their person's id among all ids
     merged:       whether two ids of a game may be one person
     since:        instants from which the versions `version_since` are in force, ascending
-    frozen_at:    of every cell the instant whose version scores it, where `frozen`
-    admitted:     for every version and cell whether the game is in scope and on a ladder that is asked for
-    status_left_out: of every version the statuses that do not count, as bits; `account_left_out` likewise
-    account_from: of every person where his accounts begin in the next two, by time
+    frozen_at:    for every cell, the instant whose version scores it, if `frozen`
+    admitted:     for every version and cell, whether the game is eligible and on a requested ladder
+    status_left_out: for every version, the statuses that do not count, as bits; `account_left_out` likewise
+    account_from: for every person, where their accounts begin in the next two, by time
     """
     games = 0
     slots = 0
@@ -69,7 +69,7 @@ def select_slots(
                         code = account_code[k]
                 if account_left_out[version] >> code & 1:
                     continue
-            # by id, as few as they are
+            # by id; there are only a few
             mine = rank[player[slot]]
             to = slots
             while to > first and rank[player[found_slot[to - 1]]] > mine:
@@ -93,10 +93,10 @@ def select_slots(
 
 
 def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers) -> int:
-    """The games of every ladder, in order: those of ladder L stand from `ladder_from[L]` on; how many there are.
+    """The games of every ladder, in order: those of ladder L start at `ladder_from[L]`; returns how many.
 
-    A game has a key, and a key the ladders `key_ladders[key_from[key]:key_from[key + 1]]`. `ladder_from` comes as
-    zeros.
+    A game has a key, and a key has the ladders `key_ladders[key_from[key]:key_from[key + 1]]`. `ladder_from` comes
+    zeroed.
     """
     ladders = len(ladder_from) - 1
     for g in range(len(keys)):
@@ -121,7 +121,7 @@ def gather(
     found_slot: Numbers, row: Numbers, version: Numbers, size: Numbers, offset: Numbers, slot: Numbers,
     slot_from: Numbers,
 ) -> None:  # fmt: skip
-    """Every ladder's games, one ladder behind the other.
+    """Every ladder's games, ladder after ladder.
 
     The offsets of ladder L, one more than it has games, begin at `ladder_from[L] + L` and count from `slot_from[L]`.
     """
@@ -145,9 +145,9 @@ def number_in_ladders(
     slot: Numbers, slot_from: Numbers, player: Numbers, person: Numbers, own: Numbers, number: Numbers, names: Numbers,
     names_from: Numbers,
 ) -> None:  # fmt: skip
-    """Number the participants of every ladder for the ladder alone, in the order in which they come onto it.
+    """Number the participants per ladder, in the order in which they join it.
 
-    `own` has room for every person and comes as -1; `names` are persons by number from `names_from[L]` on.
+    `own` has room for every person and comes filled with -1; `names` are persons by number from `names_from[L]` on.
     """
     people = 0
     for ladder in range(len(slot_from) - 1):
@@ -166,9 +166,9 @@ def number_in_ladders(
 
 def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, count: Numbers, place: Numbers,
          replaced: Numbers, found: Numbers) -> None:  # fmt: skip
-    """Of every slot the number of seats at its place in its game; a seat that changed hands counts once.
+    """For every slot, the number of seats at its place in its game; a seat that changed hands counts once.
 
-    Game g has `sizes[g]` of the slots, one game behind the other.
+    Game g has `sizes[g]` of the slots, game after game.
     """
     at = 0
     for g in range(len(row)):
@@ -183,7 +183,7 @@ def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, coun
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """A rule's scoring function, which compiled loops have in place of this one."""
+    """A stand-in that compiled loops replace with the rule's scoring function."""
     raise NotImplementedError
 
 
@@ -192,14 +192,14 @@ def run_ladder(
     columns: Numbers, offset_at: int, slot_at: int, player_at: int, begin: Numbers, points: Numbers, games: Numbers,
     seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers, watch: int,
 ) -> int:  # fmt: skip
-    """Score the games from `first` up to `last`; `NOWHERE`, or `BOOKS` or `BOUNDS` if it stopped. Raises what the rule
-    raises.
+    """Score the games from `first` up to `last`; returns `NOWHERE`, or `BOOKS` or `BOUNDS` if it stopped. Raises what
+    the rule raises.
 
-    columns:   the rule's columns of all slots, a row each; `before` and `change` have room for a game
-    offset_at: where in `offset` the ladder's offsets are, and its slots and players in the other arrays
-    begin:     of every player the points that he begins with
+    columns:   the rule's columns of all slots, one row each; `before` and `change` have room for one game
+    offset_at: where the ladder's offsets are in `offset`, and its slots and players in the other arrays
+    begin:     for every player, the points they begin with
     totals:    started, minted and burned, which are added to
-    changes:   of every slot its change, or one for each game of the player `watch`; empty if nobody asks
+    changes:   the change of every slot, or one for each game of the player `watch`; empty if not needed
     """
     keep = len(changes) > 0 and watch < 0
     for game in range(first, last):
@@ -213,7 +213,7 @@ def run_ladder(
                 totals[0] += begin[player]
             before[i] = points[player]
             change[i] = 0
-        # whoever returns something else than a whole number is not compiled
+        # a rule that returns anything but a whole number is not compiled
         minted = score(n, before[:n], columns[:, low : low + n], constants, table, change[:n]) | 0
         total = 0
         for i in range(n):
@@ -241,7 +241,7 @@ def run_ladders(
     offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, points: Numbers, games: Numbers, seen: Numbers,
     totals: Numbers, stopped: Numbers, before: Numbers, change: Numbers, changes: Numbers,
 ) -> None:  # fmt: skip
-    """`run_ladder` for all of `gather`, each to its end; `totals` has a row for each, `stopped` what it said."""
+    """`run_ladder` for every ladder of `gather`, to its end; `totals` has a row for each, `stopped` its result."""
     for ladder in range(len(ladder_from) - 1):
         stopped[ladder] = run_ladder(
             constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], offset, number, columns,

@@ -1,7 +1,6 @@
-"""Which of the selected games are on which ladder of a ruleset, one ladder behind the other, with players numbered for
-each ladder alone.
+"""Which of the selected games are on which ladder of a ruleset, ladder after ladder, with players numbered per ladder.
 
-What depends on a game's cell alone is asked once a cell; the rest are the loops of `projections.replay.loops`.
+Whatever depends on a game's cell alone is computed once per cell; the rest is done by `projections.replay.loops`.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ Values = tuple[str, ...]
 
 
 class Partitioned(NamedTuple):
-    """The games of all ladders, one ladder behind the other, as `loops.gather` leaves them.
+    """The games of all ladders, ladder after ladder, as `loops.gather` leaves them.
 
-    `compiled` says whether there are so many that all this is numpy's, and worth compiled replays.
+    `compiled` says whether there are enough for numpy arrays and compiled replays to pay.
     """
 
     ladders: list[Values]
@@ -42,7 +41,7 @@ class Partitioned(NamedTuple):
 
 
 class Numbered(NamedTuple):
-    """The players of the ladders: `number` stands beside `slot`, and ladder L has the persons `names` by number from
+    """The players of the ladders: `number` is parallel to `slot`, and ladder L has the persons `names` by number from
     `names_from[L]` on."""
 
     number: Column
@@ -51,7 +50,7 @@ class Numbered(NamedTuple):
 
 
 def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
-    """The values of a partition that a cell's games have, a choice for each member; an empty one where time decides."""
+    """The partition values of a cell's games, a choice for each member; an empty one where time decides."""
     choices: list[Sequence[str]] = []
     for part in ruleset.partition.by:
         if part == "players":
@@ -67,7 +66,7 @@ def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
 
 
 def by_time(ruleset: Ruleset) -> bool:
-    """Whether the ladders of a ruleset are those of months or years."""
+    """Whether the ladders of a ruleset are monthly or annual."""
     return any(part in ("month", "year") for part in ruleset.partition.by)
 
 
@@ -86,7 +85,7 @@ def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | No
 
 
 def number_players(facts: Facts, shared: Partitioned) -> Numbered:
-    """The participants numbered for each ladder alone."""
+    """The participants, numbered per ladder."""
     zeros, slots, ladders = compiling.zeros, len(shared.slot), len(shared.ladders)
     room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
     compiling.Arrays(shared.compiled).run(
@@ -97,7 +96,7 @@ def number_players(facts: Facts, shared: Partitioned) -> Numbered:
 
 
 def _on_one_ladder(found: Selected) -> dict[str, Column]:
-    """The selected games as they stand, where one ladder has them all: long histories are not copied."""
+    """The selected games as they are, if one ladder has them all: long histories are not copied."""
     sizes = compiling.lengths_between(found.offset)
     games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
     return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
@@ -106,7 +105,7 @@ def _on_one_ladder(found: Selected) -> dict[str, Column]:
 def _on_ladders(
     arrays: compiling.Arrays, found: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int
 ) -> dict[str, Column]:
-    """The selected games by ladder, given the ladders, by number, of every key."""
+    """The selected games by ladder, given every key's ladders by number."""
     key_from, key_ladders = array("q", [0]), array("q")
     for key in ladders:
         key_ladders.extend(key)
@@ -126,9 +125,9 @@ def _on_ladders(
 
 
 def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
-    """A key for every selected game, and for every key the ladders that its games are on.
+    """A key for every selected game, and for every key the ladders its games are on.
 
-    The key stands for the game's cell, and its month where time decides.
+    The key stands for the game's cell, and for its month if time decides.
     """
     periods = _periods(facts, ruleset, found) if by_time(ruleset) else [(-(2**63), "")]
     if compiling.pays(len(found.row)):
@@ -173,7 +172,7 @@ def _bulk_keys(facts: Facts, found: Selected, periods: Sequence[tuple[int, str]]
 
 
 def dated(values: Values, by: Sequence[str], month: str) -> Values:
-    """Partition values with the month, or the year, of a game."""
+    """Partition values with a game's month or year filled in."""
     return tuple(
         month if part == "month" else month[:4] if part == "year" else value
         for part, value in zip(by, values, strict=True)
@@ -181,7 +180,7 @@ def dated(values: Values, by: Sequence[str], month: str) -> Values:
 
 
 def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
-    """The months, as people of the ruleset see them, in which the games were played: when each starts, and its name."""
+    """The months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
     if not len(found.row):
         return []
     zone = ruleset.time_zone

@@ -1,7 +1,7 @@
-"""Replay: drive a stream through its rule, from the beginning. There is no other way to points.
+"""Replay: drive a stream through its rule, from the beginning. Points come about in no other way.
 
-A short history is interpreted. A long one is driven by `loops.run_ladder`, compiled, through the same scoring function,
-compiled: integers only, so the points are the same. Where a rule fails or cannot be compiled, it is interpreted.
+A short history is interpreted. For a long one, `loops.run_ladder` and the same scoring function are compiled: integers
+only, so the points are the same. Where a rule fails or cannot be compiled, it is interpreted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from projections.replay.loops import FAILED, NOWHERE
 from projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
 from projections.rulesets.versions import Version
 
-# a ladder of so many games is worth a compiled call by itself, where the code is loaded
+# a ladder of this many games is worth a compiled call of its own, once the code is loaded
 BATCHED_GAMES = 300
 OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
 class Step(NamedTuple):
-    """What one game or adjustment did to one player. Of an adjustment, `game` is None and `position` its own."""
+    """What one game or adjustment did to one player. For an adjustment, `game` is None and `position` its own."""
 
     game: int | None
     before: int
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 class Outcome:
     """Points after a replay, by the stream's player numbers; a player with `seen` 0 is not on the ladder yet.
 
-    `carried` are the points by player id with which somebody would begin who was on the ladder of an earlier season;
+    `carried` are the points, by player id, that those who were on the ladder in an earlier season would begin with;
     `started` is the sum of what everybody on the ladder began with. `changes` are those of every participant of every
     game, in the order of the stream.
     """
@@ -58,12 +58,12 @@ class Outcome:
 
 
 def starting_points(player: str, version: Version, carried: dict[str, int]) -> int:
-    """The points, in units, with which a player comes onto a ladder."""
+    """The points, in units, with which a player joins a ladder."""
     return carried.get(player, version.start) if version.params.carry_over else version.start
 
 
 def _carried(stream: Stream) -> dict[str, int]:
-    """What everybody had at the end of the last of the earlier seasons that he was in, by player id."""
+    """What everybody had at the end of the last earlier season they were in, by player id."""
     seasons: list[Stream] = []
     before = stream.previous
     while before is not None:
@@ -71,7 +71,7 @@ def _carried(stream: Stream) -> dict[str, int]:
         before = before.previous
     carried: dict[str, int] = {}
     for season in reversed(seasons):
-        # each looks back no further: what it needs of the seasons before is carried already
+        # each looks back no further: what it needs of earlier seasons is already carried
         outcome, _ = replay(season, carried=carried)
         carried |= {name: outcome.points[n] for n, name in enumerate(season.names) if outcome.seen[n]}
     return carried
@@ -85,10 +85,10 @@ def replay(
     carried: dict[str, int] | None = None,
     changes: bool = True,
 ) -> tuple[Outcome, list[Step]]:
-    """The points after all games, or before the game of index `stop`; with the steps of the player `watch`.
+    """The points after all games, or before the game at index `stop`; with the steps of the player `watch`.
 
-    `carried` is replayed from the seasons before unless it is given. Without `changes` those of the outcome may be
-    left out, which takes a third less memory; the steps are there all the same. Raises `RuleFailure`.
+    `carried` is replayed from earlier seasons unless it is given. Without `changes`, those of the outcome may be left
+    out, which takes a third less memory; the steps are there all the same. Raises `RuleFailure`.
     """
     if stream.broken is not None:
         raise stream.broken
@@ -111,7 +111,7 @@ def _nothing_yet(stream: Stream, carried: dict[str, int]) -> Outcome:
 
 
 def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
-    """Add an adjustment to somebody's points, who comes onto the ladder with it if need be; what he had before."""
+    """Add an adjustment to somebody's points, putting them on the ladder if need be; returns what they had before."""
     player = adjustment.player
     if not outcome.seen[player]:
         outcome.seen[player] = 1
@@ -129,7 +129,7 @@ def _adjust(stream: Stream, outcome: Outcome, adjustment: Inserted) -> int:
 def replay_interpreted(
     stream: Stream, last: int, watch: int | None, carried: dict[str, int]
 ) -> tuple[Outcome, list[Step]]:
-    """A replay up to a game, as the rule stands. Raises `RuleFailure`."""
+    """An interpreted replay up to a game. Raises `RuleFailure`."""
     with quiet(*(version.rule for version in stream.versions)):
         return _one_by_one(stream, last, watch, carried)
 
@@ -184,7 +184,7 @@ def _one_by_one(stream: Stream, last: int, watch: int | None, carried: dict[str,
 
 
 def _scoring(ladder: str, version: Version) -> tuple[Score, tuple[int, ...], Numbers, Version]:
-    """What scores the games of a version. Raises `RuleFailure` if its table cannot be used."""
+    """What it takes to score the games of a version. Raises `RuleFailure` if its table cannot be used."""
     try:
         return version.rule.score, version.constants, rule_table(version.rule), version
     except FAULTS as error:
@@ -195,8 +195,8 @@ def _scoring(ladder: str, version: Version) -> tuple[Score, tuple[int, ...], Num
 def replay_compiled(
     stream: Stream, last: int, watch: int | None, carried: dict[str, int], keep: bool
 ) -> tuple[Outcome, list[Step]] | None:
-    """A replay up to a game, compiled, from one adjustment or change of version to the next; None if it has to be
-    interpreted, as numba cannot compile the rule or the rule fails. All changes are kept, or those of `watch` alone."""
+    """A compiled replay up to a game, from one adjustment or change of version to the next; None if it has to be
+    interpreted because numba cannot compile the rule or the rule fails. Keeps all changes, or only those of `watch`."""
     import numpy as np
 
     as_numpy = compiling.as_numpy
@@ -238,20 +238,20 @@ def replay_compiled(
 
 
 def replay_together(streams: Iterable[Stream], changes: bool = False) -> None:
-    """Replay the batches of some streams now, before processes share the rest of the work; with all `changes` if they
-    are asked for."""
+    """Replay the batches of some streams now, before processes share the rest of the work; with all `changes` if
+    requested."""
     for stream in streams:
         if stream.batch is not None:
             _outcomes(stream.batch, changes or needs_changes(stream))
 
 
 def needs_changes(stream: Stream) -> bool:
-    """Whether the list of a ladder is made of what the games gave, not of the points at the end alone."""
+    """Whether a ladder's list is made from what the games gave, not just from the final points."""
     return stream.rule.ranking != "points"
 
 
 def _outcomes(batch: LadderBatch, changes: bool) -> tuple[Any, ...]:
-    """What came out of a batch, empty if its ladders have to be replayed one by one."""
+    """The outcomes of a batch, empty if its ladders have to be replayed one by one."""
     known = batch.outcomes
     if known is None or (known and changes and len(known[-1]) < len(batch.shared.slot)):
         batch.outcomes = _all_at_once(batch, changes) or ()
@@ -261,7 +261,7 @@ def _outcomes(batch: LadderBatch, changes: bool) -> tuple[Any, ...]:
 def _together(batch: LadderBatch, ladder: int, changes: bool) -> Outcome | None:
     """The outcome of a ladder without adjustments and earlier seasons; None if it has to be replayed by itself.
 
-    All ladders of the batch are replayed when the first is asked for: a call for each would cost more than its games.
+    All ladders of the batch are replayed when the first is needed: a call for each would cost more than its games.
     """
     outcomes = _outcomes(batch, changes)
     if not outcomes:
@@ -280,7 +280,7 @@ def _together(batch: LadderBatch, ladder: int, changes: bool) -> Outcome | None:
 
 
 def _all_at_once(batch: LadderBatch, keep_changes: bool) -> tuple[Any, ...] | None:
-    """Books and how it ended by ladder, and by player and slot what came out; None if versions differ."""
+    """By ladder the totals and how it ended, and by player and slot the results; None if versions differ."""
     import numpy as np
 
     shared, numbered, as_numpy = batch.shared, batch.numbered, compiling.as_numpy
@@ -321,9 +321,9 @@ def _begins(stream: Stream, version: Version, carried: dict[str, int]) -> Any:
 
 
 def _steps(stream: Stream, outcome: Outcome, last: int, watch: int, slots: Any, changes: Any) -> Iterator[Step]:
-    """The steps of a player in the games before the one of index `last`, and in the adjustments up to it.
+    """The steps of a player in the games before the one at index `last`, and in the adjustments up to it.
 
-    `slots` are his, `changes` what they brought.
+    `slots` are the player's, `changes` what they brought.
     """
     import numpy as np
 
@@ -343,7 +343,7 @@ def _steps(stream: Stream, outcome: Outcome, last: int, watch: int, slots: Any, 
 
 
 def course(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Sequence[int], list[int]]]:
-    """(game, participants, their points before it) of every game of a stream that was replayed to its end."""
+    """(game, participants, their points before it) for every game of a stream that was replayed to its end."""
     points: dict[int, int] = {}
 
     def on_ladder(player: int, version: int) -> int:
@@ -366,7 +366,7 @@ def course(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Sequence[int
 
 
 def steps_of_all(stream: Stream, outcome: Outcome) -> Iterator[tuple[int, Step]]:
-    """(player, step) of every game and adjustment of a replayed stream, in order; of a game by id."""
+    """(player, step) for every game and adjustment of a replayed stream, in order; within a game by id."""
     adjustments = iter([*stream.adjustments, None])
     adjustment = next(adjustments)
     had: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What rules read of games, in bulk: the columns that their checks and scoring functions get."""
+"""What rules read from games, in bulk: the columns that their checks and scoring functions get."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from projections.replay import loops
 from projections.rulesets.versions import Version
 
 SMALL = {"place", "status", "seats", "tied"}
-AT_ONCE = 1_000_000  # values on their way from one type to another
+AT_ONCE = 1_000_000  # values converted from one type to another at a time
 
 
 class GameSlots:
-    """Games one behind the other: their rows, how many participants each has, and all these (`slot`)."""
+    """Consecutive games: their rows, how many participants each has, and all of those (`slot`)."""
 
     def __init__(self, row: Column, size: Column, slot: Column) -> None:
         self.row, self.size, self.slot = row, size, slot
@@ -25,7 +25,7 @@ class GameSlots:
 def rule_columns(
     facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column, compiled: bool
 ) -> Sequence[Column]:
-    """What the rules read of the participants: a column each, in the order of the rule that reads most.
+    """What the rules read about the participants: one column each, in the order of the rule that reads the most.
 
     `version` indexes the versions that score the games.
     """
@@ -47,7 +47,7 @@ def rule_columns(
 
 
 def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
-    """These columns as the rows of one array of numpy, as narrow as they may be."""
+    """These columns as the rows of one numpy array, as narrow as possible."""
     import numpy as np
 
     row, size, slot = (compiling.as_numpy(column) for column in (games.row, games.size, games.slot))
@@ -85,7 +85,7 @@ def bulk_columns(facts: Facts, names: Sequence[str], games: GameSlots) -> Any:
 
 
 def _padded(source: Any, slot: Any) -> Any:
-    """What stands at some slots of a column that may end early."""
+    """The values at some slots of a column that may end early."""
     import numpy as np
 
     if len(source) == 0:

@@ -1,6 +1,6 @@
 """Which games a ruleset counts, and with whom: the work before any scoring, in bulk.
 
-What depends on a game's cell alone is asked once a cell; the rest are the loops of `loops`, compiled for long
+Whatever depends on a game's cell alone is computed once per cell; the rest is done by `loops`, compiled for long
 histories.
 """
 
@@ -22,7 +22,7 @@ from projections.replay.rule_inputs import GameSlots, bulk_columns
 from projections.rulesets.versions import Version, in_force
 
 ACCOUNTS = ("premium", "free")
-HALVED_GAMES = 500_000  # are selected by two threads
+HALVED_GAMES = 500_000  # from this many on, two threads select
 SUBSTITUTIONS = ("both", "leaver", "substitute", "none")
 
 
@@ -54,7 +54,7 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
         row for row in some
         if (as_of is None or facts.occurred_at[row] <= as_of) and (since is None or facts.occurred_at[row] >= since)
     ]  # fmt: skip
-    # rows stand in the order of their first positions, and sorting is stable
+    # rows are in the order of their first positions, and sorting is stable
     return array("q", sorted(inside, key=facts.occurred_at.__getitem__))
 
 
@@ -62,9 +62,9 @@ def select(
     facts: Facts, versions: Sequence[Version], rows: Column, ladders: Callable[[Cell], bool],
     failures: dict[int, RuleFailure],
 ) -> Selected:  # fmt: skip
-    """The games of a ruleset among `rows`, of those cells that are on some ladder.
+    """The games of a ruleset among `rows`, from the cells that are on some ladder.
 
-    Games at which the check of their rule fails are among them; `failures` gets them by row.
+    Games at which their rule's check fails are included; `failures` gets them by row.
     """
     admitted = _admitted(facts, versions, ladders)
     if not any(admitted) or not len(rows):
@@ -101,7 +101,7 @@ def select(
 
 
 def _in_halves(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
-    """Select among both halves of the rows at once; what the second one leaves is moved up to the first one's end."""
+    """Select in both halves of the rows at once; the result of the second is then moved up to the end of the first."""
     import numpy as np
 
     half = len(rows) // 2
@@ -137,7 +137,7 @@ def _live(facts: Facts, rows: Column) -> Column:
 
 
 def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
-    """For every version and cell whether its games are in scope and on a ladder."""
+    """For every version and cell, whether its games are eligible and on a ladder."""
     slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
     return array("b", [
@@ -152,7 +152,7 @@ def _bits(names: Sequence[str], excluded: Sequence[str]) -> int:
 
 
 def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
-    """Where every person's accounts begin among all, from when each is his, and which it is."""
+    """Where every person's accounts begin in the list of all, since when each applies, and which it is."""
     first, since, code = array("q", [0]), array("q"), array("q")
     if not any(version.ruleset.scope.exclude_accounts for version in versions):
         return first, since, code
@@ -200,7 +200,7 @@ def _scorable(
 
 
 def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
-    """A key for every game, the same for games of which a rule's check says the same; None where nothing is known."""
+    """A key for every game, equal for games about which a rule's check says the same; None where nothing is known."""
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
     if seasonal or len({version.rule.columns for version in versions}) > 1 or not compiling.pays(len(found.row)):
         return [None] * len(found.row)

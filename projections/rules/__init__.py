@@ -1,1 +1,1 @@
-"""The scoring rules, one pure file each; `registry` names them."""
+"""The scoring rules, one pure file each; `registry` lists them."""

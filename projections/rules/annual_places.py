@@ -1,9 +1,9 @@
-"""Annual places: no points of its own; the list of a year sums the best places of the months.
+"""Annual places: no points of its own; the annual list sums the best monthly places.
 
     value = the sum of the `months` best places on the lists of `of`, a missing one counting as `missing`
 
-(Catan Online World, annual list: the four best monthly places, place 150 for a missing month.) Ranked are those whose
-account at the year's end is `account`, in the groups of `any_account` everybody.
+(Catan Online World, annual list: the four best monthly places, place 150 for a missing month.) Only players whose
+account at the year's end is `account` are ranked; in the groups of `any_account`, everybody is.
 
     months 1 and 3 only: 1 + 3 + 150 + 150 = 304
 """
@@ -29,10 +29,10 @@ class AnnualPlacesParams(Params):
 
 
 def refuse_params(params: AnnualPlacesParams, players_max: int) -> str | None:
-    """Whether a parameter of running points is set, which places of months do not have; sums of places are small."""
+    """Whether a parameter of running points is set, which monthly places do not have; sums of places are small."""
     for key in ("start", "min_games", "carry_over", "substitution"):
         if getattr(params, key) != AnnualPlacesParams.model_fields[key].default:
-            return f"params.{key}: the lists of the months decide that; an annual list has no games of its own"
+            return f"params.{key}: the monthly lists decide that; an annual list has no games of its own"
     return None
 
 

@@ -1,13 +1,13 @@
-"""Ante pool: everybody antes a tenth of his points, and the pot is shared by place; victory points come on top.
+"""Ante pool: everybody antes a tenth of their points, and the pot is shared by place; victory points come on top.
 
-    ante(X) = floor(points(X) / 10), and 0 for who has fewer than 10 points
+    ante(X) = floor(points(X) / 10), and 0 with fewer than 10 points
     back(X) = floor(pot * share(X) / 100)
     change  = back - ante + victory points
 
-(Babylon 5 CCG: League Play.) Who is tied adds the shares of the tied places and divides them equally, in one floor:
+(Babylon 5 CCG: League Play.) Tied players add up the shares of the tied places and divide them equally, in one floor:
 floor(pot * sum of shares / (100 * number tied)). Victory points are minted; what is left of the pot is burned.
 
-The largest row of `shares` serves larger games, too. Ties are those among the players that count.
+The largest row of `shares` also serves larger games. Only ties among counted players matter.
 
     95 points ante 9, and with 30 of three others the pot is 39: the first of four gets back 40 %, which is 15
 """
@@ -39,12 +39,12 @@ HEAD = 2
 
 
 class AntePoolParams(Params):
-    """`shares` has a row of whole percentages of the pot by place for every number of players, without gaps.
+    """`shares` has a row of whole percentages of the pot, by place, for every number of players, without gaps.
 
-    The row `3 = [50, 30, 20]` is that of three players. The largest serves larger games, too, so it ends with 0, which
-    everybody behind its last place gets. Games of fewer players than the smallest are not scored. The ante is the
-    `ante_divisor`-th part of the points. Season 2010-2 begins with the second of `season_months`, and ends before the
-    next; without them seasons have no dates.
+    The row `3 = [50, 30, 20]` is for three players. The largest also serves larger games, so it ends with 0, which is
+    what everybody beyond its last place gets. Games with fewer players than the smallest row are not scored. The ante
+    is the points divided by `ante_divisor`. Season 2010-2 begins with the second of `season_months`, and ends before
+    the next; without them, seasons have no dates.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
@@ -56,12 +56,12 @@ class AntePoolParams(Params):
 def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
     """Why the parameters cannot be used, or None; proves that the largest pot fits a signed 64-bit integer.
 
-    `score` forms no product that is larger than the pot.
+    `score` forms no product larger than the pot.
     """
     if reason := refuse_percentages("params.shares", params.shares):
         return reason
     if params.season_months != sorted({*params.season_months}):
-        return "params.season_months: the months stand in the order of the year, each once"
+        return "params.season_months: the months are in calendar order, each once"
     sizes = sorted(map(int, params.shares))
     if missing := sorted({*range(sizes[0], sizes[-1])} - {*sizes}):
         return f"params.shares: there are rows for {sizes[0]} and {sizes[-1]} players, but none for {missing[0]}"
@@ -70,11 +70,11 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
             return f"params.shares.{name}: the shares are {sum(row)} % of the pot; they are at most 100 %"
     if last := params.shares[str(sizes[-1])][-1]:
         return (
-            f"params.shares.{sizes[-1]}: this row serves larger games, too, where everybody behind its last place "
+            f"params.shares.{sizes[-1]}: this row serves larger games, too, where everybody beyond its last place "
             f"gets the last share; it is 0, not {last} (or add a row for {sizes[-1] + 1} players)"
         )
     if players_max * (UNITS_MAX // params.ante_divisor) > INT64_MAX:
-        return f"params.ante_divisor: {params.ante_divisor} is too little for a pot in exact 64-bit arithmetic"
+        return f"params.ante_divisor: {params.ante_divisor} is too small for a pot in exact 64-bit arithmetic"
     return None
 
 
@@ -92,7 +92,7 @@ def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
 
 
 def ante(points: int, divisor: int) -> int:
-    """What somebody with so many points puts into the pot; nothing below zero."""
+    """What somebody with this many points puts into the pot; never below zero."""
     return points // divisor if points > 0 else 0
 
 
@@ -111,7 +111,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
             if place[j] == place[i]:
                 share += constants[row + min(place[i] + tied, size) - 1]
                 tied += 1
-        # pot * share might not fit 64 bits, and is not needed
+        # avoids pot * share, which might not fit 64 bits
         whole = pot // (100 * tied)
         back = whole * share + (pot - whole * 100 * tied) * share // (100 * tied)
         change[i] = back - ante(points[i], divisor) + victory_points[i]
@@ -122,7 +122,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: AntePoolParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player his ante, his share of the pot, and the victory points that he got."""
+    """For every player, their ante, their share of the pot, and the victory points they got."""
     place, seats, victory_points = columns[0], columns[1], columns[2]
     row = params.shares[str(min(seats[0], max(map(int, params.shares))))]
     pot = sum(ante(mine, params.ante_divisor) for mine in points)
@@ -143,7 +143,7 @@ def _ante(points: int, divisor: int) -> Term:
 
 
 def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
-    # places behind the row's end have no share
+    # places beyond the row's end have no share
     shares = row[place - 1 : place - 1 + tied] or [0]
     numerator, denominator = pot * sum(shares), 100 * tied
     detail = f"{decimal(sum(shares), tied)} % of the pot of {pot}"

@@ -1,21 +1,21 @@
 """Blue Max: points for how a side wins a battle, for its best player, and for every unit destroyed or lost.
 
     strategic victory   exactly one side has units left
-    tactical victory    else: it lost the smaller share of its units
-    marginal victory    else: its game points exceed the enemy's by more than `marginal_margin` %
-    draw                else, or by agreement
+    tactical victory    otherwise: it lost the smaller share of its units
+    marginal victory    otherwise: its game points exceed the enemy's by more than `marginal_margin` %
+    draw                otherwise, or by agreement
 
     change = the victory's points, to everybody of the winning side
-           + best        if he has at least `best_margin` % more game points than each mate of his side
-           + kill_points for each enemy unit that he destroyed, alone or with others
-           + unit_lost   for each unit that he lost
+           + best        for at least `best_margin` % more game points than anybody else on the side
+           + kill_points for each enemy unit destroyed, alone or with others
+           + unit_lost   for each unit lost
 
 (Youplay, League scoring system, Blue Max; without kill_points also Wooden Ships & Iron Men in leagues below 7150.)
 Shares and margins are compared exactly, by cross-multiplication. The same tests apply when no side has units left.
 
-Not in the source: the best player has more than 0 game points, and mates; after an agreed draw the points for units and
-for the best remain; who surrendered scores like everybody else. What a battle is comes from the whole sides, whoever
-counts; of a seat that changed hands each player scores what he did himself.
+Not in the source: the best player has more than 0 game points, and teammates; after an agreed draw the points for
+units and for the best remain; players who surrendered score like everybody else. The result of a battle depends on the
+whole sides, whoever counts; when a seat changed hands, each of its players scores what they did themselves.
 
     3 units against 3, W1 destroys 2 and W2 the third: strategic; W1 4 + 1 + 2, W2 4 + 1, W3 4, the others -1 each
 """
@@ -41,7 +41,7 @@ Award = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class BlueMaxParams(TableParams):
-    """Points for everybody of a side by its victory, then the personal ones; margins are whole percentages."""
+    """Points for everybody on a side by its victory, then the personal ones; margins are whole percentages."""
 
     strategic: Award = 4
     tactical: Award = 3
@@ -66,7 +66,7 @@ def refuse_params(params: BlueMaxParams, players_max: int) -> str | None:
 
 
 def prepare(params: BlueMaxParams) -> tuple[int, ...]:
-    """The points of draw, marginal, tactical and strategic, the personal ones, then the margins."""
+    """The points for draw, marginal, tactical and strategic, the personal ones, then the margins."""
     return (
         params.draw, params.marginal, params.tactical, params.strategic, params.best, params.kill_points,
         params.unit_lost, params.best_margin, int(params.best_comparison == ">"), params.marginal_margin,
@@ -74,7 +74,7 @@ def prepare(params: BlueMaxParams) -> tuple[int, ...]:
 
 
 def exceeds(more: int, less: int, margin: int, strictly: int) -> bool:
-    """Whether one number is at least so many percent above another, or strictly more."""
+    """Whether one number is at least `margin` percent above another, or strictly more."""
     return more * 100 > less * (100 + margin) or (not strictly and more * 100 == less * (100 + margin))
 
 
@@ -95,7 +95,7 @@ def result(i: int, columns: Columns, margin: int) -> int:
 
 
 def is_best(i: int, columns: Columns, margin: int, strictly: int) -> bool:
-    """Whether participant i is the best player of his side; without mates he is not."""
+    """Whether participant i is the best player of their side; without teammates they are not."""
     mine = columns[GAME_POINTS][i]
     return columns[SIDE_SEATS][i] > 1 and mine > 0 and exceeds(mine, columns[MATES_BEST][i], margin, strictly)
 
@@ -119,7 +119,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: BlueMaxParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player the result of his side and why, whether he was its best, and his kills and losses."""
+    """For every player, the result of their side and why, whether they were its best, and their kills and losses."""
     terms = []
     for i in range(n):
         kills, lost = columns[KILLS][i], columns[LOST][i]
@@ -144,7 +144,7 @@ def _result(i: int, columns: Columns, params: BlueMaxParams) -> Term:
 
 
 def _why(i: int, columns: Columns, margin: int, won: int) -> str:
-    """The numbers of both sides that decided."""
+    """The deciding numbers of both sides."""
     if columns[AGREED_DRAW][i]:
         return "agreed by the players"
     units, enemy_units = columns[SIDE_UNITS][i], columns[ENEMY_UNITS][i]
@@ -161,7 +161,7 @@ def _why(i: int, columns: Columns, margin: int, won: int) -> str:
 
 
 def _best(i: int, columns: Columns, params: BlueMaxParams) -> list[Term]:
-    """A term for the best, and for who has the most points of his side but not enough."""
+    """A term for the best, and for a player who has the most points of their side but not enough."""
     mine, next_best = columns[GAME_POINTS][i], columns[MATES_BEST][i]
     if columns[SIDE_SEATS][i] == 1 or not params.best or mine < max(next_best, 1):
         return []

@@ -3,10 +3,10 @@
     points = the sum of the points of the tied places / the number of the tied
 
 (Catan Online World, Ranking Lists: "in case of a tie, the points are distributed among the respective ranking
-positions".) A seat that changed hands counts in the number of players and in the places of the others.
+positions".) A seat that changed hands counts towards the number of players and the places of the others.
 
-Points are counted in units of 1/60, which every possible number of tied players divides. What the points of a month
-are worth together is for its list to say.
+Points are counted in units of 1/60, which is divisible by every possible number of tied players. How the points of a
+month add up is up to its list.
 
     three players, two of them second: 4, then 3/2 = (2 + 1) / 2 for both
 """
@@ -35,9 +35,9 @@ PLAYERS_MAX = 6
 
 
 class CatanPointsParams(PeriodParams):
-    """`points` has a row of whole points by place for every number of players that can be scored, at most six.
+    """`points` has a row of whole points, by place, for every number of players that can be scored, at most six.
 
-    The row `3 = [4, 2, 1]` is that of three players.
+    The row `3 = [4, 2, 1]` is for three players.
     """
 
     points: dict[str, list[Annotated[int, Field(ge=0, le=1_000_000)]]]
@@ -78,7 +78,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: CatanPointsParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player one term: the points of his place, or his part of those of the tied places."""
+    """For every player one term: the points of their place, or their part of those of the tied places."""
     place, seats, tied = columns[0], columns[1], columns[2]
     return [[_term(place[i], params.points[str(seats[i])], tied[i], change[i])] for i in range(n)]
 

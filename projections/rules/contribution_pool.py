@@ -1,16 +1,16 @@
-"""Contribution pool: everybody contributes a percentage of his points by his place, and who is placed better shares it.
+"""Contribution pool: all contribute a percentage of their points by place, and those placed better share it.
 
     loss(X)  = floor(points(X) * contributions[n][place(X)] / 100)
     gain(X)  = sum over every J placed worse:
                floor(points(J) * contributions[n][place(J)] / ((place(J) - 1) * 100))
     bonus(X) = 100 if X played for more than 600 seconds
 
-(Galactic Magnate, the page on the points of rated games.) n is the number of seats at the start, so that leavers do not
-shrink it; points are those before the game. The floors are literal, below zero too, where only adjustments lead.
+(Galactic Magnate, the page on the points of rated games.) n is the number of seats at the start, so leavers do not
+shrink it; points are those before the game. The floors are literal, even below zero, where only adjustments lead.
 
-The source says that losses equal gains. Under its own floors they do not: the rest is burned, or goes to the winner if
-`dust` says so and only one is placed first. Ties are not in the source: a tied player contributes by the competition
-place (1, 2, 2, 4), and place - 1 is the number of those placed strictly better. Bonuses are minted.
+The source says that losses equal gains. With its own floors they do not: the rest is burned, or goes to the winner if
+`dust` says so and only one player is placed first. Ties are not in the source: a tied player contributes by competition
+place (1, 2, 2, 4), and place - 1 is the number of players placed strictly better. Bonuses are minted.
 
     four players at 1000, the last contributes 24 % of 1000, which is 240: 80 to each of the three placed better
 """
@@ -42,9 +42,9 @@ HEAD = 3
 
 
 class ContributionPoolParams(Params):
-    """`contributions` has a row of whole percentages by place for every number of players that can be scored.
+    """`contributions` has a row of whole percentages, by place, for every number of players that can be scored.
 
-    The row `3 = [0, 13, 20]` is that of three players; the first contributes nothing, since nobody is placed better.
+    The row `3 = [0, 13, 20]` is for three players; the first contributes nothing, since nobody is placed better.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
@@ -117,7 +117,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: ContributionPoolParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player what he contributes, what he gets from each who is placed worse, the dust and the bonus."""
+    """For every player, what they contribute, what they get from each player placed worse, the dust and the bonus."""
     place, seats, seconds = columns[0], columns[1], columns[2]
     row = params.contributions[str(seats[0])]
     told = [f"{row[place[i] - 1]} % of {points[i]}" for i in range(n)]
@@ -149,7 +149,7 @@ def _floored(term: str, sign: int, numerator: int, denominator: int, detail: str
 
 
 def _bonus(seconds: int, params: ContributionPoolParams) -> list[Term]:
-    """A term also for a bonus that was just missed; none where no playing time is known."""
+    """A term even for a bonus that was missed; none if the playing time is unknown."""
     if seconds < 0 or not params.bonus:
         return []
     if seconds > params.bonus_seconds:

@@ -1,17 +1,17 @@
-"""Italia 2010: Diplomacy scored by centres, by placement, by a lead, and by how many powers survived.
+"""Italia 2010: Diplomacy scored by centres, placement, lead, and how many powers survived.
 
     M     = per_centre * centres + placement + break or no break + participation
     final = M * (1 + TSS),  TSS = 10 % * (number of powers with at least 3 centres - 1)
 
-(Italia 2010, C-Diplo family.) Break: the first has at least 3 centres more than the second, and 30 points more. No
-break: everybody else who has a centre gets 10 more. Solo, 18 centres: the winner has the break and 170 more in M, all
-others get exactly 1. Who has no centre gets exactly 1.
+(Italia 2010, C-Diplo family.) Break: the first has at least 3 centres more than the second, and gets 30 points more. No
+break: everybody else with a centre gets 10 more. Solo, 18 centres: the winner gets the break and 170 more in M, all
+others get exactly 1. Players without a centre get exactly 1.
 
 Departures, by `no_break`: the page says "+10 %", its example says 10 points. `flat10_pre_tss` adds points to M,
 `flat10_second_only` only for the second, `flat10_post_tss` to the final; `pct_add` adds the percentage to TSS, and
-`pct_mult` takes it of M before TSS does. TSS is not below 0. The page lists 1 point a centre; its example forces 4.
+`pct_mult` applies it to M before TSS. TSS is never below 0. The page lists 1 point per centre; its example implies 4.
 
-Points are counted in hundredths, and no result is finer: M is whole, and TSS a whole percentage of it.
+Points are counted in hundredths, and no result is finer: M is whole, and TSS is a whole percentage of it.
 
     solo with 18 centres, four powers with at least 3: (70 + 30 + 170 + 72 + 1) * 1.3 = 445.9
 """
@@ -28,9 +28,9 @@ POWERS = 7
 NoBreak = Literal["flat10_pre_tss", "pct_add", "pct_mult", "flat10_second_only", "flat10_post_tss"]
 PRE_TSS, PCT_ADD, PCT_MULT, SECOND_ONLY, POST_TSS = range(5)
 COLUMNS = ("place", "centres", *(f"centres_{place}" for place in range(1, POWERS + 1)))
-# the centres of the first, second ... seventh place stand from FIRST on
+# the centres of the first, second ... seventh place start at FIRST
 PLACE, CENTRES, FIRST, SECOND = range(4)
-# the constants in their order; from PLACEMENT on the points of all seven places
+# the constants in order; from PLACEMENT on, the points of all seven places
 (
     PER_CENTRE, PARTICIPATION, BREAK, MARGIN, VARIANT, BONUS, TSS, TSS_CENTRES, SOLO, SOLO_BONUS, ELIMINATED, PLACEMENT,
 ) = range(12)  # fmt: skip
@@ -39,9 +39,9 @@ Award = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ItaliaParams(TableParams):
-    """Points, those of `placement` from the first place on; `tss` is a percentage, `no_break_bonus` may be one.
+    """Points, `placement` from first place on; `tss` is a percentage, `no_break_bonus` may be one.
 
-    Who loses a solo gets what the eliminated get.
+    The losers of a solo get what eliminated players get.
     """
 
     placement: Annotated[list[Award], Field(min_length=1, max_length=POWERS)] = [70, 34, 16]
@@ -85,17 +85,17 @@ def is_solo(i: int, columns: Columns, constants: Numbers) -> bool:
 
 
 def is_break(i: int, columns: Columns, constants: Numbers) -> bool:
-    """Whether the first of the game of participant i leads far enough."""
+    """Whether the first in the game of participant i leads by enough."""
     return columns[FIRST][i] - columns[SECOND][i] >= constants[MARGIN]
 
 
 def is_out(i: int, columns: Columns, constants: Numbers) -> bool:
-    """Whether participant i has no centre, or another one has a solo."""
+    """Whether participant i has no centre, or somebody else has a solo."""
     return columns[CENTRES][i] == 0 or (columns[PLACE][i] > 1 and is_solo(i, columns, constants))
 
 
 def modified(i: int, columns: Columns, constants: Numbers) -> int:
-    """M of participant i in points, without what he gets if there is no break."""
+    """M of participant i in points, without what they get if there is no break."""
     place = columns[PLACE][i]
     found = constants[PER_CENTRE] * columns[CENTRES][i] + constants[PLACEMENT + place - 1] + constants[PARTICIPATION]
     solo = is_solo(i, columns, constants)
@@ -105,7 +105,7 @@ def modified(i: int, columns: Columns, constants: Numbers) -> int:
 
 
 def no_break(i: int, columns: Columns, constants: Numbers, base: int) -> int:
-    """What participant i gets in hundredths if there is no break, given his M without it."""
+    """What participant i gets in hundredths if there is no break, given their M without it."""
     place, variant = columns[PLACE][i], constants[VARIANT]
     if place == 1 or is_break(i, columns, constants) or (variant == SECOND_ONLY and place > 2):
         return 0
@@ -113,7 +113,7 @@ def no_break(i: int, columns: Columns, constants: Numbers, base: int) -> int:
 
 
 def survivors(i: int, columns: Columns, constants: Numbers) -> int:
-    """How many powers of the game of participant i have at least `tss_centres`."""
+    """How many powers in the game of participant i have at least `tss_centres`."""
     found = 0
     for place in range(POWERS):
         found += int(columns[FIRST + place][i] >= constants[TSS_CENTRES])
@@ -121,7 +121,7 @@ def survivors(i: int, columns: Columns, constants: Numbers) -> int:
 
 
 def tss(i: int, columns: Columns, constants: Numbers, base: int, extra: int) -> int:
-    """What TSS adds for participant i in hundredths, given his M and what no break gives him."""
+    """What TSS adds for participant i in hundredths, given their M and what no break gives them."""
     percentage = constants[TSS] * max(survivors(i, columns, constants) - 1, 0)
     if constants[VARIANT] in (PCT_ADD, POST_TSS):
         return base * percentage
@@ -144,7 +144,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: ItaliaParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player each bonus in the order of the formula, and what TSS makes of their sum."""
+    """For every player, each bonus in the order of the formula, and what TSS makes of their sum."""
     return [_terms(i, columns, prepare(params)) for i in range(n)]
 
 
@@ -169,7 +169,7 @@ def _terms(i: int, columns: Columns, constants: Numbers) -> list[Term]:
 
 
 def _placement(i: int, columns: Columns, constants: Numbers) -> list[Term]:
-    """The points of a place; for the first also the solo, the break, or why there is none."""
+    """The points of a place; for the first, also the solo, the break, or why there is none."""
     place, first, second = columns[PLACE][i], columns[FIRST][i], columns[SECOND][i]
     tied = sum(columns[FIRST + other][i] == columns[CENTRES][i] for other in range(POWERS)) > 1
     told = "centres of several powers are equal: the years before decide, then the power" if tied else "by centres"

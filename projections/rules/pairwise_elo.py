@@ -2,14 +2,14 @@
 
     change(A against B) = K * (S - E),  E = 1 / (1 + 10^((R_B - R_A) / scale)),  S = 1 better placed, 1/2 tied, 0 worse
 
-(A. Elo, The Rating of Chessplayers, 1978, with 10 as the base.) Ratings are micropoints. E comes from an integer table
-with linear interpolation in units of 2^-32, so that every machine gets the same ratings: its error is below 1.2e-9, and
-with K at most 400 each pair's change is within one micropoint of the real value. E(A) + E(B) is exactly 1.
+(A. Elo, The Rating of Chessplayers, 1978, with base 10.) Ratings are in micropoints. E comes from an integer table with
+linear interpolation in units of 2^-32, so every machine gets the same ratings: its error is below 1.2e-9, and with K at
+most 400 each pair's change is within one micropoint of the exact value. E(A) + E(B) is exactly 1.
 
 Departures from the textbook, all chosen by parameters: `rounding` to whole points per pair or in total, and `update =
-sequential`, where a player's own rating moves while his opponents are walked in the order of their ids (theirs are as
-before the game); then the changes need not sum to zero, and the difference is minted or burned. A seat that changed
-hands counts once in n, and both who sat there are compared. Rounding in total takes E as the table has it.
+sequential`, where a player's own rating moves while stepping through the opponents in the order of their ids (with
+their ratings before the game); then the changes need not sum to zero, and the difference is minted or burned. A seat
+that changed hands counts once in n, and both its players are compared. Rounding in total takes E as the table has it.
 
     1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
 """
@@ -72,7 +72,7 @@ def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
 
 
 def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
-    """K's numerator and denominator, whether K is shared by n - 1, scale in micropoints, rounding 0 1 2, sequential,
+    """K's numerator and denominator, whether K is divided by n - 1, scale in micropoints, rounding 0 1 2, sequential,
     and 2^59 / scale."""
     k = Fraction(params.k_per_pair or params.k_total or 0)
     scale = params.scale * SCALE
@@ -83,15 +83,15 @@ def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
 
 
 def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
-    """The expected score of somebody with so many micropoints against another, in units of 2^-32."""
+    """The expected score of somebody with `points` micropoints against another, in units of 2^-32."""
     return expected(points - others, constants[3], constants[6], table)
 
 
 def lead(gap: int, twice_scored: int, scale: int, inverse: int, rounding: int, table: Numbers) -> tuple[int, int]:
-    """(scored minus expected, what a whole point of score is), both in the same unit; `twice_scored` is 0, 1 or 2."""
+    """(scored minus expected, the size of a whole point of score), in the same unit; `twice_scored` is 0, 1 or 2."""
     whole, chance = ONE, expected(gap, scale, inverse, table)
     if rounding == 1 and gap % scale == 0 and abs(gap) < EXPECTED_SCALES * scale:
-        # here E is rational, and an exact half may stand that the table's last bit must not decide
+        # here E is rational, and there may be an exact half, which the table's last bit must not decide
         whole = 2 + 2 * 10 ** (abs(gap) // scale)
         chance = whole - 2 if gap > 0 else 2
     return twice_scored * whole // 2 - chance, whole
@@ -111,7 +111,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
                 continue
             gap = points[i] - points[j] + (change[i] if sequential else 0)
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
-            # by itself: with the exact halves in the same expression, compiled code takes 1.5 x as long
+            # separate: with the exact halves in the same expression, compiled code takes 1.5 x as long
             if rounding == 0:
                 ahead = scored * (ONE // 2) - expected(gap, scale, inverse, table)
                 amount = rounded(ahead * k * SCALE, divisor, ONE)
@@ -132,7 +132,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PairwiseEloParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player a term per opponent, in the order of the walk, and what rounding in total added."""
+    """For every player, a term per opponent, in the order of the walk, and what rounding in total added."""
     place, seats = columns[0], columns[1]
     k, k_denominator, shared, scale, rounding, sequential, inverse = prepare(params)
     divisor = k_denominator * (seats[0] - 1 if shared else 1)

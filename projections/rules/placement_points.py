@@ -1,11 +1,11 @@
-"""Placement points: the points of a game depend on the place and on the number of players alone.
+"""Placement points: the points of a game depend only on the place and the number of players.
 
     points of place k of n = (n - k) * (n - k + 1)
 
-(Youplay, League scoring system, "all vs. all games".) Who is tied gets the mean of the points of the tied places, so
-that every game of n players gives (n^3 - n) / 3 points, whatever the ties. n is the number of seats.
+(Youplay, League scoring system, "all vs. all games".) Tied players get the mean of the points of the tied places, so
+every game of n players gives (n^3 - n) / 3 points, whatever the ties. n is the number of seats.
 
-Points are counted in units of 1/840, which every possible number of tied players divides.
+Points are counted in units of 1/840, which is divisible by every possible number of tied players.
 
     five players, two of them second: 20, then 9 = (12 + 6) / 2 for both, 2 and 0
 """
@@ -20,7 +20,7 @@ PLAYERS_MAX = 8
 
 
 class PlacementPointsParams(TableParams):
-    """The formula has no constants; what there is to choose is the table that sums its points."""
+    """The formula has no constants; the only choices are about the table that sums its points."""
 
 
 def refuse_params(params: PlacementPointsParams, players_max: int) -> str | None:
@@ -42,7 +42,7 @@ def check(n: int, columns: Columns, params: PlacementPointsParams) -> str | None
 
 
 def points_of(place: int, seats: int) -> int:
-    """The points of a place that nobody shares."""
+    """The points of a place without ties."""
     return (seats - place) * (seats - place + 1)
 
 
@@ -62,7 +62,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PlacementPointsParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player one term: the points of his place, or the mean of those of the tied places."""
+    """For every player one term: the points of their place, or the mean of those of the tied places."""
     place, seats, tied = columns[0], columns[1], columns[2]
     return [[_term(place[i], seats[i], tied[i], change[i])] for i in range(n)]
 

@@ -1,17 +1,17 @@
-"""Wooden Ships & Iron Men: points for the result of a side, without regard to ships lost or destroyed.
+"""Wooden Ships & Iron Men: points for the result of a side, regardless of ships lost or destroyed.
 
-    victory   the only side with ships left, else the one with more game points; overwhelming with twice as many
+    victory   the only side with ships left, otherwise the one with more game points; overwhelming with twice as many
     tie       equal game points, and both sides or neither have ships left
     draw      by agreement
 
-(Youplay, the administrator's forum posts on WS&IM leagues: the trial, and what holds for leagues from 7150.) Who
-surrendered gets `surrendered` whatever happens. The comparisons are literal: 20 against 0 is overwhelming, 0 against 0
-is at least twice as many, but not more.
+(Youplay, the administrator's forum posts on WS&IM leagues: the trial, and what holds for leagues from 7150.) Players
+who surrendered get `surrendered` whatever happens. The comparisons are literal: 20 against 0 is overwhelming, 0 against
+0 is at least twice as many, but not more.
 
-The trial knows three things more: only `survivors`, who finished with ships left, get the points of an overwhelming
+The trial has three more rules: only `survivors`, who finished with ships left, get the points for an overwhelming
 victory; `top_scorer` goes to the one player of the sides that did not win (in a tie: of both) with more game points
-than all others of them, if he did not surrender, not in a draw; `sunk_without_points` goes to winners who scored
-nothing and lost all their ships.
+than all the others there, if they did not surrender, and not in a draw; `sunk_without_points` goes to winners who
+scored nothing and lost all their ships.
 
     20 against 10: overwhelming if at least twice as many are enough, a victory if it must be more
 """
@@ -42,14 +42,14 @@ COLUMNS = (
     SIDE_UNITS, SIDE_LOST, SIDE_POINTS, ENEMY_UNITS, ENEMY_LOST, ENEMY_POINTS, AGREED_DRAW,
     MATES_BEST, ENEMIES_BEST, GAME_POINTS, UNITS, LOST, STATUS,
 ) = range(len(COLUMNS))  # fmt: skip
-# the constants in their order; the first four are also results of a side
+# the constants in order; the first four are also results of a side
 DRAW, TIE, VICTORY, OVERWHELMING, DEFEAT, SURRENDER, TOP_SCORER, SUNK, FACTOR, STRICTLY, SURVIVORS = range(11)
 
 Award = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class WoodenShipsParams(TableParams):
-    """Points by result; the defaults are those of leagues from 7150, which have no points for single players.
+    """Points by result; the defaults are those of leagues from 7150, which have no points for individual players.
 
     A victory is overwhelming with at least (`>=`) or more than (`>`) `overwhelming_factor` times the enemy's points.
     """
@@ -73,7 +73,7 @@ def refuse_params(params: WoodenShipsParams, players_max: int) -> str | None:
 
 
 def prepare(params: WoodenShipsParams) -> tuple[int, ...]:
-    """The points by result and for single players, then what makes a victory overwhelming, and for whom."""
+    """The points by result and for individual players, then what makes a victory overwhelming, and for whom."""
     return (
         params.draw, params.tie, params.victory, params.overwhelming, params.defeat, params.surrendered,
         params.top_scorer, params.sunk_without_points, params.overwhelming_factor,
@@ -102,7 +102,7 @@ def is_survivor(i: int, columns: Columns) -> bool:
 
 
 def award(i: int, columns: Columns, constants: Numbers, found: int) -> int:
-    """The points of participant i for the result of his side alone."""
+    """The points of participant i for the result of their side alone."""
     if columns[STATUS][i] == SURRENDERED:
         return constants[SURRENDER]
     if found == OVERWHELMING and constants[SURVIVORS] and not is_survivor(i, columns):
@@ -111,7 +111,7 @@ def award(i: int, columns: Columns, constants: Numbers, found: int) -> int:
 
 
 def bonus(i: int, columns: Columns, constants: Numbers, found: int) -> int:
-    """The points of participant i for what he did, or did not do, himself."""
+    """The points of participant i for what they did, or did not do, themselves."""
     mine, others = columns[GAME_POINTS][i], columns[MATES_BEST][i]
     if columns[STATUS][i] == SURRENDERED or found == DRAW:
         return 0
@@ -136,7 +136,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: WoodenShipsParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player the result of his side and why, and what he got for himself."""
+    """For every player, the result of their side and why, and what they got individually."""
     constants = prepare(params)
     terms = []
     for i in range(n):

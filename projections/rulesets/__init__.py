@@ -1,1 +1,1 @@
-"""Rulesets: their versions, the rules that they name, and the months and years of their zone."""
+"""Rulesets: their versions, the rules they name, and the months and years of their zone."""

@@ -1,4 +1,4 @@
-"""What rules do wrong: what they raise and return, and what numbers they use; told in a line, with the place."""
+"""What rules do wrong: what they raise and return, and what numbers they use; described in a line, with the place."""
 
 import dis
 import sys
@@ -13,17 +13,17 @@ from typing import Any
 from ledger.rejections import escaped, shown
 from projections.contract import INT64_MAX, Numbers, Rule
 
-# what a rule may raise; whoever catches it calls `fault`, or lets an interruption of the program go on by himself
+# what a rule may raise; whoever catches it calls `fault`, or re-raises an interruption of the program themselves
 FAULTS = (BaseException,)
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 MESSAGE_MAX = 500
 OURS = "projections.rules."
-# how many arguments `chance` takes: of two players' points, or of two players among all, with the columns
+# how many arguments `chance` takes: for two players' points, or for two players among all, with the columns
 OF_POINTS, OF_PLAYERS = 4, 6
 
 
 class Broken(Exception):
-    """A rule did not keep to the contract."""
+    """A rule broke the contract."""
 
 
 def fault(error: BaseException, function: Any) -> str:
@@ -42,7 +42,7 @@ def fault(error: BaseException, function: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """What a rule says, in one line of printable characters, whatever it is."""
+    """A rule's text, in one line of printable characters, whatever it is."""
     try:
         text = str(value)
     except BaseException as error:
@@ -68,7 +68,7 @@ def is_ours(rule: Rule) -> bool:
 
 
 def quiet(*rules: Rule) -> AbstractContextManager[Any]:
-    """What rules of packages print goes to standard error: standard output is an answer, which programs read."""
+    """Send what rules of packages print to standard error: standard output is an answer, which programs read."""
     return nullcontext() if all(map(is_ours, rules)) else redirect_stdout(sys.stderr)
 
 
@@ -86,13 +86,13 @@ def told_value(value: Any) -> str:
 
 @cache
 def argument_count(function: Callable[..., Any]) -> int:
-    """How many arguments a function takes one after the other."""
+    """How many positional arguments a function takes."""
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return sum(one.kind in positional for one in signature(function).parameters.values())
 
 
 def rule_table(rule: Rule) -> Numbers:
-    """The table of a rule; that of a package is read once, and is the same at every game. Raises `Broken`."""
+    """The table of a rule; for a package's rule it is read once, and is the same at every game. Raises `Broken`."""
     return rule.table() if is_ours(rule) else _table(rule.table)
 
 
@@ -115,12 +115,12 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def compiles(rule: Rule) -> bool:
-    """Whether compiled code may stand for a rule: not for one of a package that has other numbers than integers."""
+    """Whether compiled code may stand in for a rule: not for a package's rule that uses anything but integers."""
     return is_ours(rule) or inexact(rule) is None
 
 
 def inexact(rule: Rule) -> str | None:
-    """Where the scoring function of a rule, or a function that it calls, uses another number than integers, or None."""
+    """Where a rule's scoring function, or a function it calls, uses numbers other than integers, or None."""
     return _inexact(rule.score)
 
 

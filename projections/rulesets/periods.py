@@ -1,4 +1,4 @@
-"""Time as the people of a ruleset see it: the months and years of its lists."""
+"""Time in the zone of a ruleset: the months and years of its lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
 
 
 def is_running(period: Period, now: int, as_of: int | None) -> bool:
-    """Whether a list's period is not over at a moment, or not among what was played up to `as_of`."""
+    """Whether a list's period is not over at a moment, or not fully covered by `as_of`."""
     return now <= period.end or (as_of is not None and as_of < period.end)
 
 

@@ -1,4 +1,4 @@
-"""The rules by name and number: those of this program, and those that other packages register by entry point.
+"""The rules by name and number: this program's own, and those that other packages register as entry points.
 
 A package registers a rule in the entry-point group `ratings_ledger.rules`, under its full name such as `my-rule/1`.
 """
@@ -32,7 +32,7 @@ BUILT_IN = {
 def rule(name: str) -> Rule | None:
     """The rule of that name and number, or None.
 
-    Raises `ValueError` where two packages register the same, or it cannot be loaded, or is none.
+    Raises `ValueError` if two packages register the same one, it cannot be loaded, or it is not a rule.
     """
     if name in BUILT_IN:
         found = import_module(BUILT_IN[name]).RULE
@@ -63,7 +63,7 @@ def _parts(name: str) -> Iterator[str | int]:
 
 
 def _why_malformed(found: Rule) -> Iterator[str]:
-    """What is wrong with the members of a rule, whatever they do."""
+    """What is wrong with the members of a rule, whatever they contain."""
     if not isinstance(found.scale, int) or not 1 <= found.scale <= UNITS_MAX:
         yield f"has the scale {found.scale!r}; a whole number of units in a point is needed"
     if not isinstance(found.columns, tuple) or not all(isinstance(name, str) for name in found.columns):
@@ -81,7 +81,7 @@ def _why_malformed(found: Rule) -> Iterator[str]:
 
 
 def give_up_rule(name: str, reason: str) -> None:
-    """Let nobody in this process load a rule of a package that was tried in another."""
+    """Keep this process from loading a package's rule that failed when tried in another process."""
     _given_up[name] = reason
     rule.cache_clear()
 

@@ -1,4 +1,4 @@
-"""Rulesets as TOML: what is published, written out; and a commented file to begin a ruleset of one's own with.
+"""Rulesets as TOML: a published one written out, and a commented file to start your own from.
 
 [params]
 k_total = 32                       # a whole number or a fraction in quotes ("64/3")
@@ -20,7 +20,7 @@ WIDTH = 34  # where comments begin
 
 
 def as_toml(data: dict[str, Any]) -> str:
-    """A ruleset's data as the text of a file that says the same, in the order of the documentation."""
+    """A ruleset's data as the text of an equivalent file, in the order of the documentation."""
     given = {name: data[name] for name in Ruleset.model_fields if name in data}
     if "effective_from" in given:
         given["effective_from"] = date.fromisoformat(given["effective_from"])
@@ -28,7 +28,7 @@ def as_toml(data: dict[str, Any]) -> str:
 
 
 def _section(name: str, table: dict[str, Any]) -> Iterator[str]:
-    """A table with the tables in it, each under its heading."""
+    """A table and the tables in it, each under its heading."""
     if name:
         yield f"\n[{name}]"
     inner = {key: value for key, value in table.items() if isinstance(value, dict)}
@@ -38,10 +38,10 @@ def _section(name: str, table: dict[str, Any]) -> Iterator[str]:
 
 
 def template(rule: Rule, game: str, time_zone: str) -> str:
-    """A ruleset of a rule for a game, with every key and what it means; what is not needed is commented out.
+    """A ruleset with this rule for a game, with every key and what it means; optional keys are commented out.
 
-    Its values are those of a shipped ruleset of the rule. Of a rule that none has, the values that are needed are left
-    to be filled in.
+    Its values are those of a shipped ruleset with the rule. If there is none, the required values are left to be filled
+    in.
     """
     example = _example(rule, game)
     scope, partition, params = (example.get(table, {}) for table in ("scope", "partition", "params"))
@@ -50,7 +50,7 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
     lines = [
         "# A ruleset: which rule scores which games, with which constants, on which ladders.",
         "# Check it: ratings rules check FILE. What it would change: ratings whatif FILE.",
-        "# Publish it: ratings rules publish FILE. Every key is told in docs/rulesets.md.",
+        "# Publish it: ratings rules publish FILE. Every key is described in docs/rulesets.md.",
         "",
         _line("id", f"house-{game}", "the first part of its ladders' names"),
         _line("version", "1", "a change of a published ruleset is a new version"),
@@ -80,7 +80,7 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
 
 
 def _example(rule: Rule, game: str) -> dict[str, Any]:
-    """A shipped ruleset of a rule."""
+    """A shipped ruleset with this rule."""
     for text in (shipped_elo(game), *shipped()):
         data, _ = parse_toml(text)
         if data is not None and data["rule"] == rule.id:
@@ -144,7 +144,7 @@ def _written(value: Any) -> str:
 
 
 def values_of(rule: Rule, name: str) -> list[str]:
-    """The kinds of values that a parameter of a rule takes, in words."""
+    """The kinds of values a rule's parameter takes, in words."""
     schema = rule.params.model_json_schema()["properties"][name]
     choices = schema.get("anyOf", [schema])
     return [_values(choice, len(choices) > 1) for choice in choices if choice.get("type") != "null"]

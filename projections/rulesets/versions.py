@@ -1,6 +1,6 @@
 """Rulesets: from a TOML file or a published event to a version that can score games.
 
-A file is read into the event model `Ruleset`; `bind` joins it with its rule and says what does not fit. Problems
+A file is read into the event model `Ruleset`; `bind` joins it with its rule and reports what does not fit. Problems
 name the key and, in a file, the line.
 """
 
@@ -21,6 +21,7 @@ from ledger.events.zones import day_start
 from ledger.rejections import did_you_mean, shown
 from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
 from projections.lists import LISTS
+from projections.rulesets.columns import COLUMNS_OF
 from projections.rulesets.faults import FAULTS, fault, integers, quiet, rule_table
 from projections.rulesets.registry import rule, rule_names
 
@@ -31,17 +32,17 @@ SHIPPED = (
     "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0",
     "youplay-wsim-v1", "youplay-wsim-v2",
 )  # fmt: skip
-# what a ruleset file may hold: many more than any needs
+# limits of a ruleset file: far more than any needs
 NESTED_MAX, CHARACTERS_MAX = 200, 200_000
 INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
-# a ruleset for whatever game it is published for: GAME and ZONE stand for the game and a time zone
+# a ruleset for any game: GAME and ZONE stand for the game and a time zone
 ELO = "elo"
-# the same in every ledger, so that the export of one can be imported into another
+# the same in every ledger, so that an export from one can be imported into another
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
 
 class Version(NamedTuple):
-    """A version of a ruleset, ready to score: with its rule, its parameters, and where it stands in the log."""
+    """A version of a ruleset, ready to score: with its rule, its parameters, and its position in the log."""
 
     ruleset: Ruleset
     rule: Rule
@@ -52,7 +53,7 @@ class Version(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The points of somebody new, in units."""
+        """The points of a new player, in units."""
         return self.params.start * self.rule.scale
 
 
@@ -68,9 +69,9 @@ NESTED = RulesetProblem("", "the brackets are nested too deeply")
 
 
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """The tables of a ruleset file, or why it is no TOML."""
+    """The tables of a ruleset file, or why it is not TOML."""
     for number, written in enumerate(text.splitlines(), 1):
-        # dotted keys make tables within tables: the time to read them grows with the square of their number
+        # dotted keys make tables within tables: reading time grows with the square of their number
         if max(map(written.count, ".[{")) > NESTED_MAX:
             return None, [RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
     if len(text) > CHARACTERS_MAX:
@@ -84,7 +85,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
-    except ValueError as error:  # of a number that is too long
+    except ValueError as error:  # from a number that is too long
         return None, [RulesetProblem("", str(error))]
     if nested_too_deeply(data):
         return None, [NESTED]
@@ -94,7 +95,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
 
 
 def nested_too_deeply(data: dict[str, Any]) -> bool:
-    """Whether tables and lists stand in each other deeper than whatever walks through them can follow."""
+    """Whether tables and lists are nested too deeply to walk through."""
     level: list[Any] = [data]
     for _ in range(NESTED_MAX):
         inner = [value.values() if isinstance(value, dict) else value for value in level]
@@ -122,7 +123,7 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
         return None, _problems(error, "", Ruleset)
     version, problems = bind(ruleset)
     if problems == [_not_installed(ruleset)]:
-        # who writes a ruleset can take another rule; a published one waits for its package
+        # the author of a ruleset can choose another rule; a published one waits for its package
         there = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
         problems = [one._replace(message=one.message + there) for one in problems]
     return (ruleset if version else None), problems
@@ -162,7 +163,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     for key, values in (("by", by), ("bands", bands)):
         if len(set(values)) < len(values):
             problems.append(
-                RulesetProblem(f"partition.{key}", "a value stands twice; a game would count twice on its ladder")
+                RulesetProblem(f"partition.{key}", "a value is listed twice; a game would count twice on its ladder")
             )
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(RulesetProblem("scope.players_max", f"it is below players_min, {scope.players_min}"))
@@ -179,7 +180,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
             RulesetProblem("params.carry_over", "points carry over from season to season, so partition by season")
         )
     if bands and "players" not in by:
-        problems.append(RulesetProblem("partition.bands", "bands cut players, which partition.by does not name"))
+        problems.append(RulesetProblem("partition.bands", "bands group players, which partition.by does not name"))
     # a seat that changed hands has two players
     constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
     problems += [reason] if reason else []
@@ -190,7 +191,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
 
 
 def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
-    """What keeps a rule from running at all: its list, or what it asks of games."""
+    """What keeps a rule from running at all: its list, or what it reads from games."""
     if found.ranking not in LISTS:
         hint = did_you_mean(found.ranking, LISTS)
         yield RulesetProblem(
@@ -199,7 +200,7 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
     elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
         yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
                               f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
-    known = {*COMMON_COLUMNS, *(name for kind in GAME_TYPES.values() for name in kind.columns)}
+    known = {*COMMON_COLUMNS, *(name for columns in COLUMNS_OF.values() for name in columns)}
     for name in found.columns:
         if name not in known:
             hint = did_you_mean(name, known)
@@ -215,12 +216,12 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
 
 
 def _columns_told() -> str:
-    own = [f"{', '.join(kind.columns)} (kind {name})" for name, kind in GAME_TYPES.items() if kind.columns]
+    own = [f"{', '.join(columns)} (kind {name})" for name, columns in COLUMNS_OF.items() if columns]
     return "; ".join([", ".join(COMMON_COLUMNS), *own])
 
 
 def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
-    """The constants of a rule under some parameters, or why these cannot be used for up to so many players."""
+    """A rule's constants for some parameters, or why these cannot be used for up to `players_max` players."""
     function: Any = found.refuse_params
     try:
         with quiet(found):
@@ -238,17 +239,17 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
 
 
 def _nested(params: dict[str, Any]) -> set[str]:
-    """The keys of the tables that stand in some parameters."""
+    """The keys of the tables within some parameters."""
     return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
 def kinds_of(found: Rule) -> list[str]:
-    """The game types whose participants have all that a rule looks at."""
-    return [name for name, kind in GAME_TYPES.items() if {*found.columns} <= {*COMMON_COLUMNS, *kind.columns}]
+    """The game types whose participants have everything a rule reads."""
+    return [name for name, columns in COLUMNS_OF.items() if {*found.columns} <= {*COMMON_COLUMNS, *columns}]
 
 
 def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
-    """Why `new` cannot be a version of the ruleset that `old` is a version of, or None."""
+    """Why `new` cannot be another version of the ruleset of `old`, or None."""
     for member in ("partition", "time_zone", "freeze"):
         before = getattr(old.ruleset, member)
         if getattr(new.ruleset, member) != before:
@@ -257,7 +258,7 @@ def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
                 member, f"{old.ruleset.name} has {what or 'none'}; all versions of a ruleset share it"
             )
     if new.rule.ranking != old.rule.ranking:
-        return RulesetProblem("rule", f"{new.rule.id} makes another kind of list than {old.ruleset.name}")
+        return RulesetProblem("rule", f"{new.rule.id} makes a different kind of list from {old.ruleset.name}")
     if new.rule.scale != old.rule.scale:
         return RulesetProblem(
             "rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}"
@@ -278,19 +279,19 @@ def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
 
 
 def in_force(versions: Iterable[Version], instant: int) -> Version | None:
-    """The version with the latest effective date not after the instant; of equal dates the one recorded last."""
+    """The version with the latest effective date not after the instant; for equal dates, the one recorded last."""
     candidates = [v for v in versions if v.effective_from is not None and v.effective_from <= instant]
     return max(candidates, key=lambda v: (v.effective_from, v.position), default=None)
 
 
 def newest(versions: Iterable[Version]) -> Version:
-    """The version that is in force in the end; of a ruleset that never is, the one recorded last."""
+    """The version that is in force in the end; if none ever is, the one recorded last."""
     known = list(versions)
     return in_force(known, 2**63) or max(known, key=lambda version: version.position)
 
 
 def oldest(versions: Iterable[Version]) -> Version:
-    """The version that comes into force first, of equal dates the one recorded last; else the one recorded first."""
+    """The version that comes into force first (for equal dates, the one recorded last), else the one recorded first."""
     known = list(versions)
     dated = [version.effective_from for version in known if version.effective_from is not None]
     first = in_force(known, min(dated)) if dated else None
@@ -320,7 +321,7 @@ def band_range(band: str) -> tuple[int, int]:
 
 
 def _start(day: str, time_zone: str) -> int:
-    # the first day of all begins before any instant that a record can hold, in zones east of Greenwich
+    # the very first day begins before any instant that a record can hold, in zones east of Greenwich
     return INSTANT_MIN if day == "0001-01-01" else day_start(date.fromisoformat(day), time_zone)
 
 
@@ -346,7 +347,7 @@ def _problems(error: ValidationError, table: str, model: type[BaseModel]) -> lis
 
 
 def _whose(key: str, table: str, model: type[BaseModel]) -> str:
-    """Which rules know a key that this one does not, or which of its own was probably meant."""
+    """Which rules have a key that this one lacks, or which of its own was probably meant."""
     name = key.rpartition(".")[2]
     if key != f"{table}.{name}".lstrip("."):
         return ""
@@ -366,7 +367,7 @@ def _rules_here() -> Iterator[Rule]:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """The line of a dotted key in a TOML text, else of its table, else None; good enough for plain ruleset files."""
+    """The line of a dotted key in a TOML text, or of its table, or None; good enough for plain ruleset files."""
     *tables, name = key.split(".")
     table, best = "", None
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,1 +1,1 @@
-"""Standings that are kept for other programs: computed, promoted, verified, shown to SQL."""
+"""Standings kept for other programs: computed, promoted, verified, exposed to SQL."""

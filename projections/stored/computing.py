@@ -1,6 +1,6 @@
-"""From facts to the standings of all ladders, ready to be stored: one after the other, or in several processes.
+"""From facts to the standings of all ladders, ready to be stored: one after another, or in several processes.
 
-A ladder is computed alone, from its stream, so that it does not matter how many processes share the work.
+Each ladder is computed on its own, from its stream, so it does not matter how many processes split the work.
 """
 
 import marshal
@@ -18,9 +18,9 @@ from projections.rulesets.faults import is_ours
 from projections.rulesets.versions import Version
 from projections.stored.sql_rows import Block, blocks_of
 
-# costs are counted in games; a ladder costs so much besides its own
+# costs are counted in games; a ladder costs this much besides its own
 LADDER_COST = 20
-# what costs less is done sooner than processes are started
+# anything cheaper is done before processes have started
 FORKING_COST = 20_000
 UNITS_PER_CORE, UNITS_MAX = 16, 500
 
@@ -34,8 +34,8 @@ class LadderFailure(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A ladder's standings as they are stored; rows are `stored_row` of its standings, in order. `changes` are all that
-    led to them, where they are asked for."""
+    """A ladder's standings as they are stored; rows are `stored_row` of its standings, in order. `changes` are all
+    that led to them, if requested."""
 
     ladder: str
     ruleset: str
@@ -47,7 +47,7 @@ class Built(NamedTuple):
 
 
 class ComputePlan(NamedTuple):
-    """What there is to compute: the streams by ladder, and what cannot be; and rulesets to be planned by `apart`."""
+    """What there is to compute: the streams by ladder, what cannot be, and the rulesets left for `apart` to plan."""
 
     streams: dict[str, Stream]
     failures: list[LadderFailure]
@@ -55,7 +55,7 @@ class ComputePlan(NamedTuple):
 
 
 def stored_row(row: Standing) -> tuple[Any, ...]:
-    """A standing as plain values in the order of its members, places as a text; most have neither gold nor places."""
+    """A standing as plain values in the order of its members, places as text; most have neither gold nor places."""
     rank, player, points, games, qualified, divisor, gold, places = row
     if gold is None and places is None:
         return rank, player, points, games, int(qualified), divisor
@@ -64,7 +64,7 @@ def stored_row(row: Standing) -> tuple[Any, ...]:
 
 
 def standing(values: tuple[Any, ...]) -> Standing:
-    """The standing that is stored as these values."""
+    """The standing stored as these values."""
     found = Standing(*values)
     return found if found.places is None else found._replace(places=tuple(map(int, str(found.places).split(","))))
 
@@ -75,7 +75,7 @@ def is_named(ladder: str, names: Collection[str]) -> bool:
 
 
 def of_packages(facts: Facts) -> list[str]:
-    """The rulesets that run here by rules of packages, and those whose lists sum their places."""
+    """The rulesets that run on rules of packages, and those whose lists sum their places."""
     own = {name for name, versions in facts.rulesets.items() if not all(is_ours(version.rule) for version in versions)}
     sums = {
         name for name, versions in facts.rulesets.items()
@@ -87,10 +87,10 @@ def of_packages(facts: Facts) -> list[str]:
 def plan(
     ladders: Ladders, asked: Collection[str] = (), stored: Collection[str] = (), apart: Collection[str] = ()
 ) -> ComputePlan:  # fmt: skip
-    """What is to be computed of the ladders and rulesets that are asked for (default: of all).
+    """What is to be computed for the requested ladders and rulesets (default: all).
 
-    These are the ladders with games or adjustments, and the `stored` ones even if they have none any more. The rulesets
-    `apart` are left to `compute`.
+    These are the ladders with games or adjustments, and the `stored` ones even if they no longer have any. The rulesets
+    in `apart` are left to `compute`.
     """
     facts = ladders.facts
     streams, failures, later = dict[str, Stream](), list[LadderFailure](), list[str]()
@@ -117,14 +117,14 @@ def _rulesets(names: Iterable[str]) -> set[str]:
 
 
 def _look_at_months(ladders: Ladders, version: Version) -> None:
-    """Make the streams that an annual list looks into, so that they are there when processes share the work."""
+    """Make the streams an annual list reads, so that they exist before processes split the work."""
     of = getattr(version.params, "of", None)
     if of in ladders.facts.rulesets and of not in ladders.facts.unusable:
         ladders.every(of)
 
 
 def built(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
-    """A ladder as it is stored, or why it cannot be."""
+    """A ladder as it is stored, or why it cannot be built."""
     try:
         found = ladders.of_stream(stream)
     except RuleFailure as error:
@@ -146,7 +146,7 @@ def built_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailur
 
 
 def ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderFailure:
-    """Why a ladder, or those of a ruleset, cannot be built, as plain data."""
+    """Why a ladder, or a ruleset's ladders, cannot be built, as plain data."""
     return LadderFailure(ladder, int(error.place(ladders.facts)), str(error))
 
 
@@ -158,11 +158,11 @@ def compute(
     apart: Callable[[str], Generator[Built | LadderFailure]] | None = None,
     changes: bool = False,
 ) -> Generator[Built | LadderFailure]:
-    """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` gives for the
-    rulesets that are left to it.
+    """`one` of every stream, in no particular order, after the failures of the plan; then what `apart` returns for the
+    rulesets left to it.
 
-    With `changes`, `one` asks for those of all games. Long work is shared by `cores` processes (default: as many as
-    there are processors). Close the iterator if it is not read to its end. Raises `WorkerLost`.
+    With `changes`, `one` needs those of all games. Long work is split among `cores` processes (default: the number of
+    processors). Close the iterator if it is not read to its end. Raises `WorkerLost`.
     """
     with closing(_all_of(ladders, planned, one, cores, changes)) as results:
         yield from results
@@ -176,7 +176,7 @@ def _all_of(
     ladders: Ladders, planned: ComputePlan, one: Callable[[Ladders, Stream], Built | LadderFailure], cores: int | None,
     changes: bool,
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
-    # loaded only here: reading commands do not need it
+    # imported only here: commands that only read do not need it
     from ledger.processes.workers import available_cores, forked
 
     yield from planned.failures
@@ -208,9 +208,9 @@ def unpacked(message: bytes) -> Iterator[Built | LadderFailure]:
 
 
 def _units(streams: list[Stream], cores: int) -> list[list[Stream]]:
-    """The streams in parts that cost about the same, so many that all cores end together; what costs most comes first.
+    """The streams in parts of about the same cost, enough for all cores to end together; the most expensive come first.
 
-    A ladder is never cut; small ones stay in their order.
+    A ladder is never split; small ones stay in order.
     """
     enough = sum(map(_cost, streams)) / min(cores * UNITS_PER_CORE, UNITS_MAX)
     units: list[list[Stream]] = [[]]

@@ -1,6 +1,6 @@
 """How old the stored standings are: which ladders a rebuild left as they were, and why.
 
-A rebuild of everything that fails for one ladder promotes all others; this one goes on serving what it was. So the
+A full rebuild that fails for one ladder promotes all others; the failed one keeps serving its old standings. So the
 standings are as old as the oldest of them.
 """
 
@@ -20,9 +20,9 @@ FAILED, NOT_ASKED = "failed", "not-asked"
 
 
 class Stale(NamedTuple):
-    """A ladder that is older than the live position, or that a rebuild could not build at all (no position then).
+    """A ladder older than the live position, or one that a rebuild could not build at all (then without a position).
 
-    `why` is `failed` (its rule) or `not-asked` (a rebuild was of other ladders); the message is that of the rule.
+    `why` is `failed` (its rule) or `not-asked` (a rebuild was for other ladders); the message is the rule's.
     """
 
     ladder: str
@@ -41,7 +41,7 @@ class Missing(NamedTuple):
 
 
 def stale_ladders(connection: Connection, runs: Sequence[Run]) -> list[Stale]:
-    """The ladders of the live generation that are not as new as it is, by name; `runs` come the newest first."""
+    """The ladders of the live generation that are older than it, by name; `runs` come newest first."""
     generation = live(connection)
     failures = _failures(runs, None if generation is None else generation.generation)
     rows = [] if generation is None else ages_of(connection, generation.generation)
@@ -61,7 +61,7 @@ def stale_ladders(connection: Connection, runs: Sequence[Run]) -> list[Stale]:
 
 
 def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
-    """Why ladders or rulesets failed when they were last built, by name, as far as the runs of rebuilds tell."""
+    """Why ladders or rulesets failed when they were last built, by name, as far as the rebuild runs show."""
     failed: dict[str, str] = {}
     for run in reversed(runs):
         number, asked, now = (run.details.get(name) for name in ("generation", "asked", "failed"))
@@ -76,7 +76,7 @@ def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str
 
 
 def missing_rules(connection: Connection) -> list[Missing]:
-    """The rulesets of the ledger whose rules are not installed here; no rule is loaded for it."""
+    """The rulesets of the ledger whose rules are not installed here; this loads no rules."""
     installed = set(rule_names())
     published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
     rulesets = [Ruleset.model_validate(event.data) for event in published]

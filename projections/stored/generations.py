@@ -1,8 +1,8 @@
-"""Generations: the stored standings of all ladders, written beside the live ones and promoted by flipping one pointer.
+"""Generations: the stored standings of all ladders, written alongside the live ones, promoted by flipping one pointer.
 
-All SQL over their tables is here. Every transaction is small, so that appends never wait for long; all of them but the
-one that flips the pointer change what no reader sees. Killed at any instant a rebuild leaves the live generation as it
-was, and what it left behind is unfinished: the next one sweeps it up.
+All SQL on their tables is here. Every transaction is small, so appends never wait for long; all but the one that flips
+the pointer change only what no reader sees. If killed at any instant, a rebuild leaves the live generation as it was,
+and its leftovers unfinished: the next one sweeps them up.
 """
 
 import shutil
@@ -26,14 +26,14 @@ from projections.stored.rebuild_lock import RebuildLock, fenced, only_one
 from projections.stored.schema import generation_ladders, generation_standings, generations, live_generation
 
 TRANSACTION_ROWS, GIVEN_UP_ROWS = 5_000, 200
-# so much of a disk is never taken by a rebuild
+# a rebuild always leaves this much of a disk free
 ROOM_BYTES = 1 << 20
-# of names in one statement
+# names in one statement
 NAMES_MAX = 400
 
 
 class Generation(NamedTuple):
-    """A stored generation; `built` of its `ladders` were computed by its own rebuild, the others are as they were."""
+    """A stored generation; `built` of its `ladders` were computed by its own rebuild, the others are unchanged."""
 
     generation: int
     position: int
@@ -45,7 +45,7 @@ class Generation(NamedTuple):
 
 
 def begin_generation(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
-    """Enter a new generation, of which nobody knows yet, and sweep up what cut-off rebuilds left; gives its number."""
+    """Enter a new generation, still invisible, and sweep up what aborted rebuilds left; returns its number."""
     with lock.fenced() as connection:
         number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
         row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
@@ -62,7 +62,7 @@ def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built],
         for one in built
     ]  # fmt: skip
     rows = ((generation, one.ladder, ordinal, *row) for one in built for ordinal, row in enumerate(one.rows, 1))
-    # what names the rows comes with the first of them, so that they are found if no more follow
+    # the naming row is stored with the first rows, so that they can be found if no more follow
     while (part := list(islice(rows, TRANSACTION_ROWS))) or named:
         leave_room(ledger)
         with ledger.writing() as connection:
@@ -73,20 +73,20 @@ def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built],
 
 
 def leave_room(ledger: Ledger) -> None:
-    """Raises `StoreUnavailable` where a file's disk is all but full: appends need the rest, and so does the sweep."""
+    """Raises `StoreUnavailable` if a file's disk is all but full: appends need the rest, and so does the sweep."""
     if ledger.engine.dialect.name != "sqlite":
         return
     free = shutil.disk_usage(Path(str(ledger.url.database)).absolute().parent).free
     if free < ROOM_BYTES:
         raise StoreUnavailable(
-            f"no space left for {ledger.location}: {free >> 10:,} KiB are free, which are left to those who append; "
-            "free some and run the same command again",
+            f"no space left for {ledger.location}: {free >> 10:,} KiB are free, which are reserved for appends; "
+            "free some space and run the same command again",
             "no-space",
         )
 
 
 def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
-    """Insert rows, which may leave out the last columns, the way that is fastest for the driver."""
+    """Insert rows, which may omit the last columns, in the fastest way for the driver."""
     if not rows:
         return
     columns = ", ".join([column.name for column in table.columns][: len(rows[0])])
@@ -116,9 +116,9 @@ def promote(
     lock: RebuildLock, generation: int, clock: Clock, before: int | None,
     also: Callable[[Connection], None] = lambda connection: None,
 ) -> None:  # fmt: skip
-    """Let readers see a generation that is written completely, and do something `also` in the same transaction.
+    """Make a completely written generation visible to readers, and do `also` in the same transaction.
 
-    `before` was live when it was begun. Raises `LockLost` if another rebuild has begun since, or another generation is
+    `before` was live when it was begun. Raises `LockLost` if another rebuild has begun since, another generation is
     live, or rows are missing.
     """
     with lock.fenced() as connection:
@@ -134,7 +134,7 @@ def promote(
 
 
 def _refuse_lost(connection: Connection, generation: int, before: int | None) -> None:
-    """Raises `LockLost` unless a generation is the last that was begun, continues the live one, and is whole."""
+    """Raises `LockLost` unless a generation is the last one begun, follows the live one, and is complete."""
     newest = connection.execute(select(func.max(generations.c.generation))).scalar()
     if newest != generation:
         raise LockLost(
@@ -159,10 +159,10 @@ def _refuse_lost(connection: Connection, generation: int, before: int | None) ->
 
 
 def forget_generation(ledger: Ledger, generation: int) -> None:
-    """Forget a generation that could not be built, so that what it took is free again; never one that readers see.
+    """Forget a generation that could not be built, to free its space; never one that readers see.
 
-    The lock may be lost already: nothing of another rebuild is touched. The transactions are small, as a disk may be
-    full.
+    The lock may already be lost: nothing of another rebuild is touched. The transactions are small, since the disk may
+    be full.
     """
     with fenced(ledger) as connection:
         finished = select(generations.c.finished_at).where(generations.c.generation == generation)
@@ -175,9 +175,9 @@ def forget_generation(ledger: Ledger, generation: int) -> None:
 
 
 def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
-    """Let readers see the finished generation before the live one; gives its row, and the number of the one given up.
+    """Make the finished generation before the live one visible; returns its row, and the number of the one given up.
 
-    That one is forgotten, so that the next step leads further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
+    That one is forgotten, so the next rollback goes further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
     """
     with only_one(ledger) as lock:
         with lock.fenced() as connection:
@@ -194,9 +194,9 @@ def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
 
 
 def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, building: bool = False) -> None:
-    """Forget all generations up to a number but the live one and those before it (`keep` in all; default: all).
+    """Forget all generations up to a number except the live one and those before it (`keep` in all; default: all).
 
-    That number stays if it is being built; what is behind it belongs to whoever took the lock over. What goes is chosen
+    That number stays if it is being built; anything after it belongs to whoever took over the lock. What goes is chosen
     and marked as unfinished while nobody promotes; its rows are found by its name until none is left.
     """
     with lock.fenced() as connection:
@@ -207,7 +207,7 @@ def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, bu
         _mark_unfinished(connection, gone)
     for generation in gone:
         _forget(lock.ledger, generation, named)
-    # the newest row stays, with nothing behind it: its number was told, and is not given again
+    # the newest row stays, with no data: its number has been shown, and is not given again
     if unused := [number for number in gone if number != until]:
         with lock.ledger.writing() as connection:
             connection.execute(delete(generations).where(generations.c.generation.in_(unused)))
@@ -219,7 +219,7 @@ def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
 
 
 def _finished(connection: Connection) -> list[Row[Any]]:
-    """The rows of `generations` of the live one and the finished ones before it, the newest first."""
+    """The rows of `generations` for the live one and the finished ones before it, newest first."""
     number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
     before = (number < newest) & generations.c.finished_at.is_not(None)
     return list(connection.execute(select(generations).where((number == newest) | before).order_by(number.desc())))
@@ -234,7 +234,7 @@ def _builds(connection: Connection, of: Iterable[int]) -> set[tuple[int, str]]:
 def _forget(
     ledger: Ledger, generation: int, named: set[tuple[int, str]], together: int | None = None
 ) -> None:  # fmt: skip
-    """Delete a generation with the builds that it names, unless they are `named` by another one; so many rows together
+    """Delete a generation with the builds it names, unless they are `named` by another one; `together` rows at a time
     (by default `TRANSACTION_ROWS`)."""
     together = together or TRANSACTION_ROWS
     table = generation_ladders
@@ -258,7 +258,7 @@ def _forget(
 
 
 def _parts(ladders: list[tuple[int, str, int]], together: int) -> Iterator[list[tuple[int, str, int]]]:
-    """(build, ladder, players) in parts of few rows."""
+    """(build, ladder, players) in parts with few rows."""
     part: list[tuple[int, str, int]] = []
     rows = 0
     for one in ladders:
@@ -272,7 +272,7 @@ def _parts(ladders: list[tuple[int, str, int]], together: int) -> Iterator[list[
 
 
 def _forget_orphans(ledger: Ledger) -> None:
-    """Delete the standings of builds that no generation names, whoever took the names away."""
+    """Delete the standings of builds that no generation names, whoever removed the names."""
     table = generation_standings
     with ledger.reading() as connection:
         builds, first = list[int](), select(func.min(table.c.build))
@@ -297,14 +297,14 @@ def live(connection: Connection) -> Row[Any] | None:
 
 
 def pointer_findings(connection: Connection) -> Iterator[str]:
-    """What is wrong with the pointer to the live generation, or with what it leads to."""
+    """What is wrong with the pointer to the live generation, or with what it points to."""
     rows = connection.execute(select(live_generation)).all()
     for row in rows:
         there = connection.execute(select(generations).where(generations.c.generation == row.generation)).one_or_none()
         if row.singleton != 1:
             yield "the table live_generation has a second row"
         elif there is None:
-            yield f"the live pointer leads to generation {row.generation}, which there is not"
+            yield f"the live pointer leads to generation {row.generation}, which does not exist"
         elif there.finished_at is None:
             yield f"the live pointer leads to generation {row.generation}, which is not finished"
     finished = select(func.count()).select_from(generations).where(generations.c.finished_at.is_not(None))
@@ -318,7 +318,7 @@ def before_live(connection: Connection) -> Row[Any] | None:
 
 
 def kept_generations(connection: Connection) -> list[Generation]:
-    """The live generation and the finished ones before it, the newest first; none before the first rebuild."""
+    """The live generation and the finished ones before it, newest first; none before the first rebuild."""
     ladders, found = generation_ladders, []
     for number, row in enumerate(_finished(connection)):
         counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
@@ -328,11 +328,11 @@ def kept_generations(connection: Connection) -> list[Generation]:
 
 
 def _head(row: Row[Any]) -> tuple[bytes, int]:
-    """The chain hash of a generation, and when it was finished. Raises `StoreDamaged` for what no rebuild writes."""
+    """The chain hash of a generation, and when it was finished. Raises `StoreDamaged` for values no rebuild writes."""
     chain, at = row.chain_hash, row.finished_at
     numbers = isinstance(row.position, int) and isinstance(at, int) and INSTANT_MIN <= at <= INSTANT_MAX
     if not numbers or not isinstance(chain, (bytes, memoryview)):
-        raise StoreDamaged(f"generation {row.generation} is stored as no rebuild stores it; rebuild does it anew")
+        raise StoreDamaged(f"generation {row.generation} is not as a rebuild stores it; run a rebuild to replace it")
     return bytes(chain), at
 
 
@@ -346,14 +346,14 @@ def ages_of(connection: Connection, generation: int) -> list[Row[Any]]:
 
 
 def ladders_of(connection: Connection, generation: int) -> list[Row[Any]]:
-    """The rows of `generation_ladders` of a generation, by ladder."""
+    """The rows of `generation_ladders` for a generation, by ladder."""
     query = select(generation_ladders).where(generation_ladders.c.generation == generation)
     return list(connection.execute(query.order_by(generation_ladders.c.ladder)))
 
 
 def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
-    """A ladder's stored standings in order, each behind its ordinal, as the store has them: nothing is converted but
-    that a truth is 0 or 1."""
+    """A ladder's stored standings in order, each after its ordinal, as the store has them: nothing is converted except
+    booleans to 0 or 1."""
     table = generation_standings
     columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *Standing._fields)]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
@@ -362,7 +362,7 @@ def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[An
 
 
 def built_otherwise(connection: Connection, generation: int) -> list[str]:
-    """The ladders of a generation that name another one's build, of which that one says something else."""
+    """The ladders of a generation that name another one's build but disagree with it about that build."""
     here, there = generation_ladders.alias(), generation_ladders.alias()
     same = [there.c[column.name] == column for column in here.c if column.name != "generation"]
     built = (there.c.generation == here.c.build) & (there.c.ladder == here.c.ladder)

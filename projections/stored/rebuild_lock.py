@@ -1,8 +1,8 @@
-"""The lock of rebuilds: one at a time for each database, however it is reached; and who lost it promotes nothing.
+"""The rebuild lock: one rebuild at a time per database, however it is accessed; whoever loses it promotes nothing.
 
-In PostgreSQL it is an advisory lock, held on a connection of its own; in SQLite a lock on the database file itself, so
-that neither a link to it nor a deleted file makes another one. The number of the generation that a holder begins is its
-fencing token: each holder's is higher than all before it, and only the highest is promoted.
+In PostgreSQL it is an advisory lock, held on a connection of its own; in SQLite it is a lock on the database file
+itself, so neither a link to it nor a deleted file makes a second one. The number of the generation that a holder begins
+is its fencing token: each holder's is higher than all before it, and only the highest is promoted.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from ledger.errors import AlreadyRunning, StoreUnavailable
 from ledger.store.opening import Ledger
 
 POSTGRES_REBUILD_LOCK, POSTGRES_FENCE_LOCK = 7_236_836_022, 7_236_836_023
-# a file of which one descriptor is closed loses the locks that SQLite has on it in this process: none is ever closed
+# closing any descriptor of a file drops the locks that SQLite has on it in this process: none is ever closed
 _descriptors: dict[tuple[int, int, int], int] = {}
 _held: set[tuple[int, int, int]] = set()
 
@@ -31,9 +31,9 @@ class RebuildLock(NamedTuple):
 
     @contextmanager
     def fenced(self) -> Iterator[Connection]:
-        """A transaction while which nobody else begins a rebuild, promotes or goes back; on the lock's own connection.
+        """A transaction during which nobody else begins, promotes or rolls back; on the lock's own connection.
 
-        It fails where that is gone, and the lock with it.
+        It fails if that connection is gone, and the lock with it.
         """
         if self.connection is None:
             with self.ledger.writing() as connection:
@@ -52,7 +52,7 @@ class RebuildLock(NamedTuple):
 
 @contextmanager
 def fenced(ledger: Ledger) -> Iterator[Connection]:
-    """The same for who does not hold the lock, or cannot know whether he still does."""
+    """The same for somebody who does not hold the lock, or cannot know whether they still do."""
     with ledger.writing() as connection:
         if connection.dialect.name != "sqlite":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
@@ -84,13 +84,13 @@ def only_one(ledger: Ledger) -> Iterator[RebuildLock]:
         try:
             yield RebuildLock(ledger, connection)
         finally:
-            # the server may take a while to notice that the connection is closed, which may be gone
+            # the server may take a while to notice a closed connection; it may also be gone already
             with suppress(SQLAlchemyError):
                 connection.execute(text(f"SELECT pg_advisory_unlock({POSTGRES_REBUILD_LOCK})"))
 
 
 def _file(path: str) -> tuple[int, int, int]:
-    """This process and the database file, of which a descriptor is open. Raises `StoreUnavailable`."""
+    """This process and the database file, opened by a descriptor. Raises `StoreUnavailable`."""
     try:
         found = os.stat(path)
         key = os.getpid(), found.st_dev, found.st_ino

@@ -1,6 +1,6 @@
 """`rebuild`: all ladders, or some, are replayed and stored as a new generation, which is then promoted.
 
-Others go on appending meanwhile: a rebuild is of the log up to the position at which it began to read.
+Appends continue meanwhile: a rebuild covers the log up to the position where it began to read.
 """
 
 from collections.abc import Callable, Collection, Generator
@@ -42,22 +42,22 @@ from projections.stored.sql_rows import blocks_of
 # the live generation and the one before it, which somebody may still be reading
 KEPT = 2
 TOLD_LADDERS = 500
-# of failures: named in the message of a run, and stored with it
+# the number of failures named in the message of a run, and stored with it
 NAMED_MAX, TOLD_FAILURES, TOLD_CHARACTERS = 5, 500, 300
 
-# what a rebuild has come to: a word, and numbers that go with it
+# how far a rebuild has got: a word, and the numbers that go with it
 Tell = Callable[[str, dict[str, Any]], None]
 
 
 class HistoryMissing(ValueError):
-    """The history of some ladders is asked for where that of the others is not kept."""
+    """The history of some ladders is asked for while that of the others is not kept."""
 
 
 class Rebuilt(NamedTuple):
-    """What a rebuild made. `unchanged` ladders are as they were; of `differing` ones a second replay came to other
-    standings, so that nothing was promoted. `left_out` are the events that do not count, by position, with the reason.
-    `history` says whether changes and games are kept for SQL; `changes` is how many of them the ladders have that were
-    built.
+    """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave different
+    standings, so nothing was promoted. `left_out` are the events that do not count, by position, with the reason.
+    `history` says whether changes and games are kept for SQL; `changes` is how many changes the ladders have that
+    were built.
     """
 
     generation: int
@@ -88,8 +88,8 @@ class _Order(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """What becomes of the history for SQL: that of the new generation if it is kept; the live generation if its own is;
-    the generation to which it belongs once the new one is promoted.
+    """What becomes of the history for SQL: the new generation's if it is kept; the live generation if its own is; the
+    generation it belongs to once the new one is promoted.
     """
 
     keeping: Keeping | None
@@ -110,12 +110,12 @@ def rebuild(
     tell: Tell = lambda what, numbers: None,
     by: str | None = None,
 ) -> Rebuilt:
-    """Build and promote a generation of the ladders and rulesets that are asked for (default: of all) at the head.
+    """Build and promote a generation of the requested ladders and rulesets (default: all) at the head.
 
     The other ladders stay as they are. `keep` generations are kept; with `check` everything is first replayed again.
     The rules of packages run in processes of their own, each ladder for at most `rule_seconds`. Changes and games are
-    kept for SQL if that is wanted (`keep_history`; default: as it was last). It leaves a run, `by` the operating
-    system's user if nobody else is named.
+    kept for SQL if `keep_history` says so (default: as last time). It leaves a run, `by` the operating system's user if
+    nobody else is named.
     Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
     with only_one(ledger) as lock, running(ledger, "rebuild", clock, by) as run:
@@ -125,7 +125,7 @@ def rebuild(
             facts = decode(connection)
             before = generations.live(connection)
             pointed = sql_history.pointer(connection)
-        # of what is not computed, the history is that of the live generation, if it has one
+        # whatever is not computed keeps its history from the live generation, if it has one
         there = before is not None and before.generation == pointed
         try:
             _refuse_unknown(facts, asked)
@@ -136,7 +136,7 @@ def rebuild(
             raise
         run.position, run.details = facts.position, {"asked": list(asked)}
         wanted = pointed is not None if keep_history is None else keep_history
-        # a generation has the position of what is not asked for
+        # a generation has the position of what was not requested
         position, chain_hash = facts.position, facts.chain_hash
         if asked:
             position, chain_hash = (0, ZERO) if before is None else (before.position, bytes(before.chain_hash))
@@ -145,14 +145,14 @@ def rebuild(
         keeping = (
             sql_history.begin_keeping(ledger, generation, reuse=not check) if wanted and (there or not asked) else None
         )
-        # a history that is wanted, but waits for the next rebuild of all, is still wanted
+        # a history that is wanted, but waits for the next full rebuild, is still wanted
         pointer = generation if keeping else pointed if wanted else None
         tell("planning", {"generation": generation, "position": facts.position, "games": len(facts.first_position)})
         try:
             order = _Order(lock, clock, asked, check, rule_seconds, cores, tell)
             done = _make(order, facts, before, generation, _Kept(keeping, pointed if there else None, pointer))
         except Exception:
-            # what was written is of no use any more, and appends may need the room
+            # what was written is no longer of use, and appends may need the room
             with suppress(LedgerError):
                 generations.forget_generation(ledger, generation)
                 sql_history.sweep_history(ledger, generation)
@@ -165,12 +165,12 @@ def rebuild(
 
 
 def _tell_failures(run: RunOutcome, done: Rebuilt) -> None:
-    """Say in the run of a rebuild which ladders failed, or differ."""
+    """Record in a rebuild's run which ladders failed, or differ."""
     if done.differing:
-        run.fail(f"a second replay comes to other standings of {_some(done.differing)}; nothing was promoted")
+        run.fail(f"a second replay gives different standings for {_some(done.differing)}; nothing was promoted")
     elif done.failures:
         told = [f"{one.ladder} (position {one.position}: {one.message})" for one in done.failures]
-        run.fail(f"the rule failed of {_some(told)}")
+        run.fail(f"the rule failed for {_some(told)}")
         failed = [{**one._asdict(), "message": one.message[:TOLD_CHARACTERS]} for one in done.failures[:TOLD_FAILURES]]
         run.details["failed"] = failed
 
@@ -187,7 +187,7 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
     ledger, ladders, keeping = lock.ledger, Ladders(facts), kept.keeping
     one, digested = (built_with_changes, _digested_with_changes) if keeping else (built, _digested)
     old = _stored(ledger, before) if asked else []
-    # a ladder that is asked for and has no games any more is stored as it is now, empty
+    # a requested ladder that no longer has games is stored as it is now, empty
     named = [row.ladder for row in old if is_named(row.ladder, asked)]
     apart = of_packages(facts)
     planned = plan(ladders, asked, named, apart)
@@ -239,7 +239,7 @@ def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
 
 
 def _refuse_unknown(facts: Facts, asked: Collection[str]) -> None:
-    """Raises `UnknownLadder` for what is the name of neither a ruleset nor a ladder that a ruleset could have."""
+    """Raises `UnknownLadder` for anything that names neither a ruleset nor a ladder that a ruleset could have."""
     for name in asked:
         known = facts.rulesets.keys() | facts.unusable.keys()
         if name not in known and parse_name(name).ruleset_id not in facts.unusable:
@@ -250,8 +250,8 @@ def _build(
     ledger: Ledger, ladders: Ladders, results: Generator[Built | LadderFailure], known: int, generation: int,
     clock: Clock, keeping: Keeping | None, tell: Tell,
 ) -> tuple[dict[str, str], int, list[LadderFailure], int]:  # fmt: skip
-    """Store what comes of the ladders, of which so many are known beforehand; gives the digests by ladder, the number
-    of standings, what could not be built, and the number of changes that are kept."""
+    """Store the results for the ladders, `known` of them known beforehand; returns the digests by ladder, the number of
+    standings, what could not be built, and the number of changes that are kept."""
     digests: dict[str, str] = {}
     failures: list[LadderFailure] = []
     waiting: list[Built] = []
@@ -284,9 +284,9 @@ def _build(
 def _keep_the_rest(
     keeping: Keeping, facts: Facts, asked: Collection[str], before: int | None, unchanged: list[str], tell: Tell
 ) -> None:  # fmt: skip
-    """Keep the games, and the changes of ladders that are unchanged as the generation `before` has them.
+    """Keep the games, and the changes of unchanged ladders as the generation `before` has them.
 
-    Games are those of the last rebuild of all ladders, as is the position of a generation.
+    Games are those of the last full rebuild, as is a generation's position.
     """
     if before is not None:
         sql_history.copy(keeping, before, [*unchanged, *([sql_history.GAMES] if asked else [])])
@@ -299,7 +299,7 @@ def _keep_the_rest(
 def _differing(
     results: Generator[Built | LadderFailure], digests: dict[str, str], failed: set[str], tell: Tell
 ) -> list[str]:  # fmt: skip
-    """The ladders that come out differently when they are computed again."""
+    """The ladders that come out differently when computed again."""
     found: dict[str, str] = {}
     failed_again: set[str] = set()
     with closing(results):
@@ -315,7 +315,7 @@ def _differing(
 
 
 def _plainly(ledger: Ledger, position: int) -> Ladders:
-    """All ladders at a position, from nothing but the log and with nothing that makes it faster."""
+    """All ladders at a position, from the log alone and without any speed-ups."""
     with ledger.reading() as connection:
         return Ladders(decode(connection, position, cached=False))
 

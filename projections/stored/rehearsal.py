@@ -1,4 +1,4 @@
-"""A backup rehearsed: whether the ladders of a restored ledger are those of the one that it is a backup of."""
+"""Rehearsing a backup: whether a restored ledger has the same ladders as the ledger it is a backup of."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -15,7 +15,7 @@ from projections.stored.computing import LadderFailure, compute, plan
 def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
     """Ladders whose digests differ at a head between a restored ledger and the live one; both are replayed.
 
-    Gives how many ladders there are. Raises `StoreDamaged`, `WorkerLost`.
+    Returns how many ladders there are. Raises `StoreDamaged`, `WorkerLost`.
     """
     with live.reading() as connection:
         if chain_hash_at(connection, place.position) != place.chain_hash:
@@ -27,7 +27,7 @@ def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generato
         for failure in {one for one in (there, here) if isinstance(one, LadderFailure)}:
             yield Finding("rule", failure.position, f"{failure.ladder}: {failure.message}")
         if there != here and not isinstance(there, LadderFailure) and not isinstance(here, LadderFailure):
-            yield Finding("standings", place.position, f"{ladder}: the backup comes to other standings than the ledger")
+            yield Finding("standings", place.position, f"{ladder}: the backup gives other standings than the ledger")
     return len(found)
 
 

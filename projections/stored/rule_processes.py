@@ -1,7 +1,7 @@
-"""Rules of packages in processes of their own, so that one that never ends, or ends its process, stops only its ladder.
+"""Rules of packages in processes of their own, so that a hanging or crashing rule stops only its own ladder.
 
-A process says before each ladder which one it is; who says nothing for too long is ended, and another one goes on with
-the next ladder.
+A process announces each ladder before it starts on it; one that is silent for too long is killed, and another continues
+with the next ladder.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -29,21 +29,21 @@ from projections.stored.computing import (
     unpacked,
 )
 
-# what a rule may take: to be loaded, or for all games of a ladder
+# how long a rule may take to load, or for all games of a ladder
 RULE_SECONDS = 60
 BEGUN = b">"
 
 
 def why_lost(error: TooSlow | WorkerLost, seconds: float) -> str:
-    """What a rule did whose process gave no result."""
+    """What a rule did when its process gave no result."""
     if isinstance(error, TooSlow):
         return f"the rule gave no result in {seconds:g} s; --rule-seconds N allows it more"
     return f"the rule ended its process: {error}"
 
 
 def try_to_load(ledger: Ledger, seconds: float) -> None:
-    """Load the rules of packages that published rulesets name in another process first; give up those that do not
-    come back."""
+    """First load the package rules that published rulesets name in another process; give up those that do not come
+    back."""
     with ledger.reading() as connection:
         published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
         rulesets = [Ruleset.model_validate(event.data) for event in published]
@@ -63,7 +63,7 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
 
 
 def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFailure:
-    """A single ladder; by the rule of a package in a process of its own.
+    """A single ladder; with the rule of a package, in a process of its own.
 
     Raises `UnknownLadder`, `RulesetUnusable`, and `TooSlow` or `WorkerLost` for a rule that gives no result.
     """
@@ -85,7 +85,7 @@ def guarded(
     ladders: Ladders, asked: Collection[str], stored: Collection[str],
     one: Callable[[Ladders, Stream], Built | LadderFailure], seconds: float,
 ) -> Callable[[str], Generator[Built | LadderFailure]]:  # fmt: skip
-    """What gives `one` of every ladder of a ruleset, computed in processes of their own."""
+    """A function that yields `one` of every ladder of a ruleset, computed in processes of their own."""
     return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, one, seconds)
 
 
@@ -124,7 +124,7 @@ def _guarded(
             if current is None and not (done and together):
                 yield _lost(ladders, ruleset_id, ruleset_id, why_lost(error, seconds))
                 return
-            # the ladders of a ruleset may be replayed all at once: whose fault it was is known when each goes alone
+            # the ladders of a ruleset may be replayed all at once: only one at a time shows whose fault it was
             if together:
                 together = False
             elif current is not None:

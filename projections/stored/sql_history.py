@@ -1,8 +1,8 @@
-"""What is kept of the live generation for SQL: every change on every ladder, the games as they stand, who took part.
+"""What is kept of the live generation for SQL: every change on every ladder, the current games, and who took part.
 
-All SQL over these tables is here. They hold parts: a block of changes of a ladder, or of games. A generation names its
-parts, and those that are as they were are the ones of before. New ones are written beside them, in small transactions,
-and are seen when the generation is promoted; what it does not name goes afterwards.
+All SQL on these tables is here. They hold parts: a block of a ladder's changes, or of games. A generation names its
+parts, and reuses the previous ones that have not changed. New ones are written alongside, in small transactions, and
+become visible when the generation is promoted; those it does not name are deleted afterwards.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -26,19 +26,19 @@ from projections.stored.schema import (
 )
 from projections.stored.sql_rows import Block, GameBlock, blocks_of_games, change_rows
 
-# the parts that are no ladder's, but of games
+# parts that hold games rather than a ladder's changes
 GAMES = ""
 ROWS = (history_changes, history_games, history_participants)
-# a generation's own parts are numbered from its number times this on
+# a generation numbers its own parts from its number times this
 PARTS = 1 << 32
 
 KnownParts = dict[tuple[str, int, str], int]
 
 
 class Keeping(NamedTuple):
-    """A generation whose history is being kept: the parts known by ladder, block and digest, and numbers for new ones.
+    """A generation whose history is being kept: the known parts by ladder, block and digest, and numbers for new ones.
 
-    `generation` names the old ones that fit as its own.
+    `generation` names the old ones that match as its own.
     """
 
     ledger: Ledger
@@ -54,7 +54,7 @@ def pointer(connection: Connection) -> int | None:
 
 
 def begin_keeping(ledger: Ledger, generation: int, reuse: bool) -> Keeping:
-    """Keep the history of a generation that is being built; parts that are stored already are used again if wanted."""
+    """Keep the history of a generation that is being built, reusing parts that are already stored if `reuse`."""
     table = history_parts.c
     known: KnownParts = {}
     if reuse:
@@ -66,7 +66,7 @@ def begin_keeping(ledger: Ledger, generation: int, reuse: bool) -> Keeping:
 
 
 def write_changes(keeping: Keeping, built: Iterable[Built]) -> int:
-    """Store the changes of ladders; gives how many there are."""
+    """Store the changes of ladders; returns how many there are."""
     named: list[tuple[Any, ...]] = []
     written: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
     changes = 0
@@ -82,7 +82,7 @@ def write_changes(keeping: Keeping, built: Iterable[Built]) -> int:
 
 
 def write_games(keeping: Keeping, connection: Connection, facts: Facts) -> None:
-    """Store the games as they stand."""
+    """Store the games as they are now."""
     named: list[tuple[Any, ...]] = []
     written: list[Iterator[tuple[Table, tuple[Any, ...]]]] = []
     for number, block in enumerate(blocks_of_games(connection, facts)):
@@ -110,7 +110,7 @@ def _part(keeping: Keeping, ladder: str, number: int, digest: str) -> tuple[int,
 
 
 def _store(ledger: Ledger, named: list[tuple[Any, ...]], rows: Iterator[tuple[Table, tuple[Any, ...]]]) -> None:
-    # what names the rows comes with the first of them, so that they are found if no more follow
+    # the naming row is stored with the first rows, so that they can be found if no more follow
     while (some := list(islice(rows, generations.TRANSACTION_ROWS))) or named:
         generations.leave_room(ledger)
         with ledger.writing() as connection:
@@ -121,7 +121,7 @@ def _store(ledger: Ledger, named: list[tuple[Any, ...]], rows: Iterator[tuple[Ta
 
 
 def copy(keeping: Keeping, before: int, ladders: Collection[str]) -> None:
-    """Let the generation name the parts of some ladders, or of the games, as the one before it does."""
+    """Let the generation name the parts of some ladders, or of the games, as the previous one does."""
     table = history_parts
     with keeping.ledger.reading() as connection:
         rows = connection.execute(select(table).where(table.c.generation == before)).all()
@@ -132,7 +132,7 @@ def copy(keeping: Keeping, before: int, ladders: Collection[str]) -> None:
 
 
 def refuse_short(ledger: Ledger, generation: int) -> None:
-    """Raises `LockLost` unless all is there that a generation wrote."""
+    """Raises `LockLost` unless everything a generation wrote is there."""
     table = history_parts.c
     own = (generation * PARTS, (generation + 1) * PARTS)
     with ledger.reading() as connection:
@@ -149,7 +149,7 @@ def refuse_short(ledger: Ledger, generation: int) -> None:
 
 
 def point_to(connection: Connection, generation: int | None) -> None:
-    """Let readers see the history of a generation, as soon as that is the live one; or none any more."""
+    """Show readers the history of a generation, as soon as that is the live one; or none any more."""
     if generation is not None or pointer(connection) is not None:
         connection.execute(delete(live_history))
     if generation is not None:
@@ -157,15 +157,15 @@ def point_to(connection: Connection, generation: int | None) -> None:
 
 
 def sweep_history(ledger: Ledger, until: int, building: bool = False) -> None:
-    """Forget the history of all generations up to a number but the one that is pointed to.
+    """Forget the history of all generations up to a number except the one pointed to.
 
-    That number's stays, too, if it is being built; what is behind it belongs to whoever took the lock over, with all
-    the parts that it names.
+    That number's stays, too, if it is being built; anything after it belongs to whoever took over the lock, with all
+    the parts it names.
     """
     table = history_parts.c
     with ledger.reading() as connection:
         staying = {pointer(connection)} | ({until} if building else set())
-        # what names rows was stored with them, so that all that are there have their names by now
+        # naming rows are stored along with the rows, so everything that is there is named by now
         stored = {part for of_rows in ROWS for part in _parts_of(connection, of_rows, until)}
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
     named = {row.part for row in rows if row.generation in staying or row.generation > until}
@@ -181,7 +181,7 @@ def sweep_history(ledger: Ledger, until: int, building: bool = False) -> None:
 
 
 def _parts_of(connection: Connection, table: Table, until: int) -> Iterator[int]:
-    """The parts of generations up to a number that a table has rows of, whether one names them or not."""
+    """The parts of generations up to a number that have rows in a table, whether a generation names them or not."""
     first = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS)
     part = connection.execute(first).scalar()
     while part is not None:
@@ -190,7 +190,7 @@ def _parts_of(connection: Connection, table: Table, until: int) -> Iterator[int]
 
 
 def _few(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Parts, given their rows, in portions for a transaction each."""
+    """Parts, given their numbers of rows, in batches of one transaction each."""
     some: list[int] = []
     rows = 0
     for part, size in parts:
@@ -207,14 +207,14 @@ def _few(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Built) -> str | None:
-    """What the stored changes of a ladder, given its parts, have that a replay has not, or the reverse; or None."""
+    """What the stored changes of a ladder, given its parts, have that a replay does not, or vice versa; or None."""
     blocks = replayed.changes or []
     named = [(number, replayed.scale, len(block[1]), block[0]) for number, block in enumerate(blocks)]
     what = f"{replayed.ladder}: the stored changes"
     if not stored and named:
         return f"{what} are missing"
     if [(row.block, row.scale, row.rows, row.digest) for row in stored] != named:
-        return f"{what} are not named as a replay has them"
+        return f"{what} are not named as in a replay"
     for row, block in zip(stored, blocks, strict=True):
         if _rows(connection, history_changes, row.part) != list(change_rows(row.block, block)):
             return f"{what} differ from a replay"
@@ -222,21 +222,21 @@ def differing(connection: Connection, stored: Sequence[Row[Any]], replayed: Buil
 
 
 def games_differing(connection: Connection, stored: Sequence[Row[Any]], facts: Facts) -> str | None:
-    """What the stored games, given their parts, have that the log has not, or the reverse; or None."""
+    """What the stored games, given their parts, have that the log does not, or vice versa; or None."""
     parts = list(stored)
     for number, block in enumerate(blocks_of_games(connection, facts)):
         if not parts:
             return "stored games are missing"
         row = parts.pop(0)
         if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.rows, block.digest):
-            return "the stored games are not named as the log has them"
+            return "the stored games are not named as in the log"
         for table, wanted in zip((history_games, history_participants), block.read(), strict=True):
             found = _rows(connection, table, row.part)
             if found != wanted:
                 first = next((a for a, b in zip(found, wanted, strict=False) if a != b), None)
                 where = "" if first is None else f", the first at position {shown(str(first[0]))}"
                 return f"the stored games differ from the log{where}"
-    return "there are stored games that the log has not" if parts else None
+    return "there are stored games that the log does not have" if parts else None
 
 
 def kept_parts(connection: Connection, generation: int) -> dict[str, list[Row[Any]]]:
@@ -252,8 +252,8 @@ def kept_parts(connection: Connection, generation: int) -> dict[str, list[Row[An
 
 
 def _rows(connection: Connection, table: Table, part: int) -> list[tuple[Any, ...]]:
-    """The rows of a part in order, without its number."""
-    # a truth value as it is stored: in SQLite that may be any number
+    """The rows of a part in order, without the part's number."""
+    # a boolean as it is stored: in SQLite that may be any number
     columns = [type_coerce(column, Integer) if isinstance(column.type, Boolean) else column for column in table.columns]
     query = select(*columns[1:]).where(table.c.part == part).order_by(*table.primary_key.columns)
     return [tuple(row) for row in connection.execute(query)]

@@ -1,7 +1,7 @@
-"""What is kept for SQL, in blocks of a few thousand rows: the changes on every ladder, and the games as they stand.
+"""What is kept for SQL, in blocks of a few thousand rows: the changes on every ladder, and the current games.
 
-A block is the same after a later rebuild as long as nothing in it or before it changed, so that a night writes what is
-new. It is plain data, compact enough that a long ladder goes from one process to another in one piece.
+A block is the same after a later rebuild as long as nothing in it or before it changed, so a nightly run only writes
+what is new. It is plain data, compact enough to pass a long ladder between processes in one piece.
 """
 
 import sys
@@ -23,17 +23,17 @@ from projections.replay.ladders import Stream
 from projections.replay.replay import Outcome, steps_of_all
 
 BLOCK_CHANGES = 5_000
-# of each change: position, occurred_at, place (0: none), units before, units of the change
+# for each change: position, occurred_at, place (0: none), units before, units of the change
 NUMBERS = 5
 
-# digest, players, names of rulesets (empty for adjustments), and the numbers of all changes, one behind the other
+# digest, players, names of rulesets (empty for adjustments), and the numbers of all changes, end to end
 Block: TypeAlias = tuple[str, list[str], list[str], bytes]
 
 
 def blocks_of(facts: Facts, stream: Stream, outcome: Outcome) -> list[Block]:
-    """The changes of a stream that was replayed to its end, with all of its changes, in order.
+    """The changes of a stream that was replayed to its end with all its changes, in order.
 
-    An annual list has none, as no games are its own.
+    An annual list has none, since it has no games of its own.
     """
     if stream.rule.ranking == "annual":
         return []
@@ -67,7 +67,7 @@ def _rows(facts: Facts, stream: Stream, outcome: Outcome) -> Iterator[tuple[Any,
 
 
 def _digest(scale: int, players: Sequence[str], rulesets: Sequence[str], numbers: "array[int]") -> str:
-    # neither ids nor names hold a line break
+    # neither ids nor names contain line breaks
     text = "\n".join([str(scale), *players, *rulesets])
     return sha256(text.encode() + b"\n" + portable(numbers)).hexdigest()
 
@@ -81,7 +81,7 @@ def portable(numbers: "array[int]") -> bytes:
 
 
 def change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
-    """The rows of a ladder's block of this number, from 0: ordinal, and the columns of a change behind it."""
+    """The rows of a ladder's block number `number`, from 0: the ordinal, then the columns of a change."""
     _, players, rulesets, packed = block
     numbers = array("q", packed)
     columns = [numbers[first::NUMBERS] for first in range(NUMBERS)]
@@ -92,7 +92,7 @@ def change_rows(number: int, block: Block) -> Iterator[tuple[Any, ...]]:
 
 
 BLOCK_GAMES = 1_000
-# what tells these rows from those of another version of this program
+# distinguishes these rows from those of other versions of this program
 FORM = "games 1"
 GAME_COLUMNS = ("group", "city", "league", "season")
 PARTICIPANT_COLUMNS = ("status", "replaces", "seat", "seconds_played")
@@ -101,7 +101,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class GameBlock(NamedTuple):
-    """A block: what it is known by, how many rows games and participants have together, and both when asked for."""
+    """A block: its digest, how many rows games and participants have together, and both on demand."""
 
     digest: str
     rows: int
@@ -109,7 +109,7 @@ class GameBlock(NamedTuple):
 
 
 def blocks_of_games(connection: Connection, facts: Facts) -> Iterator[GameBlock]:
-    """All games of some facts that are not voided, in blocks; each is read from the log when it is asked for."""
+    """All games of some facts that are not voided, in blocks; each is read from the log on demand."""
     people = identities(connection, facts.position)
     for first in range(0, len(facts.first_position), BLOCK_GAMES):
         rows = range(first, min(first + BLOCK_GAMES, len(facts.first_position)))
@@ -126,7 +126,7 @@ def _digest_of_games(facts: Facts, rows: list[int]) -> str:
         if facts.renamed:
             start = facts.start[row]
             renamed = [p for p in range(start, start + facts.count[row]) if facts.person_of(p) != facts.player[p]]
-            # each stands for the id in the record: of a block only what is renamed in it counts
+            # each replaces the id in the record: for a block, only renames within it count
             names += [f"{row} {p - start} {facts.name_of(p)}" for p in renamed]
     return sha256("\n".join(names).encode() + b"\n" + portable(numbers)).hexdigest()
 
@@ -150,7 +150,7 @@ def _read(connection: Connection, facts: Facts, rows: list[int], people: Identit
 
 
 def _live(connection: Connection, until: int, game_id: str) -> dict[str, Any]:
-    """The data of a game about which several events are recorded."""
+    """The data of a game with several recorded events."""
     game = live_game(Log(connection, until).about(f"game:{game_id}"))
     assert game is not None
     return game.data

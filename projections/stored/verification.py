@@ -41,7 +41,7 @@ from projections.stored.rule_processes import RULE_SECONDS, guarded, one_ladder,
 
 
 def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
-    """Results that say of a player's removal something else than the clock of the game."""
+    """Results that contradict the game's clock about a player's removal."""
     until = head(connection).position
     if not read_where(connection, until=until, type_name="clock.started"):
         return
@@ -51,14 +51,14 @@ def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
         if clock is None or row == NONE or row in facts.voided:
             continue
         sure = {name for name, one in clock.players.items() if one.removed_at is not None}
-        # a log may end with what is due: the server had no more to say
+        # a log may end with something still due: the server had no more to say
         run_out(clock)
         possible = {name for name, one in clock.players.items() if one.removed_at is not None}
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
             names = {name for name in clock.players if _is(facts, name, p)}
             removed = STATUSES[facts.status[p]] == "removed"
             if names and removed != bool(names & (possible if removed else sure)):
-                told = "removed, by its clock he was not" if removed else "not removed, by its clock he was"
+                told = "removed, but not by its clock" if removed else "not removed, but by its clock they were"
                 yield Finding("clock", facts.live_position[row], f"{game_id}: {facts.name_of(p)} is {told}")
 
 
@@ -69,8 +69,8 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
 
 
 def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS) -> Generator[Finding, None, int]:
-    """Published lists that do not come out of their coordinates: what was known, and what had been played. Gives how
-    many there are.
+    """Published lists that a replay at their coordinates does not give: what was known, and what had been played.
+    Returns how many lists there are.
 
     The rule of a package runs in a process of its own, each list for at most `rule_seconds`; if it gives no result, the
     other lists of its ruleset are not tried.
@@ -78,7 +78,7 @@ def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS)
     lists = sorted(published_lists(connection, head(connection).position), key=lambda one: one.known_at)
     if not lists:
         return 0
-    # one walk through the log that stops where each list was computed
+    # a single pass through the log that stops where each list was computed
     facts = decode(connection, 0, ahead=lists[-1].known_at, cached=False)
     lost: dict[str, str] = {}
     for one in lists:
@@ -102,7 +102,7 @@ def verify_published(connection: Connection, rule_seconds: float = RULE_SECONDS)
 
 
 def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dict[str, str]) -> Built | str:
-    """A list as it comes out of what the facts hold, or why it does not; `lost`: the rulesets that gave no result."""
+    """A list as computed from the facts, or why it cannot be; `lost`: the rulesets that gave no result."""
     ruleset_id = parse_name(one.ladder).ruleset_id
     if ruleset_id in lost:
         return lost[ruleset_id]
@@ -117,7 +117,7 @@ def _recomputed(facts: Facts, one: PublishedList, rule_seconds: float, lost: dic
 
 
 def _why_not_whole(connection: Connection, one: PublishedList) -> str | None:
-    """What is wrong with the rows as they are recorded, or None."""
+    """What is wrong with the recorded rows, or None."""
     try:
         found = as_published(connection, one)
     except StoreDamaged as problem:
@@ -139,10 +139,10 @@ def verify_standings(
     connection: Connection, kept: Row[Any] | None = None, rule_seconds: float = RULE_SECONDS
 ) -> Generator[Finding, None, int]:
     """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
-    Gives how many there are.
+    Returns how many ladders there are.
 
-    Those that were built at another position than the generation's are replayed there. The rules of packages run in
-    processes of their own, each ladder for at most `rule_seconds`.
+    Those built at a different position from the generation's are replayed there. The rules of packages run in processes
+    of their own, each ladder for at most `rule_seconds`.
     """
     generation = kept or live(connection)
     for message in pointer_findings(connection) if kept is None else ():
@@ -156,14 +156,14 @@ def verify_standings(
         return 0
     stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
     for name in built_otherwise(connection, generation.generation):
-        yield Finding("standings", None, f"{name}: another generation built it, and says something else of it")
+        yield Finding("standings", None, f"{name}: another generation built it, and says something else about it")
     told: set[str] = set()
     for position in sorted({generation.position, *(row.position for row in stored.values())}, reverse=True):
         here = {name: row for name, row in stored.items() if row.position == position}
         named = {bytes(row.chain_hash) for row in here.values()}
         named |= {bytes(generation.chain_hash)} if position == generation.position else set()
         if named != {chain_hash_at(connection, position)}:
-            yield Finding("standings", position, "the live generation was computed from another history")
+            yield Finding("standings", position, "the live generation was computed from a different history")
             unseen |= {*here, *([sql_history.GAMES] if position == generation.position else [])}
             continue
         ladders = Ladders(decode(connection, position, cached=False))
@@ -186,15 +186,15 @@ def verify_standings(
                         differing += [] if older and not own else _of(sql_history.differing(connection, own, result))
                     del here[result.ladder]
                 elif result.ladder not in stored:
-                    found.append(Finding("standings", None, f"{result.ladder} is missing in the stored generation"))
-        found += [Finding("standings", None, f"{name} is missing in a replay") for name in here]
+                    found.append(Finding("standings", None, f"{result.ladder} is missing from the stored generation"))
+        found += [Finding("standings", None, f"{name} is missing from a replay") for name in here]
         if parts is not None and position == generation.position:
             differing += _of(sql_history.games_differing(connection, parts.pop(sql_history.GAMES, []), ladders.facts))
         yield from sorted(found, key=lambda finding: (finding.position or 0, finding.message))
-    differing += [Finding("standings", None, f"{name}: there are stored changes of it that no replay has")
+    differing += [Finding("standings", None, f"{name}: it has stored changes that a replay does not have")
                   for name in parts or () if name not in unseen and not is_named(name, told)]  # fmt: skip
     if differing and not _has_history(connection, generation):
-        # it is kept for the live generation alone, and meanwhile that became another one
+        # it is kept only for the live generation, which has changed meanwhile
         return (yield from verify_standings(connection, None, rule_seconds))
     yield from sorted(differing, key=lambda finding: finding.message)
     return len(stored)
@@ -211,7 +211,7 @@ def _of(message: str | None) -> list[Finding]:
 
 
 def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
-    """What in the rows of a generation is of another type than it is written, or None."""
+    """What in the rows of a generation has a different type from what is written, or None."""
     for row in (generation, *ladders):
         what = f"generation {generation.generation}" if row is generation else shown(str(row.ladder))
         for name, value in row._mapping.items():
@@ -225,12 +225,12 @@ def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | 
 
 
 def _typed(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
-    """Values with their types, so that no text or fraction passes for the number that it equals."""
+    """Values with their types, so that no text or fraction passes for the number it equals."""
     return [[(type(value), value) for value in row] for row in rows]
 
 
 def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Iterator[Finding]:
-    """That the stored rows of a ladder are not those of a replay, or what is said of them is something else."""
+    """Differences between a ladder's stored rows, or what is stored about them, and a replay."""
     rows = plain_rows(connection, stored.build, stored.ladder)
     wanted = [
         (ordinal, *row, *(None,) * (len(Standing._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
@@ -244,7 +244,7 @@ def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Ite
             yield Finding("standings", None, told)
 
 
-# with these findings in the log it can be replayed all the same
+# a log with these findings can be replayed all the same
 REPLAYED = ("guard", "schema", "head", "meaning", "not-a-record")
 T = TypeVar("T")
 
@@ -253,10 +253,10 @@ def verify_all(
     ledger: Ledger, expected: tuple[int, bytes] | None = None, rule_seconds: float = RULE_SECONDS,
     tell: Callable[[Finding], None] = lambda finding: None,
 ) -> Verified:  # fmt: skip
-    """Look at everything that is stored, and tell each finding; gives how much was looked at. It leaves a run.
+    """Check everything that is stored, and report each finding; returns how much was checked. It leaves a run.
 
     `expected` is a position and chain hash that the log must contain. The rules of packages run in processes of their
-    own, each ladder for at most `rule_seconds`. Raises `StoreUnavailable` where something kept it from looking.
+    own, each ladder for at most `rule_seconds`. Raises `StoreUnavailable` if something kept it from checking.
     """
     findings: list[Finding] = []
 
@@ -273,7 +273,7 @@ def verify_all(
     with running(ledger, "verify", clock.now, only_if_well=True) as run:
         with ledger.reading() as connection:
             checked = take(verify_log(ledger, connection, expected))
-            # a log that cannot be read, or is not all there, says nothing of what is computed from it
+            # a log that is unreadable or incomplete says nothing about what is computed from it
             if checked.guards and all(finding.code in REPLAYED for finding in findings):
                 checked = take(_computed(ledger, connection, checked, findings, rule_seconds))
         run.position, run.details = checked.events, {"checked": checked._asdict(), "findings": len(findings)}
@@ -286,7 +286,7 @@ def verify_all(
 def _computed(
     ledger: Ledger, connection: Connection, checked: Verified, findings: Sequence[Finding], rule_seconds: float
 ) -> Generator[Finding, None, Verified]:
-    """What is wrong with what was computed from the log; `findings` are those so far, which grow by what is yielded."""
+    """What is wrong with anything computed from the log; `findings` are those so far, extended by what is yielded."""
     try:
         try_to_load(ledger, rule_seconds)
         yield from verify_clocks(connection)

@@ -43,7 +43,7 @@ def test_adjusted_value_holds_from_its_time(ratings: Ratings, db: str) -> None:
     again = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-02T12:00Z")
     assert (again.exit_code, again.stderr) == (
         1,
-        "nothing-to-correct: 'anna' has these points on elo-chess/all already\n",
+        "nothing-to-correct: 'anna' already has these points on elo-chess/all\n",
     )
 
 
@@ -82,7 +82,7 @@ def test_one_wrong_row_records_nothing(ratings: Ratings, db: str, tmp_path: Path
         ("player,too\nanna,5\n", "unknown-column: line 1 of {}: 'too' is none of player, points, to, reason, at"),
         ("player,reason\nanna,r\n", "missing-column: line 1 of {}: the columns player, and points or to, are needed"),
         ("player,to\nanna,x\n", "bad-decimal: line 2 of {}: 'x' is not a decimal number"),
-        ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' stands in lines 2 and 3 of {}"),
+        ("player,to\nanna,5\nanna,6\n", "player-twice: 'anna' is in lines 2 and 3 of {}"),
         ("player,points,to\nanna,5,6\n", "missing-member: line 2 of {} needs a player, and either points or to"),
         ("player,to\nanna,5,6\n", "row-length: line 2 of {} has 3 cells, the header 2"),
         ("", "empty-file: {} holds no row"),
@@ -156,7 +156,7 @@ def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, monkeypatch
     ("content", "message"),
     [
         ("player,points\nanna,5\nanna,5\n", "player-twice: lines 2 and 3 of {} say the same; leave one out"),
-        ("player,to,to\nanna,5,6\n", "unknown-column: line 1 of {}: the column to stands there twice"),
+        ("player,to,to\nanna,5,6\n", "unknown-column: line 1 of {}: the column to occurs twice"),
     ],
 )
 def test_duplicate_rows_and_columns_are_refused(

@@ -515,4 +515,4 @@ def test_rehearsal_names_differing_ladder(
     told = ratings("backup", "check", "--replay", file, db=ruled_url)
     assert told.exit_code == 1
     assert "standings: position" in told.stdout
-    assert "club-catan-elo/all: the backup comes to other standings" in told.stdout
+    assert "club-catan-elo/all: the backup gives other standings" in told.stdout

@@ -106,9 +106,9 @@ def test_clock_events_are_voided_last_first(db: str, ratings: Ratings) -> None:
     [
         (BEN_STALLS, "finished", None),
         (BEN_STALLS, "removed", None),
-        ((*BEN_STALLS, "stopped 126000"), "finished", "g-1: ben is not removed, by its clock he was"),
+        ((*BEN_STALLS, "stopped 126000"), "finished", "g-1: ben is not removed, but by its clock they were"),
         ((*BEN_STALLS, "stopped 126000"), "removed", None),
-        ((*BEN_STALLS, "stopped 125999"), "removed", "g-1: ben is removed, by its clock he was not"),
+        ((*BEN_STALLS, "stopped 125999"), "removed", "g-1: ben is removed, but not by its clock"),
         ((*BEN_STALLS, "stopped 125999"), "surrendered", None),
     ],
 )

@@ -251,7 +251,7 @@ def test_diff_reports_nothing_published(arguments: list[str], db: str, ratings: 
         (["", "now"], "'' is no coordinate"),
         (["now"], "Missing argument 'B'"),
         (["now", "now", "nothing/x"], "no ruleset is called 'nothing'"),
-        (["now", "now", "catan-elo"], "'catan-elo' is no ladder"),
+        (["now", "now", "catan-elo"], "'catan-elo' is not a ladder"),
     ],
 )
 @pytest.mark.parametrize("form", ["table", "json"])

@@ -147,7 +147,7 @@ NOT_UTF8 = {
 @pytest.mark.parametrize("arguments", NOT_UTF8.values(), ids=NOT_UTF8)
 def test_non_utf8_argument_is_usage_error(arguments: list[str | bytes], db: str) -> None:
     """An argument that is not UTF-8 is a usage error with one message."""
-    command = [sys.executable, "-c", "from cli.main import run; run()", "--db", db, *arguments]
+    command = [sys.executable, "-c", "from cli.main import program; program()", "--db", db, *arguments]
     done = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parents[2])
 
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)

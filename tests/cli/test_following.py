@@ -170,7 +170,7 @@ def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) ->
         follower.send(game("g-2", "anna", "ben"), game("g-3", "anna", "ben"))
         code, told, noted = follower.end()
     assert (code, told) == (3, [])
-    assert "line 2 and what is behind it have no answer; send them again, nothing counts twice" in noted
+    assert "line 2 and those after it have no answer; send them again, nothing counts twice" in noted
     assert "Traceback" not in noted
     with following(postgres_url) as follower:
         follower.send(*(game(f"g-{n}", "anna", "ben") for n in (1, 2, 3)))
@@ -186,7 +186,7 @@ def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
         follower.send(game("g-2", "anna", "ben"))
         code, told, noted = follower.end()
         assert (code, told) == (3, [])
-        assert "line 2 and what is behind it have no answer" in noted
+        assert "line 2 and those after it have no answer" in noted
         assert "is locked by another program" in noted
     assert recorded(ratings, one_db) == ["g-1"]
 

@@ -294,7 +294,7 @@ def test_scheduled_game_gets_its_league(scheduled: str, ratings: Ratings) -> Non
     game = show(ratings, scheduled)["games"][0]
     done = ratings("record", "--game", "cartagena", "--game-id", game["game_id"], *LATER, *game["seats"], db=scheduled)
     assert done.exit_code == 0, done.stderr
-    assert "note: it is a game of the league L1, and is recorded for it\n" in done.stderr
+    assert "note: this is a game of the league L1, and is recorded for it\n" in done.stderr
     assert show(ratings, scheduled)["games"][0]["played"] == "2026-02-03T12:00:00.000000Z"
     other = show(ratings, scheduled)["games"][1]
     given = json.loads(play(other))

@@ -74,7 +74,7 @@ def test_already_voided_games_are_reported(db: str, ratings: Ratings, tmp_path: 
     assert done.stdout.startswith("game.voided is recorded at position 11.\n")
     before = head(ratings, db)
     again = ratings("void", "--file", ids, *WHY, db=db)
-    assert (again.exit_code, again.stdout) == (0, "This is recorded already.\n")
+    assert (again.exit_code, again.stdout) == (0, "This is already recorded.\n")
     assert told(ratings, db, "void", "--file", str(ids), *WHY)["unchanged"] == ["g-2", "g-3"]
     assert head(ratings, db) == before
 
@@ -114,7 +114,7 @@ def test_table_corrects_only_what_differs(db: str, ratings: Ratings) -> None:
     same = {one["game_id"]: one for one in before}
     assert [name for name in same if same[name] != after[name]] == ["g-2", "g-3"]
     again = ratings("correct", "--file", "-", *WHY, db=db, input=table)
-    assert (again.exit_code, again.stdout) == (0, "This is recorded already.\n")
+    assert (again.exit_code, again.stdout) == (0, "This is already recorded.\n")
     assert again.stderr == "note: 4 games already recorded like this: g-1, g-2, g-3, g-4\n"
 
 

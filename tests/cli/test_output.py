@@ -56,7 +56,7 @@ def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: 
         "import", "-", "--dry-run", db=path, input=f"game_id,occurred_at,game,group,1st,2nd,3rd\n{rows}"
     ).stdout
     shown, more = told.partition("ladder ")[2].split("... and ")
-    assert (shown.count("catan-elo/group-"), more) == (40, "10 more ladders\n\nWho is concerned: --format json\n")
+    assert (shown.count("catan-elo/group-"), more) == (40, "10 more ladders\n\nWho is affected: --format json\n")
 
 
 def test_json_standings_keep_names_exact(db: str, ratings: Callable[..., Any]) -> None:
@@ -159,7 +159,7 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
     """If the reader of its output goes away, a command ends quietly with exit code 0."""
     reader, writer = os.pipe()
     os.close(reader)
-    code = "from cli.main import run; run()"
+    code = "from cli.main import program; program()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--db", db, *command.split()],
         stdout=writer,
@@ -174,7 +174,7 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
 
 def test_terminal_without_unicode_prints_names(db: str) -> None:
     """Names are printed as UTF-8 without failure even if the terminal's encoding is ASCII."""
-    code = "from cli.main import run; run()"
+    code = "from cli.main import program; program()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--db", db, "standings", ALL],
         capture_output=True, cwd=ROOT, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},

@@ -114,7 +114,7 @@ def test_check_notes_unmeasurable_predictions(ratings: Ratings, use: Callable[..
     db, file = use(OWN, "battle")
     told = ratings("rules", "check", file, db=db)
     assert told.exit_code == 0
-    assert "games of this kind have no places: whatif cannot measure it" in told.stdout.replace("\n    ", " ")
+    assert "games of this type have no places: whatif cannot measure it" in told.stdout.replace("\n    ", " ")
 
 
 @pytest.mark.parametrize("chance", [0, 1 << 32, -5, 0.5, None])

@@ -221,7 +221,7 @@ def test_failed_write_leaves_no_partial_report(
 
 
 WRONG: list[tuple[list[str], str]] = [
-    (["--from", "9", "-o", "day.pdf"], "ends neither in .html nor in .md"),
+    (["--from", "9", "-o", "day.pdf"], "must end in .html or .md"),
     (["--from", "9", "--to", "9", "-o", "day.md"], "nothing lies between"),
     (["--from", "9", "--to", "5", "-o", "day.md"], "--from is the earlier one"),
     (["--from", "999", "-o", "day.md"], "--from"),

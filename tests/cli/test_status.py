@@ -168,12 +168,12 @@ def test_failed_ladders_are_stale(
     assert problems(ratings, db, "--max-age", "26h", "--max-behind", 0, "--no-failures") == [
         "too-old", "too-far-behind", "failed",
     ]  # fmt: skip
-    assert f"the rule failed of {FEW}" in found["runs"]["rebuild"]["last_failure"]["message"]
+    assert f"the rule failed for {FEW}" in found["runs"]["rebuild"]["last_failure"]["message"]
     rows = json.loads(ratings("doctor", "--format", "json", db=db).stdout)
     doctor = {row["what"]: row for row in rows if row["state"] == "WRONG"}
     assert doctor.keys() - {"rights"} == {"stored standings", "last rebuild"}
     # the reason is long, and would widen a column that is not the last
-    assert (len(doctor["last rebuild"]["value"]) < 80, f"of {FEW}" in doctor["last rebuild"]["note"]) == (True, True)
+    assert (len(doctor["last rebuild"]["value"]) < 80, f"for {FEW}" in doctor["last rebuild"]["note"]) == (True, True)
     assert ratings("doctor", db=db).exit_code == 1
     broken(False)
     assert ratings("rebuild", FEW, db=db).exit_code == 0

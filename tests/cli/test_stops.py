@@ -54,7 +54,7 @@ def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
     assert json.loads(ratings("status", "--format", "json", db=ledger_url).stdout)["runs"] == {}
 
 
-def test_each_stop_has_its_reason(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
+def test_each_stop_names_its_cause(ledger_url: str, ratings: Ratings, tmp_path: Path) -> None:
     """A command that stops gives the exit code and the reason of its cause, such as an old schema."""
     assert stopped(ratings, "standings", "nope", db=ledger_url) == (2, "usage")
     assert stopped(ratings, "rebuild", "--rollback", db=ledger_url) == (1, "no-earlier-generation")

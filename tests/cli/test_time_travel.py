@@ -164,7 +164,7 @@ def test_simultaneous_games_are_separate_causes(db: str, ratings: Ratings) -> No
         (("whatif", "FILE", "--set", "params.=1"), "KEY=VALUE"),
         (("whatif", "FILE", "--set", ".=1"), "KEY=VALUE"),
         (("whatif", "FILE", "--ladder", "nope"), "nope"),
-        (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is no ladder"),
+        (("whatif", "FILE", "--ladder", "club-catan-elo/9"), "is not a ladder"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_say_what_is_right(arguments: tuple[str, ...], told_: str, db: str, ratings: Ratings) -> None:
@@ -187,7 +187,7 @@ def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
     """In a narrow terminal a long name is folded, and no digit is lost."""
     name = "n" * 60
     take_in(ratings, db, club("c-2", name, "anna", at="2010-01-02T12:00:00Z"))
-    program = "import sys; sys.stdout.isatty = lambda: True; from cli.main import run; run()"
+    program = "import sys; sys.stdout.isatty = lambda: True; from cli.main import program; program()"
     done = subprocess.run(
         [sys.executable, "-c", program, "--db", db, "diff", "3", "now", CLUB],
         capture_output=True, text=True, check=True, env={"PATH": "", "TERM": "dumb"},

@@ -94,7 +94,7 @@ def test_whatif_table_and_nothing_written(db: str, rules: Rules, ratings: Rating
         "ladder           version        pairs  log loss    Brier  accuracy\n"
         "catan-elo/basic  as it is           4   0.69897  0.25291    37.50%\n"
         "catan-elo/basic  catan-elo@new      4   0.70493  0.25588    37.50%\n"
-        "Less is better, but for the accuracy.\n"
+        "Less is better, except for the accuracy.\n"
     ), "")  # fmt: skip
     assert (head(ratings, db), hashlib.sha256(Path(db).read_bytes()).hexdigest()) == (before, hashed)
 
@@ -220,7 +220,7 @@ def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> N
         ("params.k_total=3", 1, "params: give either k_per_pair"),
         ("version=", 1, "version: this key must be given"),
         ("rule=nothing/1", 1, "'nothing/1' is not installed"),
-        ("id.x=3", 2, "'id' is no table"),
+        ("id.x=3", 2, "'id' is not a table"),
         ("params=3", 2, "'params' holds several values"),
         ("scope.game=chess", 2, "'game' holds several values"),
         ("k", 2, "'k' is not KEY=VALUE"),
@@ -266,7 +266,7 @@ def test_other_partition_is_refused(db: str, rules: Rules, ratings: Ratings) -> 
     ("ladder", "code", "told"),
     [
         ("catan-elo/domaine", 1, "catan-elo/domaine has no games under catan-elo@new; it has catan-elo/basic"),
-        ("catan-elo", 2, "'catan-elo' is no ladder"),
+        ("catan-elo", 2, "'catan-elo' is not a ladder"),
         ("nothing/x", 2, "no ruleset is called 'nothing'"),
     ],
 )

@@ -35,7 +35,7 @@ def test_ruleset_as_toml_round_trips(ruleset_id: str, version: str, db: str, rat
     file.write_text(written.stdout, encoding="utf-8")
     assert ratings("rules", "check", file, db=db).exit_code == 0
     assert (
-        ratings("rules", "publish", file, db=db).stdout == f"{name}: 0 published, 1 published already; the head is 16\n"
+        ratings("rules", "publish", file, db=db).stdout == f"{name}: 0 published, 1 already published; the head is 16\n"
     )
 
 

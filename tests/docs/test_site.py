@@ -22,7 +22,7 @@ def db(copied: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPat
     url = copied(for_chess)
     program = tmp_path / "bin" / "ratings"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from cli.main import run; run()' \"$@\"\n")
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from cli.main import program; program()' \"$@\"\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     monkeypatch.setenv("RATINGS_DB", url)

@@ -320,7 +320,7 @@ def test_invalid_backup_list_is_refused(
     (folder / "notes.txt").write_text("precious")
     (folder / backup_folder.LIST).write_text(text)
     told = ratings("backup", "make", folder, "--keep", "1d", db=db)
-    assert (told.exit_code, "is no list of backups" in told.stderr) == (2, True), told
+    assert (told.exit_code, "is not a list of backups" in told.stderr) == (2, True), told
     assert (precious.read_text(), (folder / "notes.txt").read_text()) == ("precious", "precious")
     assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST, backup_folder.LOCK}
 

@@ -34,7 +34,7 @@ def test_flood_of_line_ends_is_refused(name: str, db: str, tmp_path: Path, ratin
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     told = ratings("import", path, db=db)
-    assert (told.exit_code, "more than 100,000 lines hold nothing" in told.stderr) == (1, True), told
+    assert (told.exit_code, "more than 100,000 lines are blank" in told.stderr) == (1, True), told
 
 
 def test_gzip_bomb_is_refused(db: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ ENDLESS = {
 def test_endless_stream_is_refused(what: str, db: str) -> None:
     """A stream that never ends is refused promptly, whatever it repeats."""
     start, again, told = ENDLESS[what]
-    script = f"from cli.main import run; run(['--db', {db!r}, 'import', '-'])"
+    script = f"from cli.main import program; program(['--db', {db!r}, 'import', '-'])"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as importing:
@@ -130,7 +130,7 @@ def test_lack_of_memory_is_no_bug(db: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (180_000_000, 180_000_000))
 
     text = "x = 1\n" * 20_000_000
-    script = f"from cli.main import run; run(['--db', {db!r}, 'import', '-'])"
+    script = f"from cli.main import program; program(['--db', {db!r}, 'import', '-'])"
     done = subprocess.run(
         [sys.executable, "-c", script], input=text, preexec_fn=little, capture_output=True, text=True, check=False
     )

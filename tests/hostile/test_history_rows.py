@@ -29,7 +29,7 @@ DONE = {
     "a digest": ("UPDATE history_parts SET digest = 'x' WHERE ladder <> ''", CHANGES),
     "a name less": ("DELETE FROM history_parts WHERE ladder <> ''", CHANGES),
     "a name more": ("INSERT INTO history_parts SELECT generation, 'elo-chess/none', block, 99, scale, rows, digest "
-                    "FROM history_parts WHERE ladder = 'elo-chess/all'", "elo-chess/none: there are stored changes"),
+                    "FROM history_parts WHERE ladder = 'elo-chess/all'", "elo-chess/none: it has stored changes"),
     "a name that leads to others": ("UPDATE history_parts SET part = part + 10 WHERE ladder <> ''", CHANGES),
     "who played": ("UPDATE history_participants SET player = 'eve' WHERE number = 1", "the stored games"),
     "a score": ("UPDATE history_participants SET score = '7' WHERE number = 1", "the stored games"),
@@ -44,7 +44,7 @@ DONE = {
     "whether it is rated": ("UPDATE history_games SET rated = (1 = 0) WHERE game_id = 'g-1'", "the stored games"),
     "no name of games": ("DELETE FROM history_parts WHERE ladder = ''", "stored games are missing"),
     "names of games twice": ("INSERT INTO history_parts SELECT generation, ladder, block + 1, 99, scale, rows, digest "
-                             "FROM history_parts WHERE ladder = ''", "there are stored games that the log has not"),
+                             "FROM history_parts WHERE ladder = ''", "stored games that the log does not have"),
 }  # fmt: skip
 
 

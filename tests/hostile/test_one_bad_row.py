@@ -244,7 +244,7 @@ def test_impossible_generation_is_reported(tmp_path: Path, ratings: Ratings) -> 
             database.execute("PRAGMA ignore_check_constraints = 1")
             database.execute(f"UPDATE generations SET {column} = {value}")
         told = ratings("status", db=url)
-        assert (told.exit_code, "is stored as no rebuild stores it" in told.stderr) == (1, True), told
+        assert (told.exit_code, "is not as a rebuild stores it" in told.stderr) == (1, True), told
         assert ratings("rebuild", db=url).exit_code == 0
 
 

@@ -92,7 +92,7 @@ def record_in_a_process(db: str, number: int, **environment: str) -> int:
 
 def ratings_in_a_process(db: str, *command: str, **environment: str) -> Any:
     return subprocess.run(
-        [sys.executable, "-c", "from cli.main import run; run()", "--db", db, *command],
+        [sys.executable, "-c", "from cli.main import program; program()", "--db", db, *command],
         capture_output=True, text=True, check=False, env={**os.environ, **environment},
     )  # fmt: skip
 

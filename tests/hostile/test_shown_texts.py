@@ -263,7 +263,7 @@ def test_hostile_settings_are_not_printed_raw(
     settings = dict.fromkeys(("LOGNAME", "USER", "RATINGS_ENGINE", "TZ", "EDITOR", "COLUMNS"), odd)
     for arguments in (["init"], ["record", "--game", "go", "a", "b"], ["log"], ["doctor"], [b"\xff\x1b"], ["status"]):
         done = subprocess.run(
-            [sys.executable, "-c", "from cli.main import run; run()", "--db", str(tmp_path / "ratings.db"), *arguments],
+            [sys.executable, "-m", "cli", "--db", str(tmp_path / "ratings.db"), *arguments],
             capture_output=True, cwd=ROOT, check=False, env={**os.environ, **settings},
         )  # fmt: skip
         assert hidden((done.stdout + done.stderr).decode()) == set(), done
@@ -272,8 +272,8 @@ def test_hostile_settings_are_not_printed_raw(
 
 def test_output_goes_through_one_module() -> None:
     """Of all modules of the command line, only `render` and `main` write, and only `render` writes JSON."""
-    writing = {path.name for path in (ROOT / "cli").glob("*.py") if "click.echo(" in path.read_text("utf-8")}
-    dumping = {path.name for path in (ROOT / "cli").glob("*.py") if "ensure_ascii=False" in path.read_text("utf-8")}
+    writing = {path.name for path in (ROOT / "cli").rglob("*.py") if "click.echo(" in path.read_text("utf-8")}
+    dumping = {path.name for path in (ROOT / "cli").rglob("*.py") if "ensure_ascii=False" in path.read_text("utf-8")}
     assert (writing, dumping) == ({"render.py", "main.py"}, {"render.py"})
 
 

@@ -101,7 +101,7 @@ def test_wrong_build_of_ladder_is_reported(db: str, ratings: Ratings) -> None:
     assert verified(ratings, db) == []
     do(db, "UPDATE generation_ladders SET build = 1 WHERE generation = 2 AND ladder = 'elo-chess/all'")
     assert verified(ratings, db) == [
-        "standings: elo-chess/all: another generation built it, and says something else of it"
+        "standings: elo-chess/all: another generation built it, and says something else about it"
     ]
     do(db, "UPDATE generation_ladders SET build = 3 WHERE generation = 2 AND ladder = 'elo-chess/all'")
     assert "standings: elo-chess/all: the stored standings differ from a replay" in verified(ratings, db)
@@ -126,7 +126,7 @@ def test_broken_live_pointer_is_reported(db: str, ratings: Ratings) -> None:
         do(db, "ALTER TABLE live_generation DROP CONSTRAINT live_generation_generation_exists",
            "ALTER TABLE live_generation DROP CONSTRAINT live_generation_one_row",
            "UPDATE live_generation SET generation = 99", "INSERT INTO live_generation VALUES (2, 1)")  # fmt: skip
-    assert "standings: the live pointer leads to generation 99, which there is not" in verified(ratings, db)
+    assert "standings: the live pointer leads to generation 99, which does not exist" in verified(ratings, db)
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM ledger_identity", "UPDATE ledger_identity SET ledger_id = 'mine'"])
@@ -177,7 +177,7 @@ def test_closed_output_keeps_exit_code(tmp_path: Path, ratings: Ratings) -> None
     db = f"sqlite:///{tmp_path / 'ratings.db'}"
     made(ratings, db)
     do(db, "DROP TRIGGER events_refuse_update", "UPDATE events SET recorded_by = 'eve'")
-    script = "from cli.main import run; run()"
+    script = "from cli.main import program; program()"
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run([sys.executable, "-c", script, "--db", db, "verify"], stdout=writing, check=False)

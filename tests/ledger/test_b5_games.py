@@ -73,10 +73,10 @@ MEMBERS = {
     "a place": ([{**ANNA, "place": 1}, BEN, CLEO], "unknown-member", "participants.1.place"),
     "a race with a slash": ([{**ANNA, "race": "a/b"}, BEN, CLEO], "bad-identifier", "participants.1.race"),
     "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
-    "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players, this one 2"),
+    "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players, this one has 2"),
     "three players on two seats": (
         [ANNA, {**BEN, "status": "removed"}, {**BEN, "player": "cleo", "status": "substitute", "replaces": "ben"}],
-        "b5-too-few-players", "at least 3 players, this one 2",
+        "b5-too-few-players", "at least 3 players, this one has 2",
     ),
     "one player": ([ANNA], "too-few-participants", "at least two seats"),
 }  # fmt: skip

@@ -195,8 +195,8 @@ BAD = {
     "a last share for everybody behind": (
         {"shares": {"3": SHARES["3"], "4": SHARES["4"]}}, "it is 0, not 10 (or add a row for 5 players)",
     ),
-    "everything into the pot": ({"ante_divisor": 1}, "params.ante_divisor: 1 is too little for a pot"),
-    "a quarter into the pot": ({"ante_divisor": 4}, "params.ante_divisor: 4 is too little for a pot"),
+    "everything into the pot": ({"ante_divisor": 1}, "params.ante_divisor: 1 is too small for a pot"),
+    "a quarter into the pot": ({"ante_divisor": 4}, "params.ante_divisor: 4 is too small for a pot"),
 }  # fmt: skip
 
 

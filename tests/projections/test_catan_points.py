@@ -113,7 +113,7 @@ BAD = {
     "seven": ({"7": [1] * 7}, "params.points: '7' is not a number of players from 2 to 6"),
     "ten": ({"10": [1] * 10}, "'10' is not a number of players from 2 to 6"),
     "one": ({"1": [1]}, "'1' is not a number of players"),
-    "too few": ({"3": [4, 2]}, "params.points.3: 3 players need 3 numbers, one for each place; here are 2"),
+    "too few": ({"3": [4, 2]}, "params.points.3: 3 players need 3 numbers, one for each place, not 2"),
     "too many": ({"2": [3, 1, 0]}, "params.points.2: 2 players need 2 numbers"),
 }
 

@@ -7,7 +7,7 @@ from projections.game_clock import GameClock, explain_clock, replay_clock, show_
 
 REFUSALS = [
     ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
-    ("5000 zoe heartbeat", "clock-player-unknown", "'zoe' does not play"),
+    ("5000 zoe heartbeat", "clock-player-unknown", "'zoe' is not playing"),
     ("5000 anna offered chess", "bad-value", "'chess' is not a choice"),
     ("5000 anna pause_asked\n5000 ben pause_answered maybe", "bad-value", "'maybe' is not an answer"),
     ("5000 anna decided", "clock-choice-missing", "clock.offered comes first"),
@@ -19,7 +19,7 @@ REFUSALS = [
     ("10 anna player_left\n10 anna heartbeat", "clock-player-out", "left at 10"),
     ("5000 anna pause_answered yes", "clock-no-question", "nobody has asked for one yet"),
     ("1 anna pause_asked\n2 ben pause_answered no\n3 cleo pause_answered no", "clock-no-question", "'ben' said no"),
-    ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "14999 ms are left for answers"),
+    ("1 anna pause_asked\n2 ben pause_asked", "clock-pause-open", "14999 ms are left to answer"),
     ("5000 anna resume_asked", "clock-not-paused", "not paused at 5000"),
     ("5000 stopped\n5000 anna heartbeat", "clock-stopped", "stopped at 5000"),
     ("5000 exploded", "unknown-type", "not an event of a clock"),

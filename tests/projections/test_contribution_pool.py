@@ -196,7 +196,7 @@ BAD = {
     "a row of a hundred": ({"100": [0] * 100}, "'100' is not a number of players"),
     "a leading zero": ({"02": [0, 16]}, "'02' is not a number of players"),
     "digits of another script": ({"٣": [0, 13, 20]}, "is not a number of players"),
-    "too few": ({"3": [0, 13]}, "params.contributions.3: 3 players need 3 percentages, one for each place; here are 2"),
+    "too few": ({"3": [0, 13]}, "params.contributions.3: 3 players need 3 percentages, one for each place, not 2"),
     "too many": ({**TABLE, "2": [0, 16, 20]}, "params.contributions.2: 2 players need 2 percentages"),
     "more than all": ({"2": [0, 101]}, "params.contributions.2: a percentage is a whole number from 0 to 100, not 101"),
     "less than nothing": ({"2": [0, -1]}, "from 0 to 100, not -1"),

@@ -15,9 +15,9 @@ import pytest
 from checked_integers import checked
 from kind_games import columns_of, players_of, random_battle, random_diplomacy
 
-from ledger.events.game_types import GAME_TYPES
 from projections.contract import INT64_MAX, LEAVERS, PLAYERS_MAX, SUBSTITUTE, UNITS_MAX, Rule
 from projections.rules import pairwise_elo
+from projections.rulesets.columns import COLUMNS_OF
 from projections.rulesets.registry import BUILT_IN, rule
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "rules.json"
@@ -123,9 +123,9 @@ def _random_boards(found: Rule, chance: random.Random) -> Iterator[Board]:
 
 def columns_of_kind(found: Rule, n: int, chance: random.Random) -> list[list[int]]:
     """The columns of n players of a random battle or game of Diplomacy, if the rule is about these; else none."""
-    if set(found.columns) & set(GAME_TYPES["battle"].columns):
+    if set(found.columns) & {*COLUMNS_OF["battle"]}:
         event = random_battle(chance, n + chance.choice([0, 0, 1]))
-    elif set(found.columns) & set(GAME_TYPES["diplomacy"].columns):
+    elif set(found.columns) & {*COLUMNS_OF["diplomacy"]}:
         event = random_diplomacy(chance, substituted=n == 8)
     else:
         return []

@@ -1,4 +1,4 @@
-"""The game types. A new one is a module with its models, `check`, `places` and `draw`, and a line in `GAME_TYPES`."""
+"""The game types. A new one is a module with its models, `check`, `places` and `draw`, plus a line in `GAME_TYPES`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -16,11 +16,11 @@ class GameType(NamedTuple):
 
     model:  the members of such a game
     check:  whether they fit together; raises `Refused`
-    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 where a kind has none
-    draw:   (seats, chance) -> what a game that never was says beside `Game`, for whoever tries a rule
-    columns: the names of the numbers that its participants have beside those of every kind, and what each is
-    numbers: these numbers of a checked game: for each column a list in the order of the participants
-    seats:   how many there may be, of drawn games
+    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 if the type has none
+    draw:   (seats, chance) -> the members of a randomly drawn game besides those of `Game`, for trying out a rule
+    columns: the names of the numbers that its participants have besides those of every type, and what each is
+    numbers: these numbers for a checked game: for each column a list in the order of the participants
+    seats:   how many seats a randomly drawn game may have
     """
 
     model: type[Game]
@@ -44,11 +44,11 @@ GAME_TYPES = {
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """The competition places of a checked game of any kind, in the order of its participants."""
+    """The competition places of a checked game of any type, in the order of its participants."""
     return GAME_TYPES[game.get("kind", "placing")].places(game)
 
 
 def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """The numbers of a checked game's participants that only its kind has, by column."""
+    """The numbers of a checked game's participants that only its type has, by column."""
     kind = GAME_TYPES[game.get("kind", "placing")]
     return dict(zip(kind.columns, kind.numbers(game), strict=True))

@@ -1,9 +1,9 @@
-"""Kind `b5`: a league game of the Babylon 5 collectible card game, placed by victory, then power, then influence.
+"""Game type `b5`: a league game of the Babylon 5 collectible card game, placed by victory, then power, then influence.
 
     the victory points of a game: players - 2, +1 if the win is a major victory, +1 if it was won within time
 
-They are handed out exactly, and at least one goes to somebody who did not win (Babylon 5 CCG: League Play). Who is
-placed first has won, also when time ran out before anybody met a condition of victory.
+All of them are handed out, and at least one goes to somebody who did not win (Babylon 5 CCG: League Play). Whoever is
+placed first has won, even if time ran out before anybody met a victory condition.
 """
 
 from random import Random
@@ -24,7 +24,7 @@ Strength = Annotated[int, Field(ge=-10_000, le=10_000)]
 
 
 class B5Participant(Participant):
-    """A participant with his power and influence at the end, his victory, and the victory points that he got."""
+    """A participant with their power and influence at the end, their victory, and the victory points they got."""
 
     power: Strength | None = None
     influence: Strength | None = None
@@ -32,11 +32,11 @@ class B5Participant(Participant):
     vp: Annotated[int, Field(ge=0, le=1_000)] = 0
     race: Label | None = None
     agenda: Label | None = None
-    lid: Label | None = None  # his id in the league
+    lid: Label | None = None  # the player's id in the league
 
 
 class B5Game(Game):
-    """A game with what decides its victory points, and what the director of the league asks for."""
+    """A game with what decides its victory points, and what the league's director asks for."""
 
     within_time: bool = False
     deck: Literal["sealed", "constructed"] | None = None
@@ -50,7 +50,9 @@ def check(game: dict[str, Any]) -> None:
     participants = game["participants"]
     check_seats(participants, ("power", "influence", "victory"))
     if (players := seats_of(game)) < PLAYERS_MIN:
-        raise Refused("b5-too-few-players", f"a game of kind b5 has at least {PLAYERS_MIN} players, this one {players}")
+        raise Refused(
+            "b5-too-few-players", f"a game of kind b5 has at least {PLAYERS_MIN} players, this one has {players}"
+        )
     _check_strength(game, "power")
     _check_strength(game, "influence")
     if game.get("referee") in [participant["player"] for participant in participants]:
@@ -70,7 +72,7 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A game of these seats that never was, its victory points handed out in some way."""
+    """A randomly drawn game with these seats, its victory points handed out in some way."""
     within_time = chance.random() < 0.5
     for number, seat in enumerate(seats):
         told: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
@@ -89,7 +91,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
 
 
 def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
-    """What decides a place, the less the better. A leaver may say nothing: his substitute's is taken."""
+    """What decides a place; less is better. A leaver may say nothing: then the substitute's values are taken."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
 

@@ -1,13 +1,13 @@
-"""Kind `battle`: a game of two sides, such as Blue Max, in which each player commands units, loses some and scores.
+"""Game type `battle`: a game of two sides, such as Blue Max, where each player commands units, loses some and scores.
 
     anna of the red side: 2 units, 1 of them lost, 3 kills, 60 game points
 
-Nobody has a place: who won is for a rule to say, since it weighs units against game points. A unit that is destroyed by
-several shooters in one turn is a kill of each, so kills may exceed losses, and losses need no killer.
+Nobody has a place: who won is for a rule to say, since it weighs units against game points. A unit destroyed by several
+shooters in one turn is a kill for each of them, so kills may exceed losses, and losses need no killer.
 
-Of a seat that changed hands, side and units are the seat's: the substitute says them, and the leaver may, too. What was
-lost, killed and scored is each player's own. In the columns the substitute then has the units that the leaver did not
-lose; the leaver has those that he lost himself and those that are left on the seat in the end.
+When a seat changes hands, side and units belong to the seat: the substitute states them, and the leaver may, too. What
+was lost, killed and scored is each player's own. In the columns the substitute then has the units that the leaver did
+not lose; the leaver has those they lost themselves and those left on the seat in the end.
 """
 
 from collections.abc import Sequence
@@ -20,35 +20,32 @@ from ledger.events.fields import Label
 from ledger.events.games import Game, Participant, Seats, check_seats, sat, seat_values
 from ledger.rejections import Refused, shown
 
-# those of the whole sides and of other players stand here, too, so that a rule need not know who does not count on its
-# ladder
+# numbers of whole sides and other players are here, too, so that a rule need not know who does not count on its ladder
 COLUMNS = {
     "side": "0 or 1: the sides in the order of their names",
     "units": "the units that the player commanded; 1 if nothing is said",
-    "units_lost": "how many of them he lost; 0 if nothing is said",
-    "kills": "how many enemy units he destroyed or helped to; 0 if nothing is said",
-    "game_points": "his game points, the member `score`; 0 if nothing is said",
-    "side_units": "the units of his whole side",
+    "units_lost": "how many of them the player lost; 0 if nothing is said",
+    "kills": "how many enemy units the player destroyed or helped destroy; 0 if nothing is said",
+    "game_points": "the player's game points, the member `score`; 0 if nothing is said",
+    "side_units": "the units of the player's whole side",
     "side_units_lost": "how many of them it lost",
-    "side_points": "the game points of his whole side",
+    "side_points": "the game points of the player's whole side",
     "enemy_units": "the units of the other side",
     "enemy_units_lost": "how many of them it lost",
     "enemy_points": "the game points of the other side",
-    "side_seats": "how many seats his side has",
-    "mates_best": "the most game points of another player of his side; -1 if he is alone",
-    "enemies_best": "the most game points of a player of the other side",
+    "side_seats": "how many seats the player's side has",
     "agreed_draw": "1 if all agreed on a draw, else 0; the same for all players of a game",
 }
-# what a participant has who says nothing
+# the units of a participant for whom none are stated
 UNITS = 1
 
 Units = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class BattleParticipant(Participant):
-    """A participant with his side, his units and what became of them; `score` is his game points.
+    """A participant with their side, their units and what became of them; `score` is their game points.
 
-    All that one record can hold have a sum below 2^31.
+    The sum over as many as one record can hold stays below 2^31.
     """
 
     side: Label | None = None
@@ -83,22 +80,18 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
     sides, units, points = _sides(game), _units(game), _said(game, "score")
     lost, kills = _said(game, "units_lost"), _said(game, "kills")
     totals = [[_sum_of_side(sides, side, values) for side in (0, 1)] for values in (units, lost, points)]
-    best = [[*sorted(_of_side(sides, side, points), reverse=True), -1][:2] for side in (0, 1)]
     first = _sides_of_seats(game).values()
     return [
         sides, _units_of_columns(game, units), lost, kills, points,
         *([total[side] for side in sides] for total in totals),
         *([total[1 - side] for side in sides] for total in totals),
         [sum(side == other for other in first) for side in sides],
-        # behind the best himself stands the second best
-        [best[side][points[i] == best[side][0]] for i, side in enumerate(sides)],
-        [best[1 - side][0] for side in sides],
         [int(game.get("ended") == "draw")] * len(sides),
     ]  # fmt: skip
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A battle of these seats that never was."""
+    """A randomly drawn battle with these seats."""
     for number, seat in enumerate(seats):
         side, units = ("red", "blue")[number % 2], chance.choice((1, 1, 2, 5))
         for participant in seat:
@@ -139,7 +132,7 @@ def _sides(game: dict[str, Any]) -> list[int]:
 
 
 def _units(game: dict[str, Any]) -> list[int]:
-    """The units of each participant; of a seat that changed hands the leaver has those that he lost."""
+    """The units of each participant; if a seat changed hands, the leaver has those they lost."""
     lost = {participant["player"]: participant.get("units_lost", 0) for participant in game["participants"]}
     units = {participant["player"]: participant.get("units", UNITS) for participant in game["participants"]}
     for substitute in game["participants"]:
@@ -150,7 +143,7 @@ def _units(game: dict[str, Any]) -> list[int]:
 
 
 def _units_of_columns(game: dict[str, Any], units: list[int]) -> list[int]:
-    """The units of each participant; those left on a seat in the end are also the leaver's."""
+    """The units of each participant; those left on a seat in the end also count for the leaver."""
     at = {participant["player"]: index for index, participant in enumerate(game["participants"])}
     found = list(units)
     for substitute in game["participants"]:
@@ -179,7 +172,7 @@ def _check_sides(game: dict[str, Any]) -> None:
             raise Refused("missing-member", f"{shown(seat)} has no side")
     names = sorted(set(named.values()))
     if len(names) != 2:
-        raise Refused("battle-sides", f"a battle has exactly two sides, this one {len(names)}: {', '.join(names)}")
+        raise Refused("battle-sides", f"a battle has exactly two sides, this one has {len(names)}: {', '.join(names)}")
     sides, units = _sides(game), _units(game)
     for side, name in enumerate(names):
         if _sum_of_side(sides, side, units) == 0:

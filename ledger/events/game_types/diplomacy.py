@@ -1,9 +1,9 @@
-"""Kind `diplomacy`: a game of the seven powers of the standard map, placed by the supply centres that they held.
+"""Game type `diplomacy`: a game of the seven powers of the standard map, placed by the supply centres they held.
 
     {"1901": {"Austria": 5, "France": 5, ...}, ...}     the centres at the end of each year; a power left out has none
 
-Places are strict: who has more centres at the end of the last year is placed better; if equal, who had more one year
-earlier, and so on back to 1901; if equal in all years, the powers stand in the order of `POWERS` (Italia 2010).
+Places are strict: more centres at the end of the last year is better; if equal, more centres one year earlier, and so
+on back to 1901; if equal in all years, the powers are placed in the order of `POWERS` (Italia 2010).
 """
 
 from random import Random
@@ -21,7 +21,7 @@ FIRST_YEAR = 1901
 COLUMNS = {
     "centres": "the supply centres of the player's power at the end of the last year; 0 if it was out",
     **{
-        f"centres_{place}": f"those of the power that was placed {place}; the same for all players of a game"
+        f"centres_{place}": f"the centres of the power placed {place}; the same for all players of a game"
         for place in range(1, len(POWERS) + 1)
     },
 }
@@ -30,20 +30,20 @@ Centres = dict[str, dict[Power, Annotated[int, Field(ge=0, le=CENTRES)]]]
 
 
 class DiplomacyParticipant(Participant):
-    """A participant with his power; a leaver may leave it to his substitute."""
+    """A participant with their power; a leaver may leave it to their substitute to state it."""
 
     power: Power | None = None
 
 
 class DiplomacyGame(Game):
-    """A game with the centres of each power at the end of each year from 1901."""
+    """A game with each power's centres at the end of each year from 1901."""
 
     centres: Centres
     participants: list[DiplomacyParticipant]
 
     @field_serializer("centres")
     def _held(self, centres: Centres, info: SerializationInfo) -> Centres:
-        # a power without centres may be left out; what a game means is the same
+        # a power without centres may be left out; the game means the same
         return {
             year: {power: count for power, count in held.items() if count or not info.exclude_defaults}
             for year, held in centres.items()
@@ -79,7 +79,7 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A game of seven seats that never was, over a few years."""
+    """A randomly drawn game with seven seats, over a few years."""
     for seat, power in zip(seats, chance.sample(POWERS, len(POWERS)), strict=True):
         for participant in seat:
             participant["power"] = power

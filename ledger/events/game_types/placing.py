@@ -1,4 +1,4 @@
-"""Kind `placing`: a game that orders its participants by place, by score, or by both."""
+"""Game type `placing`: a game that orders its participants by place, by score, or by both."""
 
 from decimal import Decimal
 from itertools import pairwise
@@ -30,7 +30,7 @@ class PlacingGame(Game):
 def check(game: dict[str, Any]) -> None:
     """Participants, seats, places and scores fit together. Raises `Refused`."""
     participants = game["participants"]
-    # nothing but players and places, as most games are: there is little that could not fit
+    # only players and places, like most games: little could go wrong
     bare = [p["place"] for p in participants if len(p) == 2 and "place" in p]
     if len(bare) == len(participants) > 1 and len({p["player"] for p in participants}) == len(bare):
         _check_gaps(sorted(bare))
@@ -72,7 +72,7 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """A game of these seats that never was: ties are many, and scores may be told."""
+    """A randomly drawn game with these seats: ties are frequent, and scores may be given."""
     most = chance.choice((1, len(seats), 3 * len(seats)))
     scores = [chance.randrange(most) for _ in seats]
     scored = chance.random() < 0.3
@@ -87,7 +87,7 @@ def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
 
 
 def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
-    """The score with its sign such that less is better."""
+    """The score, signed so that less is better."""
     exact = score if isinstance(score, int) else Decimal(score)
     return exact if game.get("score_order") == "low" else -exact
 

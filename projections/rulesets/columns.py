@@ -1,0 +1,46 @@
+"""The columns that rules read for a game type: the ledger's own, and derived ones that only ratings need."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ledger.events.game_types import GAME_TYPES, numbers
+
+Columns = Mapping[str, Sequence[int]]
+
+
+def _best_mates(columns: Columns) -> list[int]:
+    pairs = list(zip(columns["side"], columns["game_points"], strict=True))
+    others = (pairs[:seat] + pairs[seat + 1 :] for seat in range(len(pairs)))
+    return [
+        max((points for other, points in rest if other == side), default=-1)
+        for (side, _), rest in zip(pairs, others, strict=True)
+    ]
+
+
+def _best_enemies(columns: Columns) -> list[int]:
+    best = dict.fromkeys((0, 1), -1)
+    for side, points in zip(columns["side"], columns["game_points"], strict=True):
+        best[side] = max(best[side], points)
+    return [best[1 - side] for side in columns["side"]]
+
+
+# by game type and name: what it is, and how to derive it from the type's own columns. Everybody who played is
+# included, even those who do not count on a ladder
+_DERIVED: dict[str, dict[str, tuple[str, Callable[[Columns], list[int]]]]] = {
+    "battle": {
+        "mates_best": ("the most game points of another player of the same side; -1 if there is none", _best_mates),
+        "enemies_best": ("the most game points of a player of the other side", _best_enemies),
+    }
+}
+# by game type: the names of all its columns, and what each is
+COLUMNS_OF: dict[str, dict[str, str]] = {
+    name: {**kind.columns, **{column: meaning for column, (meaning, _) in _DERIVED.get(name, {}).items()}}
+    for name, kind in GAME_TYPES.items()
+}
+
+
+def numbers_of(game: dict[str, Any]) -> dict[str, Sequence[int]]:
+    """The numbers of a validated game's participants that are specific to its type, by column."""
+    own = numbers(game)
+    derived = _DERIVED.get(game.get("kind", "placing"), {})
+    return {**own, **{column: derive(own) for column, (_, derive) in derived.items()}}

@@ -1,0 +1,51 @@
+"""A rule package that was built before: its wheel is installed as it was, and its ladders are as ever.
+
+What such packages stand on is `projections.contract` and the entry point `ratings_ledger.rules`. The wheel is that of
+docs/adding-a-rule.md, built by an earlier version of this program.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WHEEL = ROOT / "tests" / "packages" / "flat_points-1.0-py2.py3-none-any.whl"
+RULESET = """id = "petanque-points"
+version = "2025"
+rule = "flat-points/1"
+effective_from = "2025-01-01"
+
+[scope]
+game = ["petanque"]
+
+[params]
+points = { "3" = [3, 1, 0] }
+"""
+GAME = ("record", "--game", "petanque", "--game-id", "p-1", "--at", "2025-05-01T12:00Z", "--quiet")
+
+
+@pytest.mark.slow
+def test_package_built_before_still_scores(tmp_path: Path) -> None:
+    """A wheel built by an earlier version is found by its entry point, and scores and explains its games."""
+    installed, ruleset = tmp_path / "installed", tmp_path / "petanque.toml"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", installed, WHEEL]
+    subprocess.run(pip, check=True)
+    ruleset.write_text(RULESET, encoding="utf-8")
+
+    def ratings(*arguments: object) -> str:
+        command = [sys.executable, "-m", "cli", "--db", tmp_path / "ratings.db", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(installed)}
+        return subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+
+    ratings("init", "--no-rules")
+    ratings("rules", "check", ruleset)
+    ratings("rules", "publish", ruleset)
+    ratings(*GAME, "anna", "ben", "cleo")
+    standings = json.loads(ratings("standings", "petanque-points", "--format", "json"))
+    assert [(row["player"], row["points"]) for row in standings["rows"]] == [("anna", "3"), ("ben", "1"), ("cleo", "0")]
+    explained = json.loads(ratings("explain", "p-1", "petanque-points", "--format", "json"))
+    assert {player["player"]: player["change"] for player in explained["players"]}["anna"] == "3"

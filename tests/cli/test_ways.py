@@ -1,0 +1,42 @@
+"""The ways of daily commands through the code: how many files they enter, and how often they move between files."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# at most so many files and moves, on a ledger of one game; a way may get shorter, never longer
+WAYS = {
+    "standings elo-chess/all": (50, 210),
+    "explain anna elo-chess/all": (54, 300),
+    "correct g-1 ben anna --reason wrong": (66, 595),
+    "record --game chess --game-id g-2 anna ben": (65, 475),
+}
+
+
+def way(*arguments: str) -> str:
+    """What scripts/trace.py prints."""
+    done = subprocess.run(
+        [sys.executable, "scripts/trace.py", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("command", WAYS)
+def test_ways_do_not_get_longer(command: str) -> None:
+    """A daily command enters no more files, and moves no more often between them, than it did."""
+    found = re.fullmatch(r"(\d+) files, (\d+) moves between files, exit code 0\n", way(*command.split()))
+    assert found is not None
+    files, moves = map(int, found.groups())
+    assert (files <= WAYS[command][0], moves <= WAYS[command][1]) == (True, True), (files, moves)
+
+
+def test_way_lists_its_moves() -> None:
+    """With --way each move names the file that was left, the one entered, and the function there."""
+    *moves, last = way("--way", "standings", "elo-chess/all").splitlines()
+    assert last.startswith(f"{len({name for move in moves for name in re.findall('[a-z_/]+[.]py', move)})} files, ")
+    assert any("cli/commands/standings.py" in move and ": standings_" in move for move in moves)
+    assert re.fullmatch(r" *1 cli/main\.py -> \S+\.py: \S+", moves[0])
