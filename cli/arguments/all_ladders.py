@@ -9,7 +9,7 @@ from cli.arguments.facts import decoded
 from cli.arguments.moments import known_position, note_future, played_instant
 from cli.arguments.one_ladder import note_unusable
 from cli.output import render
-from cli.output.axes import heading
+from cli.output.coordinates import heading
 from cli.output.times import Times, times_of
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts

@@ -11,7 +11,7 @@ from ledger.intake.csv_cells import CsvColumns, TableOptions
 from ledger.intake.files import Far, Item, read_items, read_lines
 from ledger.rejections import Refused, Rejection, shown
 from ledger.validation.identities import Identities
-from ledger.validation.repeats import said
+from ledger.validation.repeated_games import said
 
 SHOWN_GAMES = 20
 

@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from cli.arguments.options import head_value
-from cli.arguments.results import refuse_unreadable_twice, result_format
+from cli.arguments.result_options import refuse_unreadable_twice, result_format
 from cli.output import render
 from cli.output.appended import rejection_line
-from cli.output.findings import line_of
 from ledger import clock
 from ledger.backups.backup_folder import Made, backup_json, head_beside, make, read_policy
 from ledger.backups.restoring import BackupFiles, RefusedFile, Whole, check_backup, store_backup
@@ -158,7 +157,7 @@ def _report(
     for name, events, place in [] if whole is None else _files(files, whole):
         render.echo(f"{name}: {render.count(events, 'event')} up to position {place.position:,}")
     for one in found[:SHOWN_FINDINGS]:
-        render.echo(rejection_line(one) if isinstance(one, Rejection) else line_of(one))
+        render.echo(rejection_line(one) if isinstance(one, Rejection) else render.plain(str(one)))
     if len(found) > SHOWN_FINDINGS:
         render.echo(f"... and {len(found) - SHOWN_FINDINGS:,} more (--format json lists them)")
     if whole is not None and not found:

@@ -11,7 +11,7 @@ from cli.arguments.game_files import Many, corrections, note_unchanged, voids
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.options import by_option, composed, ignore_clock_option
 from cli.arguments.preview import Preview
-from cli.arguments.results import (
+from cli.arguments.result_options import (
     allow_uncounted_option,
     any_date_option,
     new_names_option,

@@ -11,7 +11,7 @@ from cli.arguments.one_ladder import Reading, ladder_second, reading_of
 from cli.arguments.options import axes, composed, format_option
 from cli.commands.explain_change import explain_change
 from cli.output import render
-from cli.output.axes import heading, print_csv_at
+from cli.output.coordinates import heading, print_csv_at
 from cli.output.times import Times
 from ledger.rejections import did_you_mean, shown
 from ledger.store.opening import open_ledger

@@ -14,7 +14,7 @@ from cli.arguments.moments import known_position
 from cli.arguments.one_ladder import note_other_ladder, reading_of
 from cli.arguments.options import axes, composed, format_of, known_at_option
 from cli.output import render
-from cli.output.axes import AXES
+from cli.output.coordinates import AXES
 from cli.output.standings import places_told, standings_json, why_unfinished
 from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place

@@ -24,7 +24,7 @@ from ledger.store.log import (
 )
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
-from ledger.validation.repeats import result_of
+from ledger.validation.repeated_games import result_of
 from projections.facts.players import known_players
 
 GAME_RECORDED = '"type":"game.recorded"}'

@@ -13,7 +13,7 @@ from cli.arguments.facts import decoded
 from cli.arguments.moments import zone_option
 from cli.arguments.options import by_option, head_value, ignore_clock_option
 from cli.arguments.preview import Preview
-from cli.arguments.results import (
+from cli.arguments.result_options import (
     CHANGES_GAMES,
     allow_uncounted_option,
     any_date_option,

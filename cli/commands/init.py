@@ -6,7 +6,7 @@ import click
 
 from cli.arguments.moments import zone_name
 from cli.arguments.options import by_option, elo_games, ignore_clock_option
-from cli.arguments.results import result_format
+from cli.arguments.result_options import result_format
 from cli.output import render
 from cli.output.times import times_of
 from ledger import clock

@@ -9,13 +9,13 @@ import click
 from cli.arguments.all_ladders import survey
 from cli.arguments.options import axes, composed, format_option
 from cli.output import render
-from cli.output.axes import print_csv_at
+from cli.output.coordinates import print_csv_at
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.rejections import did_you_mean, shown
 from projections.facts.players import known_players
+from projections.queries.player_statistics import Statistics, gold, statistics
 from projections.queries.standings import Coordinates, Ladders, Standings
-from projections.queries.statistics import Statistics, gold, statistics
 from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.periods import is_running, period_of
 

@@ -15,7 +15,6 @@ from cli.commands.rebuild import games_of, note_failures
 from cli.failures import failure_of
 from cli.interrupts import ending_soon
 from cli.output import render
-from cli.output.findings import line_of
 from ledger import clock
 from ledger.backups import backup_folder
 from ledger.errors import StoreUnavailable
@@ -146,11 +145,11 @@ def _verify(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
     found: list[Finding] = []
     checked = verify_all(ledger, None, rule_seconds, found.append)
     for finding in found[:SHOWN_FINDINGS]:
-        render.note(f"ratings: verify: {line_of(finding)}")
+        render.note(f"ratings: verify: {render.plain(str(finding))}")
     if (more := len(found) - SHOWN_FINDINGS) > 0:
         render.note(f"ratings: verify: ... and {more:,} more (ratings verify lists them)")
     if found:
-        return 1, f"{render.count(len(found), 'finding')}; the first is {line_of(found[0])}"
+        return 1, f"{render.count(len(found), 'finding')}; the first is {render.plain(str(found[0]))}"
     return 0, f"{render.count(checked.events, 'event')}, {render.count(checked.ladders, 'stored ladder')}"
 
 

@@ -9,7 +9,7 @@ import click
 from cli.arguments.all_ladders import Survey, survey
 from cli.arguments.one_ladder import reading_of
 from cli.arguments.options import by_option, composed, ignore_clock_option
-from cli.arguments.results import result_format
+from cli.arguments.result_options import result_format
 from cli.output import render
 from cli.output.appended import rejection_line
 from cli.output.times import Times

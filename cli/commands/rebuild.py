@@ -11,7 +11,6 @@ from cli.arguments.options import composed
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.interrupts import ending_soon
 from cli.output import render
-from cli.output.findings import line_of
 from cli.output.progress import ProgressLog, progress
 from cli.start import INTERRUPTED
 from ledger import clock
@@ -105,7 +104,7 @@ def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds:
         wrong = list(verify_standings(connection, kept, rule_seconds)) if kept is not None else []
     if wrong:
         for finding in wrong[:SHOWN_LADDERS]:
-            render.note(f"ratings: {line_of(finding)}")
+            render.note(f"ratings: {render.plain(str(finding))}")
         render.note("ratings: the previous generation is not as it was built; nothing was rolled back")
         return 1
     before, given_up = roll_back(ledger)

@@ -9,7 +9,7 @@ import click
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.options import by_option, composed, ignore_clock_option
 from cli.arguments.preview import Preview
-from cli.arguments.results import (
+from cli.arguments.result_options import (
     CHANGES_GAMES,
     allow_uncounted_option,
     any_date_option,

@@ -20,7 +20,7 @@ from ledger.events.revisions import KnownEvent, RevisedGame, live_game
 from ledger.store.log import Log, chain_hash_at, known_event, read_records_at, recorded_at
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import Identities, identities
-from ledger.validation.repeats import result_of
+from ledger.validation.repeated_games import result_of
 from projections.facts.decoding import decode
 from projections.queries.decisions import Decided, Decision, Share, decided
 from projections.queries.impact import Had

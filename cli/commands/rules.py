@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from cli.arguments.moments import known_position
 from cli.arguments.options import by_option, elo_games, format_of, format_option, ignore_clock_option, known_at_option
 from cli.arguments.preview import Preview
-from cli.arguments.results import result_format
+from cli.arguments.result_options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.ruleset_files import problem_line, read_file
 from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time

@@ -13,7 +13,7 @@ from cli.arguments.moments import known_position, played_instant
 from cli.arguments.one_ladder import ladder_second, reading_of, refuse_unknown
 from cli.arguments.options import axes, composed, format_option
 from cli.output import render
-from cli.output.axes import heading, print_csv_at
+from cli.output.coordinates import heading, print_csv_at
 from cli.output.standings import _print_csv, _print_standings, standings_json, why_unfinished
 from cli.output.times import times_of
 from ledger.store.opening import open_ledger

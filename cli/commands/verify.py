@@ -8,7 +8,6 @@ import click
 from cli.arguments.options import head_value
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.output import render
-from cli.output.findings import line_of
 from ledger.store.opening import open_ledger
 from ledger.verification import Finding
 from projections.stored.verification import verify_all
@@ -33,7 +32,7 @@ def verify(db: str, expected: tuple[int, bytes] | None, rule_seconds: float, for
     def found(finding: Finding) -> None:
         findings.append(finding)
         if form == "table":
-            _tell(line_of(finding))
+            _tell(render.plain(str(finding)))
 
     checked = verify_all(open_ledger(db), expected, rule_seconds, found)
     if form == "json":

@@ -3,7 +3,7 @@
 from typing import Any
 
 from cli.output import render
-from cli.output.axes import heading, print_csv_at
+from cli.output.coordinates import heading, print_csv_at
 from cli.output.times import Times
 from ledger import clock
 from projections.lists.contract import Standing

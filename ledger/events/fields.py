@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ledger.events.canonical import INTEGER_MAX
-from ledger.events.short_way import Plain
+from ledger.events.fast_models import Plain
 from ledger.rejections import shown
 
 # characters that reorder the text around them (Unicode's Bidi_Control)

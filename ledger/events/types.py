@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
 from ledger.events.canonical import dump, dump_in_order, format_instant, parse_instant
+from ledger.events.fast_models import normalised
 from ledger.events.fields import (
     DecimalString,
     EventId,
@@ -28,7 +29,6 @@ from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.events.game_types import GAME_TYPES
 from ledger.events.games import Status
 from ledger.events.published_lists import ListPublished, ListRows
-from ledger.events.short_way import normalised
 from ledger.events.upcasting import upcast
 from ledger.events.zones import zone
 from ledger.rejections import CODES, Refused, shown

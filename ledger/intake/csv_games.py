@@ -5,7 +5,7 @@
     g-1,2010-03-05T19:30Z,ben,2
     g-1,2010-03-05T19:30Z,cleo,2
 
-`csv_cells` knows what the columns are called. Rows of the usual form are read many at a time by `csv_short_way`.
+`csv_cells` knows what the columns are called. Rows of the usual form are read many at a time by `csv_fast`.
 """
 
 import csv
@@ -28,7 +28,7 @@ from ledger.intake.csv_cells import (
     read_header,
     read_value,
 )
-from ledger.intake.csv_short_way import ROWS_MAX, plain_games
+from ledger.intake.csv_fast import ROWS_MAX, plain_games
 from ledger.rejections import Refused, shown
 
 TIE = "="

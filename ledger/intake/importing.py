@@ -26,7 +26,7 @@ from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import First, Newcomers, names_of
-from ledger.validation.repeats import resent
+from ledger.validation.repeated_games import resent
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
 CHUNK_EVENTS = 50_000

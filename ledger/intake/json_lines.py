@@ -2,7 +2,7 @@
 
     {"type":"game.recorded", "occurred_at":"2010-03-05T19:30:00Z", "data":{"game_id":"g-1", "participants":[...] ...}}
 
-As in `ledger.events.short_way`, the short way need not know everything that is valid, and has no messages of its own.
+As in `ledger.events.fast_models`, the short way need not know everything that is valid, and has no messages of its own.
 """
 
 from functools import cache
@@ -11,8 +11,8 @@ from typing import Any
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from ledger.events.canonical import dump_in_order, parse_instant, parse_object
+from ledger.events.fast_models import STRICT, schema
 from ledger.events.game_types import GAME_TYPES
-from ledger.events.short_way import STRICT, schema
 from ledger.events.types import TYPES, Draft, default_id, read_by, read_event, read_id
 from ledger.rejections import Refused
 

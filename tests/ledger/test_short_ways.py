@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from ledger import clock
 from ledger.events.canonical import dump, dump_in_order
+from ledger.events.fast_models import _short_way, normalised
 from ledger.events.game_types import GAME_TYPES
 from ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
-from ledger.events.short_way import _short_way, normalised
 from ledger.events.types import Draft, read_event
 from ledger.intake import importing
 from ledger.intake.files import Item
