@@ -13,7 +13,7 @@ from cli.arguments.facts import note_left_out
 from cli.arguments.moments import known_position
 from cli.commands.export import output_file
 from cli.output import render
-from cli.output.pages import Page, PagePart, as_html, as_markdown
+from cli.output.html_pages import Page, PagePart, as_html, as_markdown
 from cli.output.times import Times, times_of
 from ledger.events.canonical import format_instant
 from ledger.events.revisions import KnownEvent, RevisedGame, live_game

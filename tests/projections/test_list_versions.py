@@ -278,7 +278,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
 def test_version_changing_list_kind_is_refused(ratings, filled, change):
-    """A version that would make another kind of list is refused with `partition-changed`."""
+    """A version that would make different kind of list is refused with `partition-changed`."""
     ledger = filled(monthly("1", "2008-03-01"))
     other = monthly("2", "2011-01-01")
     other["data"] |= change
@@ -286,7 +286,7 @@ def test_version_changing_list_kind_is_refused(ratings, filled, change):
 
     rejected = json.loads(told.stdout)["rejected"]
     assert (told.exit_code, [problem["code"] for problem in rejected]) == (1, ["partition-changed"])
-    assert "another kind of list" in rejected[0]["message"]
+    assert "different kind of list" in rejected[0]["message"]
 
 
 def test_rules_may_share_a_ruleset(ratings, filled):
