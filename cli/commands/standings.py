@@ -14,7 +14,7 @@ from cli.arguments.one_ladder import ladder_second, reading_of, refuse_unknown
 from cli.arguments.options import axes, composed, format_option
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
-from cli.output.standings import _print_csv, _print_standings, standings_json, why_unfinished
+from cli.output.standings import print_standings_csv, print_standings, standings_json, why_unfinished
 from cli.output.times import times_of
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
@@ -64,9 +64,9 @@ def standings_(
     if form == "json":
         render.print_json(render.with_decimals(standings_json(found, reading.coordinates, unfinished, rows)))
     elif form == "csv":
-        _print_csv(found._replace(rows=rows), reading.coordinates)
+        print_standings_csv(found._replace(rows=rows), reading.coordinates)
     else:
-        _print_standings(found._replace(rows=rows), reading.coordinates, reading.times, unfinished)
+        print_standings(found._replace(rows=rows), reading.coordinates, reading.times, unfinished)
 
 
 def _shown(found: Standings, limit: int | None, players: Collection[str]) -> list[Standing]:
@@ -102,10 +102,10 @@ def _print_published(
         source = {"position": one.position, "event_id": one.event_id, "recorded_at": one.recorded_at, "by": one.by}
         render.print_json(render.with_decimals({**told, "published": source, "rows": told_rows}))
     elif form == "csv":
-        _print_csv(found._replace(rows=rows), at)
+        print_standings_csv(found._replace(rows=rows), at)
     else:
         published = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
-        _print_standings(found._replace(rows=rows), at, times, render.plain(published))
+        print_standings(found._replace(rows=rows), at, times, render.plain(published))
 
 
 def _refuse_unknown(connection: Connection, ladder: str, position: int) -> None:

@@ -40,7 +40,7 @@ def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
     return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
 
 
-def _print_csv(found: Standings, at: Coordinates) -> None:
+def print_standings_csv(found: Standings, at: Coordinates) -> None:
     header = ["rank", "player", "points", "games", "qualified"]
     rows = [
         [row.rank, row.player, render.spreadsheet(str(row.value(found.scale))), row.games, row.qualified]
@@ -65,7 +65,7 @@ def places_told(row: Standing) -> str:
     return " ".join(map(str, row.places or ()))
 
 
-def _print_standings(found: Standings, at: Coordinates, times: Times, remark: str | None) -> None:
+def print_standings(found: Standings, at: Coordinates, times: Times, remark: str | None) -> None:
     heading(f"{found.ladder}: {render.count(found.games, 'game')}", f" under {found.ruleset}", at, times)
     if remark:
         render.echo(remark)

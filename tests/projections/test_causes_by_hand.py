@@ -71,7 +71,7 @@ def add(ledger: Ledger, *events: Event) -> int:
 
 
 def why(ledger: Ledger, player: str, before: int, after: int, ladder: str = POOL, **axes: Any) -> Attribution:
-    """What changed somebody's points between two positions; `coordinates` hold on the later side."""
+    """What changed somebody's points between two positions; `axes` hold on the later side."""
     at = Coordinates(axes.get("as_of"), after, axes.get("rules"))
     with ledger.reading() as connection:
         return attribute(connection, ladder, player, Coordinates(None, before, None), at)
