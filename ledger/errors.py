@@ -37,6 +37,7 @@ REASONS = {
     "out-of-memory": (3, "there is not enough memory"),
     "file": (3, "a file cannot be read or written"),
     "already-running": (4, "another run of the same job is in progress"),
+    "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
     "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
     "not-empty": (1, "a restore needs a ledger without events"),
@@ -100,6 +101,36 @@ class RulesetUnusable(LedgerError):
     """A published ruleset names a rule that is not installed here, or takes other parameters (exit code 2)."""
 
     reason = "ruleset-unusable"
+
+
+class BadArgument(LedgerError):
+    """A question has an argument that cannot be meant (exit code 2). `argument` is its name, or None."""
+
+    reason = "usage"
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
+
+
+class Unknown(LedgerError):
+    """No such player or game is recorded (exit code 1). `reason` is the code of a rejection, such as player-unknown."""
+
+    exit_code = 1
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message, code)
+
+
+class RuleFailed(LedgerError):
+    """A rule failed, so a ladder cannot be replayed (exit code 1). `ladder` is its name; the message has the place."""
+
+    exit_code = 1
+    reason = "rule-failed"
+
+    def __init__(self, message: str, ladder: str) -> None:
+        super().__init__(message)
+        self.ladder = ladder
 
 
 class AlreadyRunning(LedgerError):

@@ -10,10 +10,10 @@ from cli.arguments.moments import known_position, note_future, played_instant
 from cli.arguments.one_ladder import note_unusable
 from cli.output import render
 from cli.output.coordinates import heading
-from cli.output.times import Times, times_of
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
 from projections.queries.standings import Coordinates, Ladders, UnknownVersion, check_version
+from projections.queries.times import Times, times_of
 from projections.replay.containment import RuleFailure, told_with_game
 
 

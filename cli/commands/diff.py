@@ -12,7 +12,6 @@ from cli.arguments.one_ladder import note_other_ladder
 from cli.arguments.options import composed, format_option
 from cli.output import render
 from cli.output.impact import print_effects
-from cli.output.times import Times, times_of
 from ledger.store.opening import open_ledger
 from ledger.validation.published_lists import PublishedList
 from projections.facts.columns import Facts
@@ -26,6 +25,7 @@ from projections.queries.standings import (
     check_version,
     ruleset_ids,
 )
+from projections.queries.times import Times, times_of
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name
 from projections.replay.replay import Outcome, replay

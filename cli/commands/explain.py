@@ -7,18 +7,20 @@ from typing import Any
 import click
 
 from cli.arguments.coordinates import Asked, CoordinatesType, read_asked
-from cli.arguments.one_ladder import Reading, ladder_second, reading_of
+from cli.arguments.one_ladder import ladder_second, reading_of
 from cli.arguments.options import axes, composed, format_option
 from cli.commands.explain_change import explain_change
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
-from cli.output.times import Times
+from ledger.errors import Unknown
 from ledger.rejections import did_you_mean, shown
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
 from projections.facts.players import known_players
 from projections.queries.explanation import UnknownGame, explain_game, explain_player, row_of_game
 from projections.queries.standings import Coordinates
+from projections.queries.times import Times
+from projections.queries.view import Question
 
 
 @click.command(name="explain")
@@ -91,10 +93,10 @@ def explain_(
 
 
 def _refuse_unknown(facts: Facts, name: str) -> None:
-    """Raises `click.ClickException` (player-unknown) if there is neither such a game nor such a player."""
+    """Raises `Unknown` (player-unknown) if there is neither such a game nor such a player."""
     if not facts.knows(name):
         hint = did_you_mean(name, known_players(facts))
-        raise click.ClickException(f"player-unknown: no game and no player is called {shown(name)}{hint}")
+        raise Unknown("player-unknown", f"no game and no player is called {shown(name)}{hint}")
 
 
 def _explained_rows(found: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
@@ -141,7 +143,7 @@ def _print_explained(found: dict[str, Any], at: Coordinates, times: Times, runni
         render.echo(f"\nNot zero-sum: {', '.join(told)}.")
 
 
-def _tell_player(found: dict[str, Any], reading: Reading, form: str) -> None:
+def _tell_player(found: dict[str, Any], reading: Question, form: str) -> None:
     at = reading.coordinates
     if form == "json":
         render.print_json(render.with_decimals({**found, **at.stated()}))

@@ -7,18 +7,19 @@ from typing import Any
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.answering import answering
 from cli.arguments.coordinates import Asked
 from cli.arguments.facts import decoded, note_left_out
-from cli.arguments.one_ladder import refuse_unknown
 from cli.commands.diff import told_coordinates
 from cli.output import render
-from cli.output.times import Times, times_of
 from ledger.store.log import head, read_records_at
 from ledger.validation.identities import identities
 from ledger.validation.published_lists import PublishedList, published_lists
 from projections.queries.attribution import Attribution, Cause, attribute
 from projections.queries.publication import as_published, compared_at
 from projections.queries.standings import Coordinates, UnknownLadder
+from projections.queries.times import Times, times_of
+from projections.queries.view import refuse_unknown
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import parse_name
 
@@ -39,7 +40,8 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
             _note_other(connection, ladder, player, at, points)
     absent = found.before is None and found.after is None
     if absent:
-        refuse_unknown(decoded(connection), player)
+        with answering():
+            refuse_unknown(decoded(connection), player)
     causes = _told(connection, found)
     if form == "json":
         render.print_json(render.with_decimals(_as_json(ladder, player, places, found, causes)))

@@ -15,11 +15,12 @@ from cli.arguments.one_ladder import note_other_ladder, reading_of
 from cli.arguments.options import axes, composed, format_of, known_at_option
 from cli.output import render
 from cli.output.coordinates import AXES
-from cli.output.standings import places_told, standings_json, why_unfinished
+from ledger import clock
 from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records
 from ledger.store.opening import open_ledger
+from projections.queries import answers
 from projections.queries.explanation import changes
 from projections.queries.standings import Ladders, Standings, UnknownLadder
 from projections.replay.containment import RuleFailure
@@ -209,10 +210,9 @@ class Export:
             if form == "csv":
                 yield render.csv_text(([*row, *at.axes().values()] for row in _rows(found)), to_stdout)
             else:
-                yield (
-                    render.json_text(render.with_decimals(standings_json(found, at, why_unfinished(ladders, name))))
-                    + "\n"
-                )
+                unfinished = answers.why_unfinished(ladders, name, clock.now())
+                told = answers.standings(found, found.rows, at, self.seen.times, unfinished)
+                yield render.json_text(told.model_dump()) + "\n"
 
     def _every(self) -> Iterator[str]:
         for ruleset_id in self.seen.usable:
@@ -223,4 +223,4 @@ def _rows(found: Standings) -> Iterator[list[render.Cell]]:
     for row in found.rows:
         points = str(row.value(found.scale))
         yield [found.ladder, row.rank, row.player, render.human(points, 6), row.games, row.qualified, points, row.gold,
-               places_told(row), found.ruleset]  # fmt: skip
+               " ".join(map(str, row.places or ())), found.ruleset]  # fmt: skip

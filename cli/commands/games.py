@@ -11,7 +11,6 @@ from cli.arguments.facts import decoded, note_left_out
 from cli.arguments.moments import known_position, played_instant, since_instant
 from cli.arguments.options import composed, format_option, known_at_option
 from cli.output import render
-from cli.output.times import Times, times_of
 from ledger.events.canonical import dump_text, format_instant
 from ledger.events.revisions import GAME_EVENTS, live_game
 from ledger.rejections import Refused, did_you_mean
@@ -26,6 +25,7 @@ from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
 from ledger.validation.repeated_games import result_of
 from projections.facts.players import known_players
+from projections.queries.times import Times, times_of
 
 GAME_RECORDED = '"type":"game.recorded"}'
 

@@ -8,13 +8,13 @@ from cli.arguments.moments import zone_name
 from cli.arguments.options import by_option, elo_games, ignore_clock_option
 from cli.arguments.result_options import result_format
 from cli.output import render
-from cli.output.times import times_of
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.intake.files import Item
 from ledger.intake.importing import import_items
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
+from projections.queries.times import times_of
 from projections.rulesets.versions import shipped, shipped_elo
 
 

@@ -16,7 +16,6 @@ from cli.commands.standings import standings_
 from cli.output import render
 from cli.output.appended import report_appended
 from cli.output.standings import print_rows
-from cli.output.times import times_of
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.events.revisions import live_game
@@ -29,8 +28,10 @@ from ledger.validation.identities import identities
 from ledger.validation.leagues import League, known_league, league_of
 from ledger.validation.schedules import PLAYERS, draw_schedule
 from projections.admission.events import Admission
+from projections.queries.answers import rows_of_list
 from projections.queries.entrants import league_ids, unmet
 from projections.queries.standings import Ladders, Standings
+from projections.queries.times import times_of
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2
@@ -267,7 +268,7 @@ def show(db: str, name: str, form: str) -> None:
     render.hanging(f"players: {render.plain(', '.join(players)) or 'nobody yet'}", 2)
     if seen.table is not None and seen.table.rows:
         render.echo()
-        print_rows(seen.table)
+        print_rows(rows_of_list(seen.table, seen.table.rows))
     if games:
         render.echo()
         lines = [(g["game_id"], "open" if g["played"] is None else times.minute(g["played"]), ", ".join(g["seats"]))

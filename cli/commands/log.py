@@ -11,7 +11,6 @@ from cli.arguments.moments import known_position, since_position
 from cli.arguments.options import composed, format_option, known_at_option
 from cli.commands.games import _note_hidden, _result
 from cli.output import render
-from cli.output.times import Times, times_of
 from ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, successors
 from ledger.events.types import TYPES
 from ledger.rejections import Refused, did_you_mean, shown
@@ -26,6 +25,7 @@ from ledger.store.log import (
 )
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities, players_of
+from projections.queries.times import Times, times_of
 
 
 def _types(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from cli.arguments.options import by_option, composed, ignore_clock_option
 from cli.arguments.result_options import result_format
 from cli.output import render
 from cli.output.appended import rejection_line
-from cli.output.times import Times
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.intake.files import STDIN, Item
@@ -23,6 +22,7 @@ from ledger.validation.published_lists import published_lists
 from projections.admission.events import Admission
 from projections.queries.publication import publication
 from projections.queries.standings import Coordinates, Ladders, Standings
+from projections.queries.times import Times
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.periods import is_running, period_of

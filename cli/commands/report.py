@@ -14,7 +14,6 @@ from cli.arguments.moments import known_position
 from cli.commands.export import output_file
 from cli.output import render
 from cli.output.html_pages import Page, PagePart, as_html, as_markdown
-from cli.output.times import Times, times_of
 from ledger.events.canonical import format_instant
 from ledger.events.revisions import KnownEvent, RevisedGame, live_game
 from ledger.store.log import Log, chain_hash_at, known_event, read_records_at, recorded_at
@@ -24,6 +23,7 @@ from ledger.validation.repeated_games import result_of
 from projections.facts.decoding import decode
 from projections.queries.decisions import Decided, Decision, Share, decided
 from projections.queries.impact import Had
+from projections.queries.times import Times, times_of
 from projections.replay.containment import told_with_game
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}

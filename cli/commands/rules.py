@@ -18,7 +18,6 @@ from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_no
 from cli.output import render
 from cli.output.appended import rejection_line
 from cli.output.impact import impact_json, note_failed, print_impact
-from cli.output.times import Times, times_of
 from ledger import clock
 from ledger.errors import LedgerError, NotALedger
 from ledger.events.canonical import format_instant
@@ -30,6 +29,7 @@ from ledger.store.log import Log, head, read_live, read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.events import Admission
 from projections.queries.impact import Impact
+from projections.queries.times import Times, times_of
 from projections.rulesets.registry import rule, rule_names
 from projections.rulesets.versions import (
     ELO,

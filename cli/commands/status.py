@@ -10,12 +10,12 @@ from sqlalchemy import Connection
 from cli.arguments.options import format_of
 from cli.output import render
 from cli.output.prometheus import exposition
-from cli.output.times import Times, times_of
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.store.log import Head, count_by_type, head, ledger_id
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.runs import LOST, Latest, Run, all_runs, latest_runs
+from projections.queries.times import Times, times_of
 from projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
 from projections.stored.generations import Generation, kept_generations
 

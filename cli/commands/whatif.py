@@ -13,7 +13,6 @@ from cli.arguments.options import composed, format_option
 from cli.arguments.ruleset_files import problem_line, read_file, read_tables
 from cli.output import render
 from cli.output.impact import print_effects, print_lists, print_radii
-from cli.output.times import Times, times_of
 from ledger.events.types import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store.opening import open_ledger
@@ -21,6 +20,7 @@ from projections.facts.columns import Facts
 from projections.queries.impact import TOP, Effect, Impact, Radius, impact_between
 from projections.queries.simulation import Quality, quality, under, variants
 from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
+from projections.queries.times import Times, times_of
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name, refuse_name
 from projections.rulesets.versions import NESTED_MAX, read_ruleset

@@ -5,7 +5,6 @@ from typing import Any
 
 from cli.output import render
 from cli.output.impact import impact_json, note_failed, print_impact, print_lists
-from cli.output.times import times_of
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import Ledger
@@ -13,6 +12,7 @@ from ledger.validation.new_names import TOLD_MAX
 from ledger.validation.published_lists import PublishedList
 from projections.admission.new_ladders import NewLadders
 from projections.queries.impact import Impact
+from projections.queries.times import times_of
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold

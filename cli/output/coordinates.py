@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from cli.output import render
-from cli.output.times import Times
 from projections.queries.standings import Coordinates
+from projections.queries.times import Times
 
 AXES = ("as_of", "known_at", "rules")
 

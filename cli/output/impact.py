@@ -4,10 +4,10 @@ from itertools import groupby
 from typing import Any
 
 from cli.output import render
-from cli.output.times import Times, times_of
 from ledger.store.opening import Ledger
 from ledger.validation.published_lists import PublishedList
 from projections.queries.impact import Impact, Radius
+from projections.queries.times import Times, times_of
 
 SHOWN_CHANGES = 40
 

@@ -3,6 +3,7 @@
 2024-12-31T23:30:00Z  in a ledger at home in Europe/Berlin:  2025-01-01 00:30, in a column "played (Berlin)"
 """
 
+from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -26,8 +27,8 @@ class Times(NamedTuple):
         """The header of a column of times, with a short form of their zone."""
         return f"{word} ({self.zone.rpartition('/')[2].replace('_', ' ')})"
 
-    def minute(self, instant: int | str) -> str:
-        """An instant, in microseconds or as records have it: the day and the minute."""
+    def minute(self, instant: int | str | datetime) -> str:
+        """An instant, in microseconds, as records have it or as a time: the day and the minute."""
         return self._local(instant)[:16]
 
     def second(self, instant: int | str) -> str:
@@ -38,7 +39,9 @@ class Times(NamedTuple):
         """The same to the minute, with the zone."""
         return f"{self.minute(instant)} {self.zone}"
 
-    def _local(self, instant: int | str) -> str:
+    def _local(self, instant: int | str | datetime) -> str:
+        if isinstance(instant, datetime):
+            instant = instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
         if self.home is None:
             text = instant if isinstance(instant, str) else format_instant(instant)
         else:

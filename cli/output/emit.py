@@ -1,0 +1,24 @@
+"""A result as a table, as JSON or as CSV: the one place where that is decided."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cli.output import history, render, standings
+from projections.queries import answers
+from projections.queries.results import Result
+
+# by kind of result how it is printed as a table, and as CSV
+PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]] = {
+    answers.Standings: (standings.print_standings, standings.print_standings_csv),
+    answers.History: (history.print_history, history.print_history_csv),
+    answers.Balance: (standings.print_balance, standings.print_balance_csv),
+}
+
+
+def emit(result: Result, form: str) -> None:
+    """Print a result in a form: `table`, `json` or `csv`."""
+    if form == "json":
+        render.print_json(result.model_dump())
+        return
+    as_table, as_csv = PRINTED[type(result)]
+    (as_csv if form == "csv" else as_table)(result)

@@ -1,0 +1,64 @@
+"""How a history looks: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
+
+import sys
+
+from cli.output import render
+from cli.output.coordinates import heading, print_csv_at
+from projections.queries.answers import Change, History
+from projections.queries.results import ABSENT
+
+COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
+
+
+def print_history_csv(found: History) -> None:
+    """One line per change."""
+    points = {"before", "change", "after"}
+    rows = [(row, row.model_dump()) for row in found.rows]
+    cells = [
+        [*(render.spreadsheet(told[name]) if name in points else told[name] for name in COLUMNS), _published(row)]
+        for row, told in rows
+    ]
+    print_csv_at((*COLUMNS, "published"), cells, found.at)
+
+
+def print_history(found: History) -> None:
+    """A line per change, and on a terminal how the points went."""
+    rows, player = found.rows, render.plain(found.player)
+    if not rows:
+        if found.ranking == "annual":
+            render.note(f"{found.ladder} sums places of months; see: ratings explain {player} {found.ladder}")
+        else:
+            render.note(f"{player} has no game or adjustment on {found.ladder}.")
+        return
+    heading(f"{player} on {found.ladder}: {render.count(len(rows), 'change')}", "", found.at, found.times)
+    if sys.stdout.isatty() and len(rows) > 1:
+        render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
+    render.echo()
+    points = zip(
+        render.column([str(row.before) for row in rows]),
+        render.column([str(row.change) for row in rows], signed=True),
+        render.column([str(row.after) for row in rows]),
+        strict=True,
+    )
+    columns = [found.times.column("played"), "game", "place", "before", "change", "after"]
+    table: list[list[render.Cell]] = [
+        [found.times.minute(row.occurred_at), row.game_id or f"adjusted: {row.reason}", row.place, *numbers]
+        for row, numbers in zip(rows, points, strict=True)
+    ]
+    if marked := any(row.published is not ABSENT for row in rows):
+        columns.append("published")
+        table = [[*cells, _published(row)] for cells, row in zip(table, rows, strict=True)]
+    render.print_table(columns, table, right=("place", "before", "change", "after"))
+    if marked:
+        render.echo("\npublished: what lists showed then, with their positions in the log")
+    if found.ranking != "points":
+        render.echo(f"\nWhat the list makes of it: ratings explain {player} {found.ladder}")
+
+
+def _published(row: Change) -> str:
+    """What published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
+    shown: dict[str, list[str]] = {}
+    for one in () if row.published is ABSENT else row.published:
+        points = "not on it" if one.points is None else render.human(str(one.points))
+        shown.setdefault(points, []).append(str(one.position))
+    return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in shown.items())

@@ -1,0 +1,214 @@
+"""The answers of a view, each a frozen result that says at which coordinates it was computed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+from ledger.events.canonical import EPOCH
+from projections.lists import contract
+from projections.queries import standings as ladders_
+from projections.queries.results import ABSENT, HIDDEN, Absent, Result
+from projections.queries.standings import Coordinates, Ladders
+from projections.queries.times import Times
+from projections.replay.ladders import parse_name
+from projections.rulesets.periods import is_running, period_of
+
+NOW, UTC_TIMES = Coordinates(None, 0, None), Times()
+
+
+def moment(instant: int | None) -> datetime | None:
+    """An instant, in microseconds since 1970, as a time in UTC."""
+    return None if instant is None else EPOCH + timedelta(microseconds=instant)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Result):
+    """A row: the rank (None: not qualified), the exact points, and how many games count. Lists that pay gold have
+    `gold`, annual lists the `places` that they add up.
+    """
+
+    rank: int | None
+    player: str
+    points: Fraction
+    games: int
+    qualified: bool
+    gold: int | Absent = ABSENT
+    places: tuple[int, ...] | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Publication(Result):
+    """The event that published a list, and who recorded it when."""
+
+    position: int
+    event_id: str
+    recorded_at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standings(Result):
+    """Who stands where on a ladder. `digest` covers all rows, however many are asked for; `open` is True while the
+    period of a list runs, of which `remark` tells.
+    """
+
+    ladder: str
+    ruleset: str
+    as_of: datetime | None
+    known_at: int
+    rules: str | None
+    left_out: tuple[int, ...] | Absent
+    games: int
+    digest: str
+    open: bool | Absent
+    published: Publication | Absent
+    rows: tuple[Standing, ...]
+    remark: str | None = field(default=None, metadata=HIDDEN)
+    at: Coordinates = field(default=NOW, metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Result):
+    """What a published list showed instead: its position in the log, its `as_of`, the points or None if nothing."""
+
+    position: int
+    as_of: datetime | None
+    points: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Result):
+    """What a game or an adjustment did to a player; an adjustment has a `reason` and no game.
+
+    `published` are lists that showed other points then.
+    """
+
+    position: int
+    event_id: str
+    game_id: str | None
+    occurred_at: datetime
+    place: int | None
+    before: Fraction
+    change: Fraction
+    after: Fraction
+    ruleset: str | None
+    reason: str | Absent = ABSENT
+    published: tuple[Shown, ...] | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class History(Result):
+    """Every change of a player's points on a ladder, in the order of replay."""
+
+    player: str
+    ladder: str
+    as_of: datetime | None
+    known_at: int
+    rules: str | None
+    left_out: tuple[int, ...] | Absent
+    rows: tuple[Change, ...]
+    ranking: str = field(default="points", metadata=HIDDEN)
+    at: Coordinates = field(default=NOW, metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Account(Result):
+    """What an account of a ladder holds, in points; below 0 where points came from."""
+
+    account: str
+    amount: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Balance(Result):
+    """The trial balance of a ladder: its accounts, and their `sum`, which is 0 unless something is wrong."""
+
+    ladder: str
+    ruleset: str
+    as_of: datetime | None
+    known_at: int
+    rules: str | None
+    left_out: tuple[int, ...] | Absent
+    games: int
+    players: int
+    accounts: tuple[Account, ...]
+    sum: Fraction
+    at: Coordinates = field(default=NOW, metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+
+
+def standings(
+    found: ladders_.Standings, rows: Sequence[contract.Standing], at: Coordinates, times: Times, unfinished: str | None,
+    published: Publication | Absent = ABSENT,
+) -> Standings:  # fmt: skip
+    """Standings with some of their rows, or all."""
+    shown = rows_of_list(found, rows)
+    is_open = True if unfinished and published is ABSENT else ABSENT
+    return Standings(
+        found.ladder, found.ruleset, moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, found.games,
+        found.digest, is_open, published, shown, unfinished, at, times,
+    )  # fmt: skip
+
+
+def rows_of_list(found: ladders_.Standings, rows: Sequence[contract.Standing]) -> tuple[Standing, ...]:
+    """Rows of some standings as results."""
+    return tuple(
+        Standing(
+            row.rank, row.player, row.value(found.scale), row.games, row.qualified,
+            ABSENT if row.gold is None else row.gold, ABSENT if row.places is None else row.places,
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def history(
+    player: str, ladder: str, rows: Sequence[Mapping[str, Any]], ranking: str, at: Coordinates, times: Times
+) -> History:  # fmt: skip
+    """The changes that `explanation.history` gives, as a result."""
+    return History(
+        player, ladder, moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, tuple(map(_change, rows)),
+        ranking, at, times,
+    )  # fmt: skip
+
+
+def _change(row: Mapping[str, Any]) -> Change:
+    points = (Fraction(row["before"]), Fraction(row["change"]), Fraction(row["after"]))
+    lists = ABSENT if "published" not in row else tuple(
+        Shown(one["position"], _time(one["as_of"]), None if one["points"] is None else Fraction(one["points"]))
+        for one in row["published"]
+    )  # fmt: skip
+    occurred_at = datetime.fromisoformat(row["occurred_at"])
+    return Change(
+        row["position"], row["event_id"], row["game_id"], occurred_at, row["place"], *points, row["ruleset"],
+        row.get("reason", ABSENT), lists,
+    )  # fmt: skip
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def balance(found: ladders_.Standings, at: Coordinates, times: Times) -> Balance:
+    """The trial balance of some standings."""
+    accounts = tuple(Account(name, Fraction(amount, found.scale)) for name, amount in ladders_.books(found))
+    total = sum((one.amount for one in accounts), Fraction(0))
+    return Balance(
+        found.ladder, found.ruleset, moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, found.games,
+        len(found.rows), accounts, total, at, times,
+    )  # fmt: skip
+
+
+def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
+    """A sentence if a list's period still runs or has not begun, else None."""
+    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    if period is None:
+        return None
+    if now < period.start:
+        return "The period of this list has not begun."
+    if now <= period.end:
+        return "The period of this list still runs."
+    return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None

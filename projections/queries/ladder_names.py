@@ -1,0 +1,50 @@
+"""Ladders that are there, by the labels in their names, and which one was probably meant by another name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ledger.rejections import closest
+from projections.facts.columns import LABELS, Facts
+from projections.replay.eligibility import why_cell_not_eligible
+from projections.replay.ladders import LadderName, parse_name
+from projections.replay.partition import cell_values
+from projections.rulesets.versions import Version
+
+Labelled = tuple[str, ...]
+
+
+def label_places(by: Sequence[str]) -> list[int]:
+    """Which parts of a ladder's name are labels of its games."""
+    return [place for place, part in enumerate(by) if part in LABELS]
+
+
+def labelled(facts: Facts, known: Sequence[Version]) -> set[Labelled]:
+    """The labels in the names of a ruleset's ladders that have a live game or an adjustment."""
+    ruleset = known[0].ruleset
+    places = label_places(ruleset.partition.by)
+    voided = facts.voided
+    live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
+    found = set()
+    for cell in (facts.cells[number] for number in live):
+        if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in known):
+            found |= {tuple(values[place] for place in places) for values in cell_values(facts, cell, ruleset)}
+    names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
+    return found | {tuple(n.values[place] for place in places) for n in names if n.ruleset_id == ruleset.id}
+
+
+def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tuple[int, str] | None:
+    """Which part of a ladder's name is probably a typo, and of what: the other labels are the same. None if no label is
+    close to an existing one, or the ladder's own labels exist.
+    """
+    places = label_places(known[0].ruleset.partition.by)
+    labels = tuple(name.values[place] for place in places)
+    for number, label in enumerate(labels if labels not in there else ()):
+        others = [one[number] for one in sorted(there) if _apart(one, number) == _apart(labels, number)]
+        if (close := closest(label, others)) is not None:
+            return places[number], close
+    return None
+
+
+def _apart(labels: Labelled, place: int) -> Labelled:
+    return labels[:place] + labels[place + 1 :]

@@ -1,0 +1,92 @@
+"""What answers are made of: frozen results, exact, with one way to plain data.
+
+A result is a dataclass. Numbers of points are fractions, moments are times in UTC, and a member that does not apply is
+`ABSENT`. `model_dump()` gives what `--format json` prints: exact numbers as strings, each with its decimal beside it.
+
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Seat(Result):
+    ...     player: str
+    ...     points: Fraction | None
+    ...     gold: int | Absent = ABSENT
+    >>> Seat("anna", Fraction(20, 3)).model_dump()
+    {'player': 'anna', 'points': '20/3', 'points_decimal': '6.666667'}
+"""
+
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from enum import Enum
+from fractions import Fraction
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+
+class Absent(Enum):
+    """The type of `ABSENT`."""
+
+    ABSENT = "absent"
+
+
+# of a member for those who show words: it is no part of the plain data
+HIDDEN = {"hidden": True}
+# the value of a member that does not apply: it is left out of the plain data
+ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An answer, or a part of one."""
+
+    def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
+        """The result as plain data, as JSON states it."""
+        found: dict[str, Any] = {}
+        for name, is_exact in _members(type(self)):
+            value = getattr(self, name)
+            if value is ABSENT:
+                continue
+            found[name] = _plain(value)
+            if is_exact:
+                found[f"{name}_decimal"] = None if value is None else decimal(value)
+        return found
+
+
+_MEMBERS: dict[type[Result], list[tuple[str, bool]]] = {}
+
+
+def _members(kind: type[Result]) -> list[tuple[str, bool]]:
+    """The members of a result that are plain data, and whether each is an exact number."""
+    if kind not in _MEMBERS:
+        hints = get_type_hints(kind)
+        shown = [member.name for member in fields(kind) if not member.metadata.get("hidden")]
+        _MEMBERS[kind] = [(name, _is_exact(hints[name])) for name in shown]
+    return _MEMBERS[kind]
+
+
+def _is_exact(hint: Any) -> bool:
+    return hint is Fraction or (get_origin(hint) is UnionType and Fraction in get_args(hint))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.model_dump()
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    return value
+
+
+def decimal(value: Fraction, places: int = 6) -> str:
+    """A number as a decimal, rounded half away from zero to at most so many places.
+
+    >>> decimal(Fraction(20, 3)), decimal(Fraction(-3, 2)), decimal(Fraction(8)), decimal(Fraction(2, 3), 0)
+    ('6.666667', '-1.5', '8', '1')
+    """
+    power = 10**places
+    digits = str((abs(value.numerator) * power * 2 + value.denominator) // (value.denominator * 2)).zfill(places + 1)
+    whole, rest = (digits[:-places], digits[-places:].rstrip("0")) if places else (digits, "")
+    text = f"{whole}.{rest}" if rest else whole
+    return f"-{text}" if value < 0 and text != "0" else text

@@ -1,0 +1,170 @@
+"""A view: the ledger at coordinates, of which every question about ladders is asked.
+
+What was played up to `as_of`, as known at `known_at`, under the rulesets' own timelines or the one version `rules`. A
+date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. Facts are decoded once per
+position, and ladders made once per moment.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger import clock
+from ledger.errors import BadArgument, RuleFailed, Unknown
+from ledger.rejections import did_you_mean, shown
+from ledger.store.opening import Ledger
+from ledger.validation.identities import identities
+from ledger.validation.published_lists import published_lists
+from projections.facts.columns import Facts
+from projections.facts.decoding import decode
+from projections.facts.players import known_players
+from projections.queries import answers
+from projections.queries.explanation import history
+from projections.queries.ladder_names import labelled, slip
+from projections.queries.moments import Note, known_position, note_future, played_instant
+from projections.queries.publication import as_published
+from projections.queries.standings import Coordinates, Ladders, UnknownLadder, date_zone, versions_of
+from projections.queries.times import Times, times_of
+from projections.replay.containment import RuleFailure, told_with_game
+from projections.replay.ladders import parse_name
+
+
+class Question(NamedTuple):
+    """A connection, the ladders at the coordinates that one ladder's zone gives, and how times are shown."""
+
+    connection: Connection
+    ladders: Ladders
+    coordinates: Coordinates
+    times: Times
+
+
+class View:
+    """The ledger at coordinates. What is odd about an answer, though not wrong, is in `notes`, or goes to `note`."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        as_of: str | None = None,
+        known_at: str | int | None = None,
+        rules: str | None = None,
+        *,
+        note: Note | None = None,
+        decode: Callable[[Connection, int], Facts] = decode,
+    ) -> None:
+        self.ledger = ledger
+        self.as_of = as_of
+        self.known_at = known_at
+        self.rules = rules
+        self.notes: list[str] = []
+        self._note = self.notes.append if note is None else note
+        self._decode = decode
+        self._facts: dict[int, Facts] = {}
+        self._ladders: dict[tuple[int, int | None], Ladders] = {}
+
+    @contextmanager
+    def asking(self, ladder: str) -> Iterator[Question]:
+        """The ladders at the coordinates, for questions about one ladder.
+
+        Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
+        """
+        with self.ledger.reading() as connection:
+            try:
+                zone = date_zone(connection, ladder)
+                facts = self._known(connection, known_position(connection, self.known_at, zone, self._note))
+                versions_of(facts, ladder, self.rules)
+                at = Coordinates(played_instant(self.as_of, zone), facts.position, self.rules).of(facts)
+                ladders = self._ladders.setdefault((facts.position, at.as_of), Ladders(facts, at.as_of, self.rules))
+                note_future(self.as_of, zone, self._note)
+                times = times_of(connection)
+                self._note_idle(ladders, ladder, times)
+                yield Question(connection, ladders, at, times)
+            except UnknownLadder as problem:
+                raise BadArgument(str(problem), "ladder") from None
+            except RuleFailure as problem:
+                raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
+
+    def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
+        """Who stands where: all rows, or the first `limit`, or those of some players. Raises as `asking` does."""
+        with self.asking(ladder) as asked:
+            facts = asked.ladders.facts
+            for player in players:
+                refuse_unknown(facts, player)
+            found = asked.ladders.standings(ladder)
+            wanted = {facts.current(player) for player in players}
+            unfinished = answers.why_unfinished(asked.ladders, ladder, clock.now())
+            rows = [row for row in found.rows if not wanted or row.player in wanted][:limit]
+            return answers.standings(found, rows, asked.coordinates, asked.times, unfinished)
+
+    def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
+        """The list of a ladder that was published last, or last for `as_of`, from its events.
+
+        Raises `BadArgument`, `Unknown` (list-unknown) if none was, `StoreDamaged`.
+        """
+        with self.ledger.reading() as connection:
+            try:
+                times, zone = times_of(connection), date_zone(connection, ladder)
+                instant = played_instant(self.as_of, zone)
+                position = known_position(connection, self.known_at, zone, self._note)
+                lists = published_lists(connection, position, ladder)
+                lists = [one for one in lists if self.as_of is None or one.as_of == instant]
+                if not lists:
+                    versions_of(self._known(connection, position), ladder)
+                    played = "" if instant is None else f" as of {times.second(instant)}"
+                    told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
+                    raise Unknown("list-unknown", told)
+            except UnknownLadder as problem:
+                raise BadArgument(str(problem), "ladder") from None
+            one, ids = lists[-1], identities(connection)
+            found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
+            rows = [row for row in found.rows if not players or row.player in wanted][:limit]
+            source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
+            remark = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
+            return answers.standings(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
+
+    def history(self, ladder: str, player: str) -> answers.History:
+        """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
+        with self.asking(ladder) as asked:
+            refuse_unknown(asked.ladders.facts, player)
+            player = asked.ladders.facts.current(player)
+            rows = history(asked.connection, asked.ladders, ladder, player)
+            ranking = asked.ladders.versions(ladder)[0].rule.ranking
+            return answers.history(player, ladder, rows, ranking, asked.coordinates, asked.times)
+
+    def balance(self, ladder: str) -> answers.Balance:
+        """The trial balance: what players have, against where it came from. Raises as `asking` does."""
+        with self.asking(ladder) as asked:
+            return answers.balance(asked.ladders.standings(ladder), asked.coordinates, asked.times)
+
+    def _known(self, connection: Connection, position: int) -> Facts:
+        if position not in self._facts:
+            self._facts[position] = self._decode(connection, position)
+        return self._facts[position]
+
+    def _note_idle(self, ladders: Ladders, ladder: str, times: Times) -> None:
+        """If nothing had been played on a ladder by then, note when it began, or which other was probably meant."""
+        if ladders.first(ladder) is not None:
+            return
+        if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):
+            instant, what = first
+            self._note(f"the first {what} on {ladder} was at {times.second(instant)}")
+        elif told := other_ladder(ladders.facts, ladder):
+            self._note(told)
+
+
+def refuse_unknown(facts: Facts, player: str) -> None:
+    """Raises `Unknown` (player-unknown) for somebody the facts know nothing about."""
+    if not facts.knows(player):
+        hint = did_you_mean(player, known_players(facts))
+        raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")
+
+
+def other_ladder(facts: Facts, ladder: str) -> str | None:
+    """Which ladder was probably meant instead of one without a game: one with a similar label."""
+    name = parse_name(ladder)
+    known = facts.rulesets.get(name.ruleset_id, [])
+    if not known or (found := slip(name, known, labelled(facts, known))) is None:
+        return None
+    part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
+    return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"
