@@ -27,6 +27,6 @@ def answering() -> Iterator[None]:
         raise click.ClickException(str(problem)) from None
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print what is odd about an answer."""
     render.note(f"note: {text}")

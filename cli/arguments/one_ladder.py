@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.answering import answering, note
+from cli.arguments.answering import answering, print_note
 from cli.arguments.facts import decoded
 from cli.output import render
 from ledger.store.opening import Ledger
@@ -45,7 +45,7 @@ def note_unusable(facts: Facts) -> None:
 
 def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None) -> View:
     """A ledger at the coordinates that were typed; what is odd is printed."""
-    return View(ledger, as_of, known_at, rules, note=note, decode=decoded)
+    return View(ledger, as_of, known_at, rules, note=print_note, decode=decoded)
 
 
 @contextmanager
@@ -70,4 +70,4 @@ def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
 def note_other_ladder(facts: Facts, ladder: str) -> None:
     """Say which ladder was probably meant instead of one without a game."""
     if told := other_ladder(facts, ladder):
-        note(told)
+        print_note(told)

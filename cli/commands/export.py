@@ -22,7 +22,7 @@ from ledger.store.log import read_records
 from ledger.store.opening import open_ledger
 from projections.queries import answers
 from projections.queries.explanation import changes
-from projections.queries.standings import Ladders, Standings, UnknownLadder
+from projections.queries.standings import Ladders, Ranking, UnknownLadder
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import parse_name
 
@@ -211,7 +211,7 @@ class Export:
                 yield render.csv_text(([*row, *at.axes().values()] for row in _rows(found)), to_stdout)
             else:
                 unfinished = answers.why_unfinished(ladders, name, clock.now())
-                told = answers.standings(found, found.rows, at, self.seen.times, unfinished)
+                told = answers.standings_answer(found, found.rows, at, self.seen.times, unfinished)
                 yield render.json_text(told.model_dump()) + "\n"
 
     def _every(self) -> Iterator[str]:
@@ -219,7 +219,7 @@ class Export:
             yield from sorted(self.seen.ladders(ruleset_id).every(ruleset_id))
 
 
-def _rows(found: Standings) -> Iterator[list[render.Cell]]:
+def _rows(found: Ranking) -> Iterator[list[render.Cell]]:
     for row in found.rows:
         points = str(row.value(found.scale))
         yield [found.ladder, row.rank, row.player, render.human(points, 6), row.games, row.qualified, points, row.gold,

@@ -30,7 +30,7 @@ from ledger.validation.schedules import PLAYERS, draw_schedule
 from projections.admission.events import Admission
 from projections.queries.answers import rows_of_list
 from projections.queries.entrants import league_ids, unmet
-from projections.queries.standings import Ladders, Standings
+from projections.queries.standings import Ladders, Ranking
 from projections.queries.times import times_of
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
@@ -168,7 +168,7 @@ class Seen(NamedTuple):
 
     league: League
     played: dict[str, str]
-    table: Standings | None
+    table: Ranking | None
 
     @property
     def state(self) -> str:

@@ -15,7 +15,7 @@ from ledger.events.canonical import format_instant
 from ledger.rejections import did_you_mean, shown
 from projections.facts.players import known_players
 from projections.queries.player_statistics import Statistics, gold, statistics
-from projections.queries.standings import Coordinates, Ladders, Standings
+from projections.queries.standings import Coordinates, Ladders, Ranking
 from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.periods import is_running, period_of
 
@@ -120,7 +120,7 @@ def _state(ladders: Ladders, stream: Stream) -> str:
     return "open" if span is not None and is_running(span, clock.now(), ladders.as_of) else "closed"
 
 
-def _row(found: Standings, period: str, state: str) -> tuple[Any, ...]:
+def _row(found: Ranking, period: str, state: str) -> tuple[Any, ...]:
     ranked = sum(row.rank is not None for row in found.rows)
     return found.ladder, period, state, len(found.rows), ranked, found.games, found.ruleset
 

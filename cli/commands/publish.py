@@ -21,7 +21,7 @@ from ledger.store.opening import open_ledger
 from ledger.validation.published_lists import published_lists
 from projections.admission.events import Admission
 from projections.queries.publication import publication
-from projections.queries.standings import Coordinates, Ladders, Standings
+from projections.queries.standings import Coordinates, Ladders, Ranking
 from projections.queries.times import Times
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
@@ -80,7 +80,7 @@ def _items(events: list[tuple[str, dict[str, Any]]], now: int) -> list[Item]:
     return [Item(STDIN, 1, {"type": name, "occurred_at": occurred_at, "data": data}, None) for name, data in events]
 
 
-def _told(found: Standings, at: Coordinates, result: Imported) -> dict[str, Any]:
+def _told(found: Ranking, at: Coordinates, result: Imported) -> dict[str, Any]:
     """What is said about a list: what it is, where it was computed, and where it is published."""
     return {
         "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,

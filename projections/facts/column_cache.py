@@ -43,7 +43,7 @@ from ledger.store.dialect import dialect_of
 from ledger.store.log import chain_hash_at, ledger_id
 from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
-from projections.facts.columns import NONE, Base, Cell, Change, Column, Facts, row_at
+from projections.facts.columns import NONE, Base, Cell, Column, Facts, GameChange, row_at
 from projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
@@ -212,7 +212,7 @@ class Cache:
         changes = [self._column(f"change.{name}") for name in CHANGES]
         known = bisect_right(changes[0], position)
         facts.changes = [
-            Change(change[0], change[1], bool(change[2]), *change[3:])
+            GameChange(change[0], change[1], bool(change[2]), *change[3:])
             for change in zip(*(column[:known] for column in changes), strict=True)
         ]
         return facts

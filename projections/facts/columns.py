@@ -37,7 +37,7 @@ class Cell(NamedTuple):
     flags: int
 
 
-class Change(NamedTuple):
+class GameChange(NamedTuple):
     """What a later event did to the game in a row: `voided`, or live again, or (with a `start`) corrected."""
 
     position: int
@@ -60,7 +60,7 @@ class Adjustment(NamedTuple):
     points: str
 
 
-class Account(NamedTuple):
+class AccountEntry(NamedTuple):
     """The player's account from `occurred_at` on."""
 
     occurred_at: int
@@ -99,7 +99,7 @@ class RecordedFacts:
     """What events other than games said, withdrawn or not."""
 
     adjustments: list[Adjustment] = field(default_factory=list)
-    accounts: list[Account] = field(default_factory=list)
+    accounts: list[AccountEntry] = field(default_factory=list)
     renames: list[Rename] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
     unusable: list[UnusableVersion] = field(default_factory=list)
@@ -178,7 +178,7 @@ class Facts:
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
     # for a delta, which goes into a cache: what is there before it, and what it hands on instead of applying
     base: Base | None = None
-    changes: list[Change] = field(default_factory=list)
+    changes: list[GameChange] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
     mapped: bool = False
 
@@ -188,7 +188,7 @@ class Facts:
 
     # what `settle_facts` leaves of it, by person
     adjustments: list[Adjustment] = field(default_factory=list)
-    accounts: dict[int, list[Account]] = field(default_factory=dict)
+    accounts: dict[int, list[AccountEntry]] = field(default_factory=dict)
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
     leagues: list[LeagueFacts] = field(default_factory=list)

@@ -36,7 +36,7 @@ from projections import compiling
 from projections.facts import bulk, column_cache
 from projections.facts.columns import (
     NONE,
-    Account,
+    AccountEntry,
     Adjustment,
     Facts,
     LeagueFacts,
@@ -287,7 +287,7 @@ def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[s
 
 
 def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    account = Account(occurred_at, position, player_number(facts, data["player"]), data.get("account", "premium"))
+    account = AccountEntry(occurred_at, position, player_number(facts, data["player"]), data.get("account", "premium"))
     facts.recorded.accounts.append(account)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ledger.events.game_types import places
 from ledger.events.games import STATUSES, seats_of
 from ledger.events.types import corrected_game
-from projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Change, Facts
+from projections.facts.columns import ABORTED, LABELS, NONE, SAME, UNRATED, Cell, Facts, GameChange
 from projections.rulesets.columns import numbers_of
 
 
@@ -87,7 +87,7 @@ def _row(facts: Facts, game_id: str) -> int:
     return row
 
 
-def _change(facts: Facts, change: Change) -> None:
+def _change(facts: Facts, change: GameChange) -> None:
     """Apply a later event about a game; a delta hands it on instead."""
     if facts.base is None:
         note_change(facts, change)
@@ -95,7 +95,7 @@ def _change(facts: Facts, change: Change) -> None:
         facts.changes.append(change)
 
 
-def note_change(facts: Facts, change: Change) -> None:
+def note_change(facts: Facts, change: GameChange) -> None:
     """Update a row with what a later event did to its game."""
     row = change.row
     facts.live_position[row] = change.position
@@ -112,14 +112,14 @@ def game_corrected(facts: Facts, position: int, decided_at: int, data: dict[str,
     row = _row(facts, data["game_id"])
     game, played_at = corrected_game(data, SAME)
     start, count, cell, kind_start = _tell(facts, game)
-    _change(facts, Change(position, row, False, played_at, start, count, cell, kind_start))
+    _change(facts, GameChange(position, row, False, played_at, start, count, cell, kind_start))
 
 
 def game_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     """Stop counting the game."""
-    _change(facts, Change(position, _row(facts, data["game_id"]), True))
+    _change(facts, GameChange(position, _row(facts, data["game_id"]), True))
 
 
 def game_reinstated(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
     """Let the voided game count again."""
-    _change(facts, Change(position, _row(facts, data["game_id"]), False))
+    _change(facts, GameChange(position, _row(facts, data["game_id"]), False))

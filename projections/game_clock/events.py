@@ -7,8 +7,8 @@ from ledger.events.game_clocks import Choice, Timers
 from ledger.rejections import Rejection, shown
 from projections.game_clock.state import (
     GameClock,
+    PauseQuestion,
     PlayerClock,
-    Question,
     count_yes,
     deny_pause,
     remove,
@@ -182,7 +182,7 @@ def _pause_asked(clock: GameClock, one: PlayerClock, data: Data) -> ClockProblem
     if clock.pause_granted_at is not None:
         message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
         return ClockProblem("clock-pause-open", message)
-    clock.question = Question(one.player, clock.timers.pause_answer_ms, frozenset({one.player}))
+    clock.question = PauseQuestion(one.player, clock.timers.pause_answer_ms, frozenset({one.player}))
     count_yes(clock)
     return None
 

@@ -73,7 +73,7 @@ class PlayerClock:
             self.lines.append(ClockLine(at, what, change_ms, self.main_ms, detail))
 
 
-class Question(NamedTuple):
+class PauseQuestion(NamedTuple):
     """Should the game be paused? The time left for answers, and who has said yes; the asker has."""
 
     asked_by: str
@@ -94,7 +94,7 @@ class GameClock:
     now: int
     recorded_until: int
     players: dict[str, PlayerClock]
-    question: Question | None = None
+    question: PauseQuestion | None = None
     pause_granted_at: int | None = None
     paused_at: int | None = None
     resume_asked: frozenset[str] = frozenset()

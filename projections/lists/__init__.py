@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from projections.lists import annual, period, points, table
-from projections.lists.contract import ExplainedLine, Results, Standing
+from projections.lists.contract import ExplainedLine, RankedRow, Results
 
 
 class RankingList(NamedTuple):
@@ -19,7 +19,7 @@ class RankingList(NamedTuple):
     params:  the parameters it reads besides those of every rule, and `model`, which provides them
     """
 
-    rank: Callable[[Results], list[Standing]]
+    rank: Callable[[Results], list[RankedRow]]
     explain: Callable[[Results, str], list[ExplainedLine]]
     left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
     params: tuple[str, ...] = ()

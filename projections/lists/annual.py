@@ -3,17 +3,17 @@
 The lowest sum is best. A real place worse than the fixed one counts as it is, unless `cap_at_missing`.
 """
 
-from projections.lists.contract import ExplainedLine, Results, Standing, ranked
+from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
 
 
-def rank(results: Results) -> list[Standing]:
+def rank(results: Results) -> list[RankedRow]:
     """A row for everybody with a place in at least one month; excluded players (by account) have no rank."""
     rows = []
     for name in sorted({name for month in results.months.values() for name in month}):
         if places := _places(results, name):
             best = tuple(place for _, place in _best(results, places))
             games = sum(month[name].games for month in results.months.values() if name in month)
-            rows.append(Standing(None, name, sum(best), games, name not in results.excluded, places=best))
+            rows.append(RankedRow(None, name, sum(best), games, name not in results.excluded, places=best))
     return ranked(rows, key=lambda row: row.points)
 
 

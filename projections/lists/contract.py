@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 
-class Standing(NamedTuple):
+class RankedRow(NamedTuple):
     """A row: its rank (None: not qualified), and points in units of 1/(scale * divisor).
 
     `gold` is set on lists that pay it, `places` on annual lists.
@@ -47,7 +47,7 @@ class Results(NamedTuple):
     changes: Sequence[int]
     scale: int
     params: Any
-    months: Mapping[str, Mapping[str, Standing]] = {}
+    months: Mapping[str, Mapping[str, RankedRow]] = {}
     excluded: Mapping[str, str] = {}
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:
@@ -78,18 +78,18 @@ def too_few(games: int, wanted: int) -> list[ExplainedLine]:
     ]
 
 
-def ranked(rows: Sequence[Standing], key: Callable[[Standing], Any]) -> list[Standing]:
+def ranked(rows: Sequence[RankedRow], key: Callable[[RankedRow], Any]) -> list[RankedRow]:
     """The rows by their key, lowest first, then by id; equal keys share a rank and the next ones are skipped.
 
     Unqualified rows follow without a rank, and the ranks of the others are computed without them.
     """
     ordered = sorted([(not row.qualified, key(row), row.player, row) for row in rows])
-    found: list[Standing] = []
+    found: list[RankedRow] = []
     before = rank = None
     for index, (unqualified, its_key, _, row) in enumerate(ordered, 1):
         if unqualified:
             rank = None
         elif rank is None or its_key != before:
             before, rank = its_key, index
-        found.append(Standing._make((rank, *row[1:])))
+        found.append(RankedRow._make((rank, *row[1:])))
     return found

@@ -7,16 +7,16 @@ gold of the shared place, or with `gold_ties = pool` an equal part of the gold o
 from fractions import Fraction
 from math import lcm
 
-from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
+from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
-def rank(results: Results) -> list[Standing]:
+def rank(results: Results) -> list[RankedRow]:
     """A row for everybody with a counted game in the period."""
     params = results.params
     rows = []
     for name, points, games in zip(results.names, results.points, results.games, strict=True):
         divisor = max(games, 1) if params.score == "mean" else 1
-        rows.append(Standing(None, name, points, games, games >= params.min_games, divisor))
+        rows.append(RankedRow(None, name, points, games, games >= params.min_games, divisor))
     # over a common denominator, fractions compare as whole numbers
     common = lcm(*{row.divisor for row in rows})
     placed = ranked(rows, key=lambda row: -row.points * (common // row.divisor))

@@ -1,13 +1,13 @@
 """The ladder of running points: most points first."""
 
 from projections.contract import exact
-from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
+from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
-def rank(results: Results) -> list[Standing]:
+def rank(results: Results) -> list[RankedRow]:
     """A row for everybody; players with too few games are not qualified."""
     rows = [
-        Standing(None, name, points, games, games >= results.params.min_games)
+        RankedRow(None, name, points, games, games >= results.params.min_games)
         for name, points, games in zip(results.names, results.points, results.games, strict=True)
     ]
     return ranked(rows, key=lambda row: -row.points)

@@ -8,15 +8,15 @@ where they met.
 from collections.abc import Sequence
 
 from projections.contract import exact
-from projections.lists.contract import ExplainedLine, Results, Standing, ranked, too_few
+from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
-def rank(results: Results) -> list[Standing]:
+def rank(results: Results) -> list[RankedRow]:
     """A row for everybody, most points first."""
     params = results.params
     totals = _totals(results)
     rows = [
-        Standing(None, name, total, games, games >= params.min_games)
+        RankedRow(None, name, total, games, games >= params.min_games)
         for name, total, games in zip(results.names, totals, results.games, strict=True)
     ]
     if params.tie_break == "none":
@@ -74,7 +74,7 @@ def _totals(results: Results) -> Sequence[int]:
     return totals
 
 
-def _broken(results: Results, rows: Sequence[Standing]) -> dict[str, int]:
+def _broken(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
     """What breaks a tie, by player; more is better."""
     scores = [0] * len(results.names)
     numbers = {name: player for player, name in enumerate(results.names)}

@@ -141,8 +141,8 @@ class Balance(Result):
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
-def standings(
-    found: ladders_.Standings, rows: Sequence[contract.Standing], at: Coordinates, times: Times, unfinished: str | None,
+def standings_answer(
+    found: ladders_.Ranking, rows: Sequence[contract.RankedRow], at: Coordinates, times: Times, unfinished: str | None,
     published: Publication | Absent = ABSENT,
 ) -> Standings:  # fmt: skip
     """Standings with some of their rows, or all."""
@@ -154,7 +154,7 @@ def standings(
     )  # fmt: skip
 
 
-def rows_of_list(found: ladders_.Standings, rows: Sequence[contract.Standing]) -> tuple[Standing, ...]:
+def rows_of_list(found: ladders_.Ranking, rows: Sequence[contract.RankedRow]) -> tuple[Standing, ...]:
     """Rows of some standings as results."""
     return tuple(
         Standing(
@@ -165,7 +165,7 @@ def rows_of_list(found: ladders_.Standings, rows: Sequence[contract.Standing]) -
     )  # fmt: skip
 
 
-def history(
+def history_answer(
     player: str, ladder: str, rows: Sequence[Mapping[str, Any]], ranking: str, at: Coordinates, times: Times
 ) -> History:  # fmt: skip
     """The changes that `explanation.history` gives, as a result."""
@@ -192,7 +192,7 @@ def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def balance(found: ladders_.Standings, at: Coordinates, times: Times) -> Balance:
+def balance_answer(found: ladders_.Ranking, at: Coordinates, times: Times) -> Balance:
     """The trial balance of some standings."""
     accounts = tuple(Account(name, Fraction(amount, found.scale)) for name, amount in ladders_.books(found))
     total = sum((one.amount for one in accounts), Fraction(0))

@@ -15,7 +15,7 @@ from ledger.events.types import Draft
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply, settle_facts
-from projections.lists.contract import Standing
+from projections.lists.contract import RankedRow
 from projections.queries.explanation import UnknownGame, row_of_game
 from projections.queries.publication import as_published, compared_at
 from projections.queries.standings import Ladders
@@ -104,7 +104,7 @@ class Radius(NamedTuple):
         return {**self._asdict(), **told}
 
 
-def had(rows: list[Standing], scale: int) -> dict[str, Had]:
+def had(rows: list[RankedRow], scale: int) -> dict[str, Had]:
     """What everybody has, by player."""
     return {row.player: Had(row.value(scale), row.rank, row.gold) for row in rows}
 
@@ -324,7 +324,7 @@ class _Replayed:
         self.stream = stream
         self.outcome = None if stream is None else replay(stream)[0]
 
-    def rows(self, as_of: int | None) -> list[Standing]:
+    def rows(self, as_of: int | None) -> list[RankedRow]:
         """The rows as of some time. Raises `RuleFailure`."""
         if self.stream is None or self.outcome is None:
             return []
@@ -357,7 +357,7 @@ def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replaye
     return under_present_ids(_valued(published.rows, published.scale), new, *facts) != new
 
 
-def _valued(rows: Iterable[Standing], scale: int) -> dict[str, tuple[Any, ...]]:
+def _valued(rows: Iterable[RankedRow], scale: int) -> dict[str, tuple[Any, ...]]:
     """Rows by player, their points as exact numbers."""
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}
 

@@ -21,7 +21,7 @@ from projections.queries.times import times_of
 Note = Callable[[str], None]
 
 
-def known_position(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
+def position_known(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
     """The log position that `known_at` means; a date means its end in a zone, by default the ledger's.
 
     Raises `BadArgument`.
@@ -48,7 +48,7 @@ def known_position(connection: Connection, known_at: str | int | None, time_zone
     return position
 
 
-def since_position(connection: Connection, since: str | None) -> int:
+def position_since(connection: Connection, since: str | None) -> int:
     """The log position after which the events that `since` means begin; a date means its start in the ledger's zone.
 
     Raises `BadArgument`.
@@ -60,11 +60,11 @@ def since_position(connection: Connection, since: str | None) -> int:
         if len(since) > 18 or int(since) > newest:
             raise BadArgument(f"the log ends at position {newest}", "since")
         return max(0, int(since) - 1)
-    instant = since_instant(since, times_of(connection).zone, ", nor a position of the log")
+    instant = instant_since(since, times_of(connection).zone, ", nor a position of the log")
     return position_known_at(connection, instant - 1)
 
 
-def since_instant(since: str, time_zone: str, nor: str = "") -> int:
+def instant_since(since: str, time_zone: str, nor: str = "") -> int:
     """The instant that `since` means in a zone; a date means its start. Raises `BadArgument`."""
     try:
         return beginning_of(since, time_zone)
@@ -72,12 +72,12 @@ def since_instant(since: str, time_zone: str, nor: str = "") -> int:
         raise BadArgument(problem.message + nor, "since") from None
 
 
-def played_instant(as_of: str | None, time_zone: str) -> int | None:
+def instant_played(as_of: str | None, time_zone: str) -> int | None:
     """The instant that `as_of` means in a zone; a date means its end. Raises `BadArgument`."""
     return None if as_of is None else _end(as_of, time_zone, "as_of")
 
 
-def note_future(as_of: str | None, time_zone: str, note: Note) -> None:
+def note_ahead(as_of: str | None, time_zone: str, note: Note) -> None:
     """Note that `as_of` is in the future; today's date is not."""
     if as_of is not None and _end(as_of, time_zone, "as_of") > clock.now() and _lies_ahead(as_of, time_zone):
         note(f"{as_of} lies in the future; more may be played until then")

@@ -14,14 +14,14 @@ from ledger.rejections import Refused
 from ledger.store.log import Log
 from ledger.validation.published_lists import PublishedList, published_lists, published_rows
 from projections.facts.columns import Facts
-from projections.lists.contract import Standing
-from projections.queries.standings import Ladders, Standings
+from projections.lists.contract import RankedRow
+from projections.queries.standings import Ladders, Ranking
 from projections.replay.ladders import parse_name
 from projections.rulesets.periods import is_running, period_of
 
 
 def publication(
-    ladders: Ladders, found: Standings, now: int, asked: bool = True
+    ladders: Ladders, found: Ranking, now: int, asked: bool = True
 ) -> list[tuple[str, dict[str, Any]]]:  # fmt: skip
     """The events (type, data) that publish these standings: rows in parts, then the head that names them.
 
@@ -54,19 +54,19 @@ def publication(
     return [*rows, ("list.published", listed)]
 
 
-def as_published(connection: Connection, one: PublishedList) -> Standings:
+def as_published(connection: Connection, one: PublishedList) -> Ranking:
     """A list as recorded in its events. Raises `StoreDamaged` if they do not hold all of it."""
     try:
         rows = [_standing(row) for row in published_rows(Log(connection), one.digest, one.parts, one.position)]
     except Refused as problem:
         raise StoreDamaged(f"the list published at position {one.position}: {problem.message}") from None
-    return Standings(one.ladder, one.ruleset, 1, rows, one.games, 0, 0, 0, 0, 0)
+    return Ranking(one.ladder, one.ruleset, 1, rows, one.games, 0, 0, 0, 0, 0)
 
 
-def _standing(row: dict[str, Any]) -> Standing:
+def _standing(row: dict[str, Any]) -> RankedRow:
     points = Fraction(row["points"])
     places = tuple(row["places"]) if "places" in row else None
-    return Standing(
+    return RankedRow(
         row["rank"], row["player"], points.numerator, row["games"], row["qualified"], points.denominator,
         row.get("gold"), places,
     )  # fmt: skip
@@ -125,6 +125,6 @@ def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: 
     return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
 
 
-def _shown(found: Standings, facts: Facts, player: str) -> Fraction | None:
+def _shown(found: Ranking, facts: Facts, player: str) -> Fraction | None:
     """The points of a player, by current id, in standings that may know them by an earlier one."""
     return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)

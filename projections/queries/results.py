@@ -45,7 +45,7 @@ class Result:
                 continue
             found[name] = _plain(value)
             if is_exact:
-                found[f"{name}_decimal"] = None if value is None else decimal(value)
+                found[f"{name}_decimal"] = None if value is None else decimal_text(value)
         return found
 
 
@@ -79,11 +79,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def decimal(value: Fraction, places: int = 6) -> str:
+def decimal_text(value: Fraction, places: int = 6) -> str:
     """A number as a decimal, rounded half away from zero to at most so many places.
 
-    >>> decimal(Fraction(20, 3)), decimal(Fraction(-3, 2)), decimal(Fraction(8)), decimal(Fraction(2, 3), 0)
-    ('6.666667', '-1.5', '8', '1')
+    >>> decimal_text(Fraction(20, 3)), decimal_text(Fraction(-3, 2)), decimal_text(Fraction(2, 3), 0)
+    ('6.666667', '-1.5', '1')
     """
     power = 10**places
     digits = str((abs(value.numerator) * power * 2 + value.denominator) // (value.denominator * 2)).zfill(places + 1)

@@ -19,7 +19,7 @@ from ledger.store.log import head, home_zone, known_of, read_where
 from projections.contract import Params
 from projections.facts.columns import Column, Facts
 from projections.lists import LISTS
-from projections.lists.contract import Results, Standing
+from projections.lists.contract import RankedRow, Results
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name, refuse_name, streams
 from projections.replay.replay import Outcome, needs_changes, replay, starting_points
@@ -62,13 +62,13 @@ class Coordinates(NamedTuple):
         return self._replace(left_out=tuple(facts.left_out))
 
 
-class Standings(NamedTuple):
+class Ranking(NamedTuple):
     """A ladder's standings with the coordinates they were computed at."""
 
     ladder: str
     ruleset: str
     scale: int
-    rows: list[Standing]
+    rows: list[RankedRow]
     games: int
     held: int  # what the players have in total: the running points, or the sums over their games
     started: int
@@ -87,7 +87,7 @@ class Standings(NamedTuple):
         return [_json_row(row, self.scale) for row in self.rows]
 
 
-def _json_row(row: Standing, scale: int) -> dict[str, Any]:
+def _json_row(row: RankedRow, scale: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rank": row.rank, "player": row.player, "points": str(row.value(scale)), "games": row.games,
         "qualified": row.qualified,
@@ -99,7 +99,7 @@ def _json_row(row: Standing, scale: int) -> dict[str, Any]:
     return found
 
 
-def _canonical_row(row: Standing, scale: int) -> str:
+def _canonical_row(row: RankedRow, scale: int) -> str:
     """The same as `dump` of `_json_row`, several times as fast: a nightly run has many."""
     rank, player, points, games, qualified, divisor, gold, places = row
     unit = scale * divisor
@@ -177,15 +177,15 @@ class Ladders:
         games = [(self.facts.occurred_at[row], "game") for row in stream.row[:1]]
         return min([*games, *((one.occurred_at, "adjustment") for one in stream.adjustments)], default=None)
 
-    def standings(self, ladder: str) -> Standings:
+    def standings(self, ladder: str) -> Ranking:
         """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
         return self.of_stream(self.stream(ladder))
 
-    def of_stream(self, stream: Stream) -> Standings:
+    def of_stream(self, stream: Stream) -> Ranking:
         """The standings of a stream. Raises `RuleFailure`."""
         return self.ranked(stream, replay(stream, changes=needs_changes(stream))[0])[0]
 
-    def rows_at(self, stream: Stream, outcome: Outcome, as_of: int | None) -> tuple[str, list[Standing]]:
+    def rows_at(self, stream: Stream, outcome: Outcome, as_of: int | None) -> tuple[str, list[RankedRow]]:
         """The version that ranks a stream at an earlier `as_of`, and the rows, after a replay to its end.
 
         Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
@@ -200,7 +200,7 @@ class Ladders:
         results = until(stream, outcome, games, as_of, version.params)
         return version.ruleset.name, LISTS[stream.rule.ranking].rank(results)
 
-    def ranked(self, stream: Stream, outcome: Outcome) -> tuple[Standings, Results]:
+    def ranked(self, stream: Stream, outcome: Outcome) -> tuple[Ranking, Results]:
         """The standings that a replay of a stream comes to, and what its list ranked. Raises `RuleFailure`."""
         version = ranking_version(stream, outcome)
         annual = stream.rule.ranking == "annual"
@@ -208,14 +208,14 @@ class Ladders:
         results = self._results(stream, outcome, version, months)
         rows = LISTS[stream.rule.ranking].rank(results)
         games = sum(month.games for month in months.values()) if annual else len(stream.row)
-        found = Standings(
+        found = Ranking(
             stream.ladder, version.ruleset.name, stream.rule.scale, rows, games, sum(results.points),
             outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
         )  # fmt: skip
         return found, results
 
     def _results(
-        self, stream: Stream, outcome: Outcome, version: Version, months: dict[str, Standings]
+        self, stream: Stream, outcome: Outcome, version: Version, months: dict[str, Ranking]
     ) -> Results:  # fmt: skip
         # everybody in a stream that was replayed to the end is on the ladder
         return Results(
@@ -225,7 +225,7 @@ class Ladders:
             self._excluded(stream, version, months) if stream.rule.ranking == "annual" else {},
         )  # fmt: skip
 
-    def _months(self, stream: Stream, version: Version) -> dict[str, Standings]:
+    def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
         """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
         params: Any = version.params
         by = version.ruleset.partition.by
@@ -243,7 +243,7 @@ class Ladders:
                 found[parts["month"]] = self.of_stream(self.every(params.of)[name])
         return found
 
-    def _excluded(self, stream: Stream, version: Version, months: dict[str, Standings]) -> dict[str, str]:
+    def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
         """Who is kept off an annual list by their account, and why."""
         params: Any = version.params
         values = parse_name(stream.ladder).values
@@ -381,7 +381,7 @@ def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") ->
     return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")
 
 
-def books(found: Standings) -> list[tuple[str, int]]:
+def books(found: Ranking) -> list[tuple[str, int]]:
     """The trial balance of a ladder: (account, amount in units), summing to zero.
 
     What the players have in total was there at the start, minted by rules or adjusted by people, minus what was burned.

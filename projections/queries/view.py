@@ -23,7 +23,7 @@ from projections.facts.players import known_players
 from projections.queries import answers
 from projections.queries.explanation import history
 from projections.queries.ladder_names import labelled, slip
-from projections.queries.moments import Note, known_position, note_future, played_instant
+from projections.queries.moments import Note, instant_played, note_ahead, position_known
 from projections.queries.publication import as_published
 from projections.queries.standings import Coordinates, Ladders, UnknownLadder, date_zone, versions_of
 from projections.queries.times import Times, times_of
@@ -72,11 +72,11 @@ class View:
         with self.ledger.reading() as connection:
             try:
                 zone = date_zone(connection, ladder)
-                facts = self._known(connection, known_position(connection, self.known_at, zone, self._note))
+                facts = self._known(connection, position_known(connection, self.known_at, zone, self._note))
                 versions_of(facts, ladder, self.rules)
-                at = Coordinates(played_instant(self.as_of, zone), facts.position, self.rules).of(facts)
+                at = Coordinates(instant_played(self.as_of, zone), facts.position, self.rules).of(facts)
                 ladders = self._ladders.setdefault((facts.position, at.as_of), Ladders(facts, at.as_of, self.rules))
-                note_future(self.as_of, zone, self._note)
+                note_ahead(self.as_of, zone, self._note)
                 times = times_of(connection)
                 self._note_idle(ladders, ladder, times)
                 yield Question(connection, ladders, at, times)
@@ -95,7 +95,7 @@ class View:
             wanted = {facts.current(player) for player in players}
             unfinished = answers.why_unfinished(asked.ladders, ladder, clock.now())
             rows = [row for row in found.rows if not wanted or row.player in wanted][:limit]
-            return answers.standings(found, rows, asked.coordinates, asked.times, unfinished)
+            return answers.standings_answer(found, rows, asked.coordinates, asked.times, unfinished)
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
         """The list of a ladder that was published last, or last for `as_of`, from its events.
@@ -105,8 +105,8 @@ class View:
         with self.ledger.reading() as connection:
             try:
                 times, zone = times_of(connection), date_zone(connection, ladder)
-                instant = played_instant(self.as_of, zone)
-                position = known_position(connection, self.known_at, zone, self._note)
+                instant = instant_played(self.as_of, zone)
+                position = position_known(connection, self.known_at, zone, self._note)
                 lists = published_lists(connection, position, ladder)
                 lists = [one for one in lists if self.as_of is None or one.as_of == instant]
                 if not lists:
@@ -121,7 +121,9 @@ class View:
             rows = [row for row in found.rows if not players or row.player in wanted][:limit]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
             remark = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
-            return answers.standings(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
+            return answers.standings_answer(
+                found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source
+            )
 
     def history(self, ladder: str, player: str) -> answers.History:
         """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
@@ -130,12 +132,12 @@ class View:
             player = asked.ladders.facts.current(player)
             rows = history(asked.connection, asked.ladders, ladder, player)
             ranking = asked.ladders.versions(ladder)[0].rule.ranking
-            return answers.history(player, ladder, rows, ranking, asked.coordinates, asked.times)
+            return answers.history_answer(player, ladder, rows, ranking, asked.coordinates, asked.times)
 
     def balance(self, ladder: str) -> answers.Balance:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
         with self.asking(ladder) as asked:
-            return answers.balance(asked.ladders.standings(ladder), asked.coordinates, asked.times)
+            return answers.balance_answer(asked.ladders.standings(ladder), asked.coordinates, asked.times)
 
     def _known(self, connection: Connection, position: int) -> Facts:
         if position not in self._facts:

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from projections.facts.columns import Facts
-from projections.lists.contract import Standing
+from projections.lists.contract import RankedRow
 from projections.queries.standings import Ladders, UnknownLadder
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
@@ -54,7 +54,7 @@ class ComputePlan(NamedTuple):
     apart: list[str] = []
 
 
-def stored_row(row: Standing) -> tuple[Any, ...]:
+def stored_row(row: RankedRow) -> tuple[Any, ...]:
     """A standing as plain values in the order of its members, places as text; most have neither gold nor places."""
     rank, player, points, games, qualified, divisor, gold, places = row
     if gold is None and places is None:
@@ -63,9 +63,9 @@ def stored_row(row: Standing) -> tuple[Any, ...]:
     return rank, player, points, games, int(qualified), divisor, gold, text
 
 
-def standing(values: tuple[Any, ...]) -> Standing:
+def standing(values: tuple[Any, ...]) -> RankedRow:
     """The standing stored as these values."""
-    found = Standing(*values)
+    found = RankedRow(*values)
     return found if found.places is None else found._replace(places=tuple(map(int, str(found.places).split(","))))
 
 

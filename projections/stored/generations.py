@@ -20,7 +20,7 @@ from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnav
 from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
-from projections.lists.contract import Standing
+from projections.lists.contract import RankedRow
 from projections.stored.computing import Built, standing
 from projections.stored.rebuild_lock import RebuildLock, fenced, only_one
 from projections.stored.schema import generation_ladders, generation_standings, generations, live_generation
@@ -355,7 +355,7 @@ def plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[An
     """A ladder's stored standings in order, each after its ordinal, as the store has them: nothing is converted except
     booleans to 0 or 1."""
     table = generation_standings
-    columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *Standing._fields)]
+    columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *RankedRow._fields)]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
     rows = connection.execute(query)
     return [tuple(int(value) if isinstance(value, bool) else value for value in row) for row in rows]
@@ -371,9 +371,9 @@ def built_otherwise(connection: Connection, generation: int) -> list[str]:
     return sorted({*connection.execute(query).scalars(), *connection.execute(later).scalars()})
 
 
-def stored_rows(connection: Connection, build: int, ladder: str) -> list[Standing]:
+def stored_rows(connection: Connection, build: int, ladder: str) -> list[RankedRow]:
     """A ladder's stored standings in order."""
     table = generation_standings
-    columns = [table.c[name] for name in Standing._fields]
+    columns = [table.c[name] for name in RankedRow._fields]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
     return [standing(tuple(row)) for row in connection.execute(query)]

@@ -21,7 +21,7 @@ from projections.admission.events import RecordedChecks
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import clock_of, decode, extend
 from projections.game_clock.state import run_out
-from projections.lists.contract import Standing
+from projections.lists.contract import RankedRow
 from projections.queries.publication import as_published
 from projections.queries.standings import Ladders, UnknownLadder
 from projections.replay.ladders import parse_name
@@ -233,7 +233,7 @@ def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Ite
     """Differences between a ladder's stored rows, or what is stored about them, and a replay."""
     rows = plain_rows(connection, stored.build, stored.ladder)
     wanted = [
-        (ordinal, *row, *(None,) * (len(Standing._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
+        (ordinal, *row, *(None,) * (len(RankedRow._fields) - len(row))) for ordinal, row in enumerate(replayed.rows, 1)
     ]
     if stored.digest != replayed.digest or _typed(rows) != _typed(wanted):
         yield Finding("standings", None, f"{stored.ladder}: the stored standings differ from a replay")

@@ -166,7 +166,7 @@ def test_publishing_twice_changes_nothing(db: str, ratings: Callable[..., Any]) 
 
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert f"published at position {INITIAL_POSITION + 1}\n" in first.stdout
-    assert "published already" in second.stdout
+    assert "already published" in second.stdout
     assert status(ratings, db)["position"] == INITIAL_POSITION + 1
     assert ratings("rules", "publish", "--shipped", db=db).stdout == "published: nothing new\n"
 
@@ -254,4 +254,4 @@ def test_json_ruleset_equals_toml_ruleset(db: str, tmp_path: Path, ratings: Call
     }))  # fmt: skip
     ratings("rules", "publish", tmp_path / "chess.toml", db=db)
 
-    assert "published already" in ratings("rules", "publish", tmp_path / "chess.json", db=db).stdout
+    assert "already published" in ratings("rules", "publish", tmp_path / "chess.json", db=db).stdout

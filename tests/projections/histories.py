@@ -9,7 +9,7 @@ from ledger.store.appending import append
 from ledger.store.opening import Ledger, open_ledger
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
-from projections.queries.standings import Ladders, Standings
+from projections.queries.standings import Ladders, Ranking
 from projections.replay.ladders import Stream
 from projections.rulesets.versions import read_toml, shipped
 
@@ -102,6 +102,6 @@ def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | 
     return Ladders(facts, as_of, rules).stream(ladder)
 
 
-def standings_of(stream: Stream) -> Standings:
+def standings_of(stream: Stream) -> Ranking:
     """The standings of a stream that needs no other ladder."""
     return Ladders(Facts(0, b"")).of_stream(stream)

@@ -6,7 +6,7 @@ import pytest
 from histories import facts_of, fill, ruleset
 
 from projections.queries.explanation import explain_game, row_of_game
-from projections.queries.standings import Ladders, Standings
+from projections.queries.standings import Ladders, Ranking
 from projections.rulesets.versions import read_toml, shipped
 
 LEAGUE = next(text for text in shipped() if 'id = "b5-league"' in text)
@@ -26,7 +26,7 @@ def b5(game_id: str, season: str, month: int, players: str) -> dict[str, Any]:
 GAMES = [b5("one", "2010-1", 2, "abc"), b5("two", "2010-2", 6, "abd"), b5("three", "2010-3", 10, "acd")]
 
 
-def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Standings:
+def found(url: str, rules: str, season: str, *more: dict[str, Any]) -> Ranking:
     """The standings of a season after these games."""
     return Ladders(facts_of(fill(url, [ruleset(rules), *GAMES, *more]))).standings(f"b5-league/{season}")
 

@@ -6,7 +6,7 @@ import pytest
 
 from projections.contract import Params, PeriodParams, TableParams
 from projections.lists import LISTS
-from projections.lists.contract import Results, Standing
+from projections.lists.contract import RankedRow, Results
 from projections.rules.annual_places import AnnualPlacesParams
 
 
@@ -236,7 +236,7 @@ def year(places, excluded=None, **params):
     for name, text in places.items():
         for number, place in enumerate(text.split(), 1):
             if place != "-":
-                standing = Standing(int(place), name, 60 - int(place), 7, True)
+                standing = RankedRow(int(place), name, 60 - int(place), 7, True)
                 months.setdefault(f"2010-{number:02d}", {})[name] = standing
     names = list(places)
     bound = AnnualPlacesParams(of="catan-monthly", **params)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ledger.events.published_lists import digest_of
 from projections.contract import PeriodParams
 from projections.lists import period
-from projections.lists.contract import Results, Standing, ranked
-from projections.queries.standings import Standings
+from projections.lists.contract import RankedRow, Results, ranked
+from projections.queries.standings import Ranking
 from projections.stored.computing import standing, stored_row
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
@@ -18,7 +18,7 @@ NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampl
 )
 WHOLE = st.integers(-(10**17), 10**17)
 ROWS = st.builds(
-    Standing,
+    RankedRow,
     st.none() | st.integers(1, 10**6),
     NAMES,
     WHOLE | st.integers(-50, 50).map(lambda points: points * 10**6),
@@ -31,14 +31,14 @@ ROWS = st.builds(
 
 
 @given(st.lists(ROWS, max_size=5), st.sampled_from([1, 2, 840, 10**6]), NAMES)
-def test_digest_is_that_of_json_rows(rows: list[Standing], scale: int, ruleset: str) -> None:
+def test_digest_is_that_of_json_rows(rows: list[RankedRow], scale: int, ruleset: str) -> None:
     """The digest of standings is that of their rows as JSON."""
-    found = Standings("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0)
+    found = Ranking("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0)
     assert found.digest == digest_of(ruleset, found.json_rows())
 
 
 @given(ROWS)
-def test_stored_row_reads_back_the_same(row: Standing) -> None:
+def test_stored_row_reads_back_the_same(row: RankedRow) -> None:
     """A stored row has only plain values and reads back as the same standing."""
     values = stored_row(row)
     assert {type(value) for value in values} <= {int, str, type(None)}
@@ -46,7 +46,7 @@ def test_stored_row_reads_back_the_same(row: Standing) -> None:
     assert standing((*others[:4], bool(others[4]), *others[5:], gold, places)) == row
 
 
-def by_definition(rows: list[Standing], key: Any) -> list[Standing]:
+def by_definition(rows: list[RankedRow], key: Any) -> list[RankedRow]:
     """Everybody's rank is the number of those who are qualified and before him, plus one."""
     ordered = sorted(rows, key=lambda row: (not row.qualified, key(row), row.player))
     before = [sum(other.qualified and key(other) < key(row) for other in rows) for row in ordered]
@@ -55,11 +55,11 @@ def by_definition(rows: list[Standing], key: Any) -> list[Standing]:
     ]
 
 
-SMALL = st.builds(Standing, st.none(), NAMES, st.integers(-3, 3), st.integers(0, 3), st.booleans(), st.integers(1, 4))
+SMALL = st.builds(RankedRow, st.none(), NAMES, st.integers(-3, 3), st.integers(0, 3), st.booleans(), st.integers(1, 4))
 
 
 @given(st.lists(SMALL, max_size=8, unique_by=lambda row: row.player))
-def test_ranks_follow_the_definition(rows: list[Standing]) -> None:
+def test_ranks_follow_the_definition(rows: list[RankedRow]) -> None:
     """Ranks are one more than the number of qualified players ahead, as defined."""
     assert ranked(rows, lambda row: -row.points) == by_definition(rows, lambda row: -row.points)
     assert ranked(rows, lambda row: (row.games, -row.points)) == by_definition(
@@ -73,5 +73,5 @@ def test_monthly_means_compare_as_fractions(played: list[tuple[int, int]]) -> No
     names = [f"p{number}" for number in range(len(played))]
     points, games = [units for units, _ in played], [count for _, count in played]
     found = period.rank(Results(names, points, games, [0], [], [], 1, PeriodParams(min_games=1)))
-    rows = [Standing(None, *row, row[2] >= 1, max(row[2], 1)) for row in zip(names, points, games, strict=True)]
+    rows = [RankedRow(None, *row, row[2] >= 1, max(row[2], 1)) for row in zip(names, points, games, strict=True)]
     assert found == by_definition(rows, lambda row: -Fraction(row.points, row.divisor))
