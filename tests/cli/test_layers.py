@@ -11,7 +11,7 @@ import pytest
 from stores import with_shipped_rulesets
 
 ROOT = Path(__file__).parents[2]
-LAYERS = ("ledger", "projections", "cli")
+LAYERS = ("ledger", "projections", "ratings_ledger", "cli")
 FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py"))
 SQL_FILES = {
     "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",

@@ -1,0 +1,159 @@
+"""A view, and the public package over it: the answers are those of the commands, and refusals are a few exceptions."""
+
+import json
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from sqlalchemy import make_url
+from stores import with_shipped_rulesets
+
+import ratings_ledger as rl
+from ledger.store.opening import open_ledger
+from projections.facts.decoding import decode
+from projections.queries.view import View
+
+Ratings = Callable[..., Any]
+LADDER = "club-catan-elo/all"
+GAMES = [
+    ("g-1", "2024-01-05T20:00Z", "anna", "ben", "cleo"),
+    ("g-2", "2024-02-05T20:00Z", "ben=cleo", "anna"),
+    ("g-3", "2024-03-05T20:00Z", "dora", "anna"),
+]
+
+
+def with_games(ratings: Ratings, url: str) -> None:
+    """Make a ledger with three games, an adjustment and a published list."""
+    with_shipped_rulesets(ratings, url)
+    for game_id, at, *players in GAMES:
+        command = ("record", "--game", "club-catan", "--game-id", game_id, "--at", at, "--by", "mira", *players)
+        assert ratings(*command, "--quiet", db=url).exit_code == 0
+    assert ratings("publish", LADDER, "--by", "mira", db=url).exit_code == 0
+    assert ratings("adjust", LADDER, "anna", "10", "--reason", "a late prize", db=url).exit_code == 0
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The ledger of `with_games`, in each kind of store."""
+    return copied(with_games)
+
+
+COORDINATES: list[dict[str, Any]] = [
+    {}, {"as_of": "2024-02-29"}, {"known_at": 18}, {"rules": "club-catan-elo@1"},
+    {"as_of": "2024-01-31", "known_at": 20, "rules": "club-catan-elo@1"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES, ids=str)
+def test_results_are_what_commands_print(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
+    """At any coordinates a result dumps to the JSON of its command."""
+    options = [part for name, value in coordinates.items() for part in (f"--{name.replace('_', '-')}", value)]
+    with rl.open(url) as ledger:
+        view = ledger.at(**coordinates)
+        asked = {
+            ("standings", LADDER): view.standings(LADDER), ("books", LADDER): view.balance(LADDER),
+            ("standings", LADDER, "--player", "ben"): view.standings(LADDER, ["ben"]),
+            ("standings", LADDER, "--limit", 1): view.standings(LADDER, limit=1),
+            ("history", "anna", LADDER): view.history(LADDER, "anna"),
+        }  # fmt: skip
+        if not coordinates:
+            asked["standings", LADDER, "--as-published"] = view.published(LADDER)
+    for command, result in asked.items():
+        told = ratings(*command, *options, "--format", "json", db=url)
+        assert (told.exit_code, json.loads(told.stdout)) == (0, result.model_dump()), command
+
+
+def test_results_are_exact_and_frozen(url: str) -> None:
+    """Points are fractions, times are in UTC, and nothing of a result can be changed."""
+    with rl.open(url) as ledger:
+        found, history = ledger.at().standings(LADDER), ledger.at("2024-02-29").history(LADDER, "anna")
+        balance = ledger.at().balance(LADDER)
+    held = {one.account: one.amount for one in balance.accounts}
+    assert (sum(row.points for row in found.rows), balance.sum) == (held["players"], 0)
+    assert (held["adjusted"], held["start"]) == (-10, -4000)
+    assert all(isinstance(row.points, Fraction) for row in found.rows)
+    assert [row.occurred_at for row in history.rows] == [datetime(2024, 1, 5, 20, tzinfo=UTC),
+                                                        datetime(2024, 2, 5, 20, tzinfo=UTC)]  # fmt: skip
+    assert history.as_of == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
+    with pytest.raises(FrozenInstanceError):
+        found.rows[0].points = Fraction(0)  # type: ignore[misc]
+
+
+WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]] = [
+    (lambda ledger: ledger.at(as_of="yesterday").standings(LADDER), rl.BadArgument, "as_of", 2),
+    (lambda ledger: ledger.at(known_at=99).standings(LADDER), rl.BadArgument, "known_at", 2),
+    (lambda ledger: ledger.at(known_at="soon").standings(LADDER), rl.BadArgument, "known_at", 2),
+    (lambda ledger: ledger.at(rules="club-catan-elo@9").standings(LADDER), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.at().standings("no-such/all"), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.at().standings("club-catan-elo/99/x"), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.at().history(LADDER, "zoe"), rl.Unknown, "player-unknown", 1),
+    (lambda ledger: ledger.at("1999-01-01").published(LADDER), rl.Unknown, "list-unknown", 1),
+    (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
+    (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
+    (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]
+    (lambda ledger: rl.open("/no/such/ratings.db"), rl.NoLedger, "no-ledger", 3),
+]  # fmt: skip
+
+
+def test_wrong_questions_are_a_few_exceptions(url: str) -> None:
+    """A wrong argument names itself, the unknown has its code, and both have the exit code of the command."""
+    with rl.open(url) as ledger:
+        for ask, kind, word, exit_code in WRONG:
+            with pytest.raises(kind) as caught:
+                ask(ledger)
+            problem = caught.value
+            named = problem.argument if isinstance(problem, rl.BadArgument) else problem.reason
+            assert (named, problem.exit_code) == (word, exit_code), problem
+
+
+def test_closed_ledger_is_refused(url: str) -> None:
+    """After closing, once or twice, questions are refused with a clear word."""
+    ledger = rl.open(url)
+    view = ledger.at()
+    assert ledger.head.position > len(GAMES)
+    rows = view.standings(LADDER).rows
+    ledger.close()
+    ledger.close()
+    with pytest.raises(rl.BadArgument, match="closed"):
+        _ = ledger.head
+    assert view.standings(LADDER).rows == rows  # a view outlives the connections that are kept
+
+
+def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> None:
+    """Facts are decoded once for each position: again only when the log has grown."""
+    decoded: list[int | None] = []
+
+    def counting(connection: Any, position: int) -> Any:
+        decoded.append(position)
+        return decode(connection, position)
+
+    view = View(open_ledger(url), decode=counting)
+    before = view.standings(LADDER)
+    assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
+    assert len(decoded) == 1
+    game = ("record", "--game", "club-catan", "--game-id", "g-4", "--at", "2024-04-05T20:00Z", "ben", "anna")
+    assert ratings(*game, db=url).exit_code == 0
+    assert view.standings(LADDER).games == before.games + 1
+    assert len(decoded) == 2
+
+
+def test_odd_answers_have_notes(url: str) -> None:
+    """What is odd about an answer is noted: a time to come, a ladder without games, one that was probably meant."""
+    with rl.open(url) as ledger:
+        future, early, slip = ledger.at("2999-01-01"), ledger.at("2001-01-01"), ledger.at()
+        future.standings(LADDER)
+        assert early.standings(LADDER).rows == ()
+        slip.standings("catan-elo/rivals-duel")
+    assert future.notes == ["2999-01-01 lies in the future; more may be played until then"]
+    assert early.notes == [f"the first game on {LADDER} was at 2024-01-05 20:00:00 UTC"]
+    assert slip.notes == []  # no other ladder is like it
+
+
+def test_location_holds_no_secret(url: str) -> None:
+    """The location of a ledger names the store, and never a password."""
+    with rl.open(url) as ledger:
+        assert (make_url(url).database or "") in ledger.location
+        assert ":secret@" not in ledger.location
