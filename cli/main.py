@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from cli.failures import failure_of
-from cli.start import INTERRUPTED, interrupted, under_way
+from cli.interrupts import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
 
 COMMANDS = {

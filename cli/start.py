@@ -1,7 +1,8 @@
-"""Where the program starts. It loads first, and quickly, so that Ctrl-C gives no traceback while the rest is loading.
+"""Where the program starts. It is loaded first, and quickly, so that Ctrl-C is no traceback while the rest is loaded.
 
 An interrupt ends the process at once and silently, with 130, as long as nothing is under way: while modules are loaded,
-and after the command is done. Within a command it is a `KeyboardInterrupt`, which leads to an orderly exit.
+and after the command is done. Within a command it is a `KeyboardInterrupt`, which finds the way out in order; whether
+one is under way, `cli.interrupts` knows as soon as it is loaded.
 """
 
 from __future__ import annotations
@@ -11,51 +12,38 @@ import signal
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # anything slow to load comes after the handler
+if TYPE_CHECKING:  # what takes time to load comes after the handler
     from types import FrameType
     from typing import NoReturn
 
-INTERRUPTED = 130
-_under_way = False
-_interrupted = False
-
-
-def under_way(value: bool) -> bool:
-    """Set whether something is under way that an interrupt may not cut off; returns the previous value."""
-    global _under_way
-    before, _under_way = _under_way, value
-    return before
-
-
-def interrupted() -> bool:
-    """Whether an interrupt came within a command, whatever became of its `KeyboardInterrupt`."""
-    return _interrupted
+EXIT_CODE = 128 + signal.SIGINT
 
 
 def run() -> NoReturn:
     """The program."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise it is ignored, as in the background
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
         signal.signal(signal.SIGINT, _interrupt)
     sys.unraisablehook = _unraisable
-    from importlib import import_module
+    from cli.main import program
 
     try:
-        import_module("cli.main").program()
+        program()
     except KeyboardInterrupt:
-        os._exit(INTERRUPTED)
+        os._exit(EXIT_CODE)
     raise AssertionError("the program ends by itself")
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    global _interrupted
-    if not _under_way:
-        os._exit(INTERRUPTED)
-    _interrupted = True
+    interrupts = sys.modules.get("cli.interrupts")
+    if not getattr(interrupts, "is_under_way", bool)():
+        os._exit(EXIT_CODE)
+    assert interrupts is not None
+    interrupts.note_interrupt()
     raise KeyboardInterrupt
 
 
 def _unraisable(problem: sys.UnraisableHookArgs) -> None:
-    """An interrupt that came while an object was being cleaned up would be lost, and printed."""
+    """An interrupt that came while an object was tidied up would be lost, and printed."""
     if issubclass(problem.exc_type, KeyboardInterrupt):
-        os._exit(INTERRUPTED)
+        os._exit(EXIT_CODE)
     sys.__unraisablehook__(problem)

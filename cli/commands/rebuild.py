@@ -9,10 +9,9 @@ from click.core import ParameterSource
 from cli.arguments.facts import note_left_out
 from cli.arguments.options import composed
 from cli.arguments.rule_seconds import rule_seconds_option
-from cli.interrupts import ending_soon
+from cli.interrupts import INTERRUPTED, ending_soon
 from cli.output import render
 from cli.output.progress import ProgressLog, progress
-from cli.start import INTERRUPTED
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.store.log import read_records_at

@@ -71,7 +71,7 @@ ROOMS = {
                "backups", "verification"),
     "projections": ("expected_scores", "contract", "rules", "lists", "rulesets", "compiling", "game_clock", "facts",
                     "replay", "queries", "admission", "stored"),
-    "cli": ("start", "failures", "interrupts", "output", "arguments", "main", "commands", "__main__"),
+    "cli": ("failures", "interrupts", "output", "arguments", "main", "commands", "start", "__main__"),
 }  # fmt: skip
 
 
