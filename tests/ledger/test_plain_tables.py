@@ -65,6 +65,7 @@ def one_by_one(lines: Any, first: int, *table: Any) -> Generator[Any, None, Rest
     return Rest(lines, first, None)
 
 
+@pytest.mark.slow
 def test_bulk_and_single_rows_agree(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from ledger.events.canonical import (
     EPOCH,
     INSTANT_MAX,
@@ -59,6 +61,7 @@ def outcome(read: Callable[[bytes], Any], line: bytes) -> Any:
         return problem.code, problem.message
 
 
+@pytest.mark.slow
 def test_one_step_reading_matches_two_steps() -> None:
     """Reading any line in one step gives the event or refusal that parsing it first gives."""
     chance = random.Random(1)

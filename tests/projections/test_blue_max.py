@@ -364,6 +364,7 @@ def nobody_left(event):
     return units == lost
 
 
+@pytest.mark.slow
 def test_random_battles_match_naive_scores():
     """Scores and explanations of random battles agree with a naive computation."""
     chance, seen = random.Random(43), Counter[str]()

@@ -66,6 +66,7 @@ def test_published_ratings_are_reproduced(ratings, club):
     assert sum(map(len, computed.values())) == 55
 
 
+@pytest.mark.slow
 def test_published_averages_are_reproduced(ratings, club):
     """The averages of the published table come out of the players' histories."""
     for row in published():

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import hypothesis.strategies as st
+import pytest
 from clock_logs import event
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import (
@@ -240,6 +241,7 @@ class ClockMachine(RuleBasedStateMachine):
         }
 
 
+@pytest.mark.slow
 def test_clock_agrees_with_the_naive_clock(at_length, capsys):
     """At any instant of random games, the clock shows what a naive ticking clock shows."""
     cases.clear()

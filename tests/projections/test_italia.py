@@ -361,6 +361,7 @@ def naive(event, no_break="flat10_pre_tss", no_break_bonus=10, tss=10, tss_centr
     return {p["player"]: points[p["power"]] for p in sorted(event["data"]["participants"], key=lambda p: p["player"])}
 
 
+@pytest.mark.slow
 def test_random_games_match_a_naive_computation():
     """In random games, the scores and their explanations match a naive computation."""
     chance, seen = random.Random(64), Counter[str]()

@@ -113,6 +113,7 @@ def test_months_end_by_berlin_clocks(tmp_path):
     assert differences(found, by_the_book(events)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [0, 1])
 def test_random_years_match_a_naive_computation(half, empty, tmp_path, at_length):
     """In random years, every list matches a naive computation.

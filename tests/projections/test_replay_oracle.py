@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
+import pytest
 from histories import facts_of, fill, ruleset, standings_of, stream_of
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -120,6 +121,7 @@ def describe(events: list[dict[str, Any]]) -> None:
             event(name)
 
 
+@pytest.mark.slow
 def test_random_histories_match_real_formula(tmp_path_factory, copied_file):
     """Any replayed history agrees with the real formula within a micropoint or two a pair."""
     empty = Path(copied_file(without_events)).read_bytes()

@@ -233,6 +233,7 @@ def test_rule_is_registered_under_its_name(name):
     assert rule(name).scale > 0
 
 
+@pytest.mark.slow
 def test_rule_behaviour_never_changes(pytestconfig):
     """The behaviour of a rule under its number never changes.
 

@@ -310,6 +310,7 @@ def naive(event, version):
     return points, what
 
 
+@pytest.mark.slow
 def test_random_battles_match_naive_scores():
     """Scores and explanations of random battles agree with a naive computation."""
     chance, seen = random.Random(53), Counter[str]()
