@@ -6,22 +6,31 @@ from itertools import dropwhile
 from typing import Any
 
 from catan_years import CARDS, CLOCKS, TWINS
-from naive_lists import Event, Played, Written, account, instant, person, played, seats, standing, version_on
+from oracle.counting import View
+from oracle.log import Event, Game, Log, games, identities, live, places, seats, voids
+from oracle.questions import Answer, Row
+from oracle.rulesets import in_force, ruleset_of, versions_of
+from oracle.times import berlin, end_of, start_of
 
 Cases = dict[str, bool]
 
 
-def count(events: list[Event], lists: dict[str, Written]) -> Counter[str]:
+def count(log: Log, lists: dict[str, Answer]) -> Counter[str]:
     """How often each case occurs in a year with these lists."""
     found: Counter[str] = Counter()
-    for cases in (*_of_records(events), *_of_changes(events), *_of_lists(standing(events), lists)):
+    for cases in (*_of_records(log), *_of_changes(log), *_of_lists(log, lists)):
         found.update(name for name, seen in cases.items() if seen)
     return found
 
 
-def _of_records(events: list[Event]) -> Iterator[Cases]:
+def _played(log: Log) -> list[Game]:
+    """The games of Catan that count for anything."""
+    return [game for game in games(log).values() if game.may_count and game.data["game"] == "catan"]
+
+
+def _of_records(log: Log) -> Iterator[Cases]:
     latest = ""
-    for event in events:
+    for event in log:
         game = event["data"]
         if event["type"] != "game.recorded":
             continue
@@ -33,42 +42,42 @@ def _of_records(events: list[Event]) -> Iterator[Cases]:
             "another game": game["game"] != "catan",
         }
         latest = max(latest, event["occurred_at"])
-    for one in played(standing(events)):
-        yield _of_game(one)
+    for game in _played(log):
+        yield _of_game(game)
 
 
-def _of_game(one: Played) -> Cases:
-    seated = list(seats(one.game))
-    merits = sorted(merit for _, _, merit in seated)
-    places = [p.get("place", 0) for p in one.game["participants"] if p["player"] in [last for _, last, _ in seated]]
-    left = {p["player"] for p in one.game["participants"] if p.get("status", "substitute") != "substitute"}
-    changed = [first != last for first, last, _ in seated]
+def _of_game(game: Game) -> Cases:
+    seated, placed, at, local = seats(game.data), places(game.data), game.at, berlin(game.at)
+    taken = [placed[seat.last["player"]] for seat in seated]
+    told = [seat.last.get("place", 0) for seat in seated]
+    left = [seat.last for seat in seated if seat.last.get("status", "substitute") != "substitute"]
+    changed = [seat.changed_hands for seat in seated]
     return {
         f"{len(seated)} seats": True,
-        "tie": len(set(merits)) < len(merits),
-        "dense places": 0 not in places and any(1 + merits.index(place) != place for place in places),
-        "scores alone": 0 in places,
-        "low scores": one.game.get("score_order") == "low",
+        "tie": len(set(taken)) < len(taken),
+        "dense places": 0 not in told and told != taken,
+        "scores alone": 0 in told,
+        "low scores": game.data.get("score_order") == "low",
         "seat that changed hands": any(changed),
         "nobody of a game counts": all(changed),
-        "leaver without substitute": bool(left & {last for _, last, _ in seated}),
-        "another month in UTC": one.at.month != one.local.month,
-        "another year in UTC": one.at.year != one.local.year,
-        "23:30 UTC on 28 February": f"{one.at:%m-%d %H:%M}" == "02-28 23:30" and one.local.month == 3,
-        "night when clocks change": CLOCKS[one.at.year].get(one.at.month) == one.at.day and one.at.hour < 3,
-        "29 February": f"{one.local:%m-%d}" == "02-29",
+        "leaver without substitute": bool(left),
+        "another month in UTC": at.month != local.month,
+        "another year in UTC": at.year != local.year,
+        "23:30 UTC on 28 February": f"{at:%m-%d %H:%M}" == "02-28 23:30" and local.month == 3,
+        "night when clocks change": CLOCKS[at.year].get(at.month) == at.day and at.hour < 3,
+        "29 February": f"{local:%m-%d}" == "02-29",
     }
 
 
-def _of_changes(events: list[Event]) -> Iterator[Cases]:
+def _of_changes(log: Log) -> Iterator[Cases]:
     by_game: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
+    for event in log:
         if "game_id" in event["data"]:
             by_game[event["data"]["game_id"]].append(event)
     for told in by_game.values():
         types = [event["type"] for event in told]
         dated = ["occurred_at" in event["data"]["game"] for event in told if event["type"] == "game.corrected"]
-        months = {f"{one.local:%Y-%m}" for one in (*played(told[:1]), *played(told))}
+        months = {f"{berlin(game.at):%Y-%m}" for game in (*_played(told[:1]), *_played(told))}
         yield {
             "voided": types[-1] == "game.voided",
             "reinstated": types[-1] == "game.reinstated",
@@ -76,69 +85,69 @@ def _of_changes(events: list[Event]) -> Iterator[Cases]:
             "moved to another month": len(months) > 1,
             "corrected again, the date not": True in dated and not dated[-1],
         }
-    live = standing(events)
-    withdrawn = [event["type"] for event in events if event not in live]
-    ids = {participant["player"] for one in played(live) for participant in one.game["participants"]}
-    people = Counter(person(live, name) for name in ids)
-    changes = Counter((e["data"]["player"], e["occurred_at"]) for e in live if e["type"] == "player.account_changed")
+    types = {event["id"]: event["type"] for event in log}
+    withdrawn = [types[event_id] for event_id, those in voids(log).items() if len(those) % 2]
+    people = Counter(map(identities(log), {player for game in _played(log) for player in game.players}))
+    changes = Counter((e["data"]["player"], e["occurred_at"]) for e in live(log, "player.account_changed"))
     yield {
         "rename withdrawn": "player.renamed" in withdrawn,
         "account withdrawn": "player.account_changed" in withdrawn,
-        "account withdrawn, and that too": "event.voided" in withdrawn,
+        "account withdrawn, and that too": any(len(those) > 1 for those in voids(log).values()),
         "two accounts at once": any(count > 1 for count in changes.values()),
         "two ids of one person": any(count > 1 for count in people.values()),
         "chain of renames": any(name.endswith(" 3") for name in people),
     }
 
 
-def _of_lists(events: list[Event], lists: dict[str, Written]) -> Iterator[Cases]:
-    for name, written in lists.items():
-        ruleset_id, *_, period = name.split("/")
-        day = f"{period}-12-31" if ruleset_id == "catan-annual" else f"{period}-31"
-        version = version_on(events, ruleset_id, day)
-        if ruleset_id == "catan-monthly":
-            yield _of_month(written.rows, version["params"])
-            yield {"two versions in one month": version_on(events, ruleset_id, f"{period}-01") != version}
-        elif ruleset_id == "catan-annual":
+def _of_lists(log: Log, lists: dict[str, Answer]) -> Iterator[Cases]:
+    for name, answer in lists.items():
+        versions, period = versions_of(log, ruleset_of(name)), name.rsplit("/", 1)[-1]
+        version = in_force(versions, end_of(period))
+        assert version is not None
+        if ruleset_of(name) == "catan-monthly":
+            yield _of_month(answer.rows, version.params)
+            yield {"two versions in one month": in_force(versions, start_of(f"{period}-01")) != version}
+        elif ruleset_of(name) == "catan-annual":
             months = {other for other in lists if other.startswith(name.replace("annual", "monthly", 1) + "-")}
-            yield {"month without a list": 0 < len(months) < 12, "year without ranks": not written.rows}
-            for row in written.rows:
-                yield _of_year(events, row, period, name.split("/")[2], version["params"])
+            yield {"month without a list": 0 < len(months) < 12, "year without ranks": not answer.rows}
+            for row in answer.rows:
+                yield _of_year(log, row, period, name.split("/")[2], version.params)
 
 
-def _of_month(rows: list[dict[str, Any]], params: dict[str, Any]) -> Cases:
-    ranks = [row["rank"] for row in rows if row["rank"]]
+def _of_month(rows: list[Row], params: dict[str, Any]) -> Cases:
+    ranks = [row.rank for row in rows if row.rank]
     shared = Counter(ranks)
-    games = [row["games"] for row in rows]
+    games = [row.games for row in rows]
     pay = [*params["gold"], *[0] * 20]
     pool = params["gold_ties"] == "pool"
     return {
         "shared place": len(shared) < len(ranks),
         "places 1, 1, 3": [*ranks[:3]] == [1, 1, 3],
-        "gold of a shared place": not pool and any(row["gold"] and shared[row["rank"]] > 1 for row in rows),
-        "gold pooled": pool and any(row["gold"] and shared[row["rank"]] > 1 for row in rows),
+        "gold of a shared place": not pool and any(row.gold and shared[row.rank or 0] > 1 for row in rows),
+        "gold pooled": pool and any(row.gold and shared[row.rank or 0] > 1 for row in rows),
         "gold that is not paid": pool and any(sum(pay[r - 1 : r - 1 + n]) % n for r, n in shared.items()),
         "place behind the gold": bool(ranks) and max(ranks) > len(params["gold"]),
         "one game short": params["min_games"] - 1 in games,
         "just enough games": params["min_games"] in games,
         "list without ranks": not ranks,
-        "twins on the list": {*TWINS} <= {row["player"] for row in rows if row["rank"]},
+        "twins on the list": {*TWINS} <= {row.player for row in rows if row.rank},
         f"score {params['score']}": True,
         f"substitution {params['substitution']}": True,
     }
 
 
-def _of_year(events: list[Event], row: dict[str, Any], year: str, group: str, params: dict[str, Any]) -> Cases:
-    free = account(events, row["player"], instant(f"{year}-12-31T22:59:59.999999Z")) == "free"
-    changed = {event["occurred_at"] for event in events if event["type"] == "player.account_changed"
-               and person(events, event["data"]["player"]) == row["player"]}  # fmt: skip
+def _of_year(log: Log, row: Row, year: str, group: str, params: dict[str, Any]) -> Cases:
+    assert row.places is not None
+    free, current = View(log).account(row.player, end_of(year)) == "free", identities(log)
+    accounts = live(log, "player.account_changed")
+    changed = {event["occurred_at"] for event in accounts if current(event["data"]["player"]) == row.player}
     return {
-        "missing months": row["places"][-1] == 150,
-        "four real months": row["places"][-1] < 150 == params["missing"],
-        "free in the basic game": free and group == "basic" and row["rank"] is not None,
-        "free and not ranked": free and row["rank"] is None,
+        "missing months": row.places[-1] == 150,
+        "four real months": row.places[-1] < 150 == params["missing"],
+        "free in the basic game": free and group == "basic" and row.rank is not None,
+        "free and not ranked": free and row.rank is None,
         "account from the last moment": f"{year}-12-31T22:59:59.999999Z" in changed,
         "account from the first moment after": f"{year}-12-31T23:00:00Z" in changed,
-        "place worse than a missing one": row["places"][-1] > params["missing"],
-        "missing one caps": params["cap_at_missing"] and params["missing"] in row["places"],
+        "place worse than a missing one": row.places[-1] > params["missing"],
+        "missing one caps": params["cap_at_missing"] and params["missing"] in row.places,
     }

@@ -10,22 +10,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from oracle import (
-    Event,
-    Log,
-    Verdict,
-    games,
-    identities,
-    identity,
-    instant,
-    judge,
-    ladder_of,
-    met,
-    named,
-    places,
-    season_bounds,
-    voids,
-)
+from oracle.log import Event, Log, games, identities, met, named, places, voids
+from oracle.rulesets import ladder_of
+from oracle.times import instant, season_bounds
+from oracle.validation import Verdict, identity, validate
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή", "张伟", "a b", "Zed", "emil"]
 # around the first day of the Catan list and the ends of seasons; the same instant in two spellings
@@ -90,9 +78,9 @@ def histories(draw: st.DrawFn, published: Log, steps_max: int, allow_uncounted: 
         world = World(Random(f"{first} {seed}"), log, instants, ["galactic-magnate", "babylon5", "catan", *slugs])
         event = MAKERS[world.one_of(*kinds)](world, number)
         allow = allow_uncounted and world.one_in(2)
-        verdict = judge(log, event, allow)
+        verdict = validate(log, event, allow)
         found.append(Step(event, allow, verdict))
-        if not verdict.existing and not verdict.codes:
+        if verdict.taken:
             log.append({**event, "id": identity(event), "position": log[-1]["position"] + 1})
     return found
 
@@ -316,7 +304,7 @@ def set_account(world: World, number: int) -> Event:
 
 
 def adjust(world: World, number: int) -> Event:
-    name = world.one_of(*LADDERS, *(filter(None, (ladder_of(game.data) for game in games(world.log).values()))))
+    name = world.one_of(*LADDERS, *(filter(None, (ladder_of(game) for game in games(world.log).values()))))
     name = world.one_of(*NO_LADDERS) if world.one_in(12) else name
     points = world.one_of("200", "-55", "+7", "0", "4000", "-1500", "12.000", "0.5", "-12.345678", "0.0000001")
     data = {"ladder": name, "player": world.one_of(*PLAYERS), "points": points, "reason": f"reason {number}"}

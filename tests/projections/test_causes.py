@@ -1,4 +1,4 @@
-"""Why points are not what they were: random histories against the naive ledger, and small ones worked out by hand."""
+"""Why points are not what they were: random histories against the oracle, and small ones worked out by hand."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,9 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from naive_causes import RECORDED_NOWHERE, Asked, check
-from naive_ledger import Question, ask, versions_of
-from oracle import Log, identities, named
+from oracle.causes import RECORDED_NOWHERE, Asked, check
+from oracle.ladders import ask
+from oracle.log import Log, identities, named
+from oracle.questions import Question
+from oracle.rulesets import versions_of
 from time_histories import LADDERS, World, base_log, history, question
 from time_ledgers import enter
 
@@ -82,7 +84,7 @@ def _about(chance: Random, log: Log, one: Question, ladder: str) -> Question:
 def test_causes_sum_to_change_in_points(
     template: bytes, tmp_path: Path, at_length: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In any history, the causes of a change in points sum to what the naive ledger says.
+    """In any history, the causes of a change in points sum to what the oracle says.
 
     Each cause is the difference that its event makes at its position, and all sum exactly; the way
     back negates them.

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from oracle import Event
+from oracle.log import Event
 from time_ledgers import enter
 
 from ledger.store.opening import Ledger, open_ledger

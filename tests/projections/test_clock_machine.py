@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from naive_clock import NaiveClock
+from oracle.clock import NaiveClock
 
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.rejections import Rejection

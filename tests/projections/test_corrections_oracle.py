@@ -1,7 +1,7 @@
 """Random histories with corrections of every kind, through the whole path, against an oracle that shares no code.
 
-`oracle` says which events the log takes and what they come to, `oracle_ladders` what points follow, and
-`corrected_histories` makes the histories. The comparison is exact, refusals and their codes included.
+`oracle` says which events the log takes, what they come to and what points follow, and `corrected_histories` makes the
+histories. The comparison is exact, refusals and their codes included.
 """
 
 import json
@@ -18,9 +18,13 @@ import pytest
 from corrected_histories import INSTANTS, Step, histories
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
-from oracle import Log, identities, instant
-from oracle_cases import cases
-from oracle_ladders import START, Ladder, Played, ladders
+from oracle.cases import cases
+from oracle.ladders import ladders
+from oracle.log import Log, identities
+from oracle.questions import Row
+from oracle.rulesets import BOOK, ruleset_of
+from oracle.running import Ladder, Played
+from oracle.times import instant
 
 from cli.commands.rules import publish_missing
 from ledger import clock
@@ -124,12 +128,12 @@ def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[st
     with ledger.reading() as connection:
         facts = decode(connection, known_at)
     expected = ladders(known, upto)
-    ours = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in START]
+    ours = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in BOOK]
     on_ladders = {name for versions in ours for name in streams(facts, versions, as_of=since)}
     assert on_ladders == {name for name, wanted in expected.items() if wanted.points}
     for name, wanted in expected.items():
         found = Ladders(facts, since).standings(name)
-        rows = [(row.rank, row.player, row.value(found.scale), row.games, row.qualified) for row in found.rows]
+        rows = [Row(row.rank, row.player, row.value(found.scale), row.games, row.qualified) for row in found.rows]
         assert rows == wanted.rows(), (name, known_at, as_of)
         assert found.games == sum(played.counted for played in wanted.played.values())
         totals = [Fraction(n, found.scale) for n in (found.started, found.minted, found.burned, found.adjusted)]
@@ -315,9 +319,9 @@ def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
         for draft in drafts:
             with ledger.reading() as connection:
                 reach = impact_of(connection, decode(connection), [draft])
-            assert not [told for told in reach.failed if told.partition("/")[0] in START]
+            assert not [told for told in reach.failed if ruleset_of(told) in BOOK]
             found.extend(reach.effects)
 
     enter(ledger, [step], checked=note_effects, dry_run=True)
     note({"changes announced": len(found)})
-    return {(e.ladder, e.player): (e.before, e.after) for e in found if e.ladder.partition("/")[0] in START}
+    return {(e.ladder, e.player): (e.before, e.after) for e in found if ruleset_of(e.ladder) in BOOK}

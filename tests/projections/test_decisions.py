@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from oracle import named
+from oracle.log import named
 from sqlalchemy import Connection
 from time_histories import LADDERS, base_log, history
 from time_ledgers import enter

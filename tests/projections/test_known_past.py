@@ -1,6 +1,6 @@
 """What was answered once is answered for ever, and in every store: `--known-at` against what was printed at that time.
 
-One random history from a seed, of the kind that `test_time_machine` compares with the naive ledger.
+One random history from a seed, of the kind that `test_time_machine` compares with the oracle.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from histories import ticking
-from naive_ledger import Question, cell, versions_of
-from oracle import Event, Log, games
+from oracle.log import Event, Log, games
+from oracle.questions import Question
+from oracle.rulesets import cell, versions_of
 from time_histories import LADDERS, PLAYERS, World, history, question
 from time_ledgers import enter, found_at
 

@@ -9,7 +9,9 @@ import pytest
 from catan_cases import count
 from catan_years import shipped_lists, year_of
 from histories import facts_of, fill, ticking
-from naive_lists import instant, month_lists, year_lists
+from oracle.ladders import every_list
+from oracle.log import numbered
+from oracle.times import instant
 
 from ledger.intake.files import Item
 from ledger.intake.importing import import_items
@@ -59,20 +61,23 @@ def lists_of(facts, as_of=None):
 
 
 def by_the_book(events, as_of=None):
-    """The same from the naive computation."""
-    moment = None if as_of is None else instant(as_of)
-    months = month_lists(events, "catan-monthly", moment)
-    return months | month_lists(events, "catan-open", moment) | year_lists(events, months, moment)
+    """What the naive computation answers about every list, by name."""
+    log, moment = numbered(events), None if as_of is None else instant(as_of)
+    found = {}
+    for ruleset_id in ("catan-monthly", "catan-open", "catan-annual"):
+        found |= every_list(log, ruleset_id, moment)
+    return found
 
 
-def differences(found, expected):
+def differences(found, answers):
     """The lists that differ, in both forms."""
+    expected = {name: (answer.ruleset, answer.games, answer.as_json()) for name, answer in answers.items()}
     names = found.keys() | expected.keys()
     return {name: (found.get(name), expected.get(name)) for name in names if found.get(name) != expected.get(name)}
 
 
 def imported(path, events):
-    """The ledger of that name, filled as the command line does it, so that every event is judged."""
+    """The ledger of that name, filled as the command line does it, so that every event is validated."""
     ledger = open_ledger(str(path))
     items = [Item("year", number, event, None) for number, event in enumerate(events, 1)]
     result = import_items(ledger, items, by="test", clock=ticking(), ladders=Admission)
@@ -129,7 +134,7 @@ def test_random_years_match_a_naive_computation(half, empty, tmp_path, at_length
         facts = facts_of(ledger)
         expected = by_the_book(events)
         assert differences(lists_of(facts), expected) == {}, f"year {seed}"
-        cases += count(events, expected)
+        cases += count(numbered(events), expected)
         chance = random.Random(seed)
         if seed % 2:
             as_of = chance.choice([event["occurred_at"] for event in events if event["type"] == "game.recorded"])

@@ -1,6 +1,6 @@
 """Random ledgers, asked on all three axes after each step, against a naive one that replays with fractions.
 
-`time_histories` makes the steps, `naive_ledger` says which are taken and what stands where. The comparison is exact.
+`time_histories` makes the steps, `oracle` says which are taken and what stands where. The comparison is exact.
 """
 
 import json
@@ -16,10 +16,23 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
-from naive_ledger import Answer, Question, ask, refusals
-from oracle import Log, live
+from oracle.ladders import ask
+from oracle.log import Log, live
+from oracle.questions import Answer, Question
 from time_cases import cases
-from time_histories import LADDERS, WEIGHTS, World, already, base_log, over, period_of, proposed, question, taken
+from time_histories import (
+    LADDERS,
+    WEIGHTS,
+    World,
+    already,
+    base_log,
+    over,
+    period_of,
+    proposed,
+    question,
+    refusals,
+    taken,
+)
 from time_ledgers import PublishedList, agree_with_json, enter, found_at
 
 from ledger.store.log import read_records

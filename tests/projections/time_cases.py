@@ -4,9 +4,10 @@ from collections import Counter
 from datetime import datetime
 from itertools import pairwise
 
-import oracle_cases
-from naive_ledger import Version, cell, start_of
-from oracle import Event, Game, Log, games, instant, live
+from oracle import cases as oracle_cases
+from oracle.log import Event, Game, Log, games, live
+from oracle.rulesets import cell, version
+from oracle.times import instant, start_of
 
 OF_CORRECTIONS = {
     "late game": "late game", "second correction": "corrected twice", "correction of date": "date corrected",
@@ -72,7 +73,7 @@ def later(log: Log, event: Event, since: datetime) -> bool:
 
 def splits_a_list(log: Log, event: Event) -> bool:
     """Whether a list of a month has games before and after the date of a version."""
-    version = Version(event["data"], start_of(event["data"]["effective_from"]), event["position"])
+    since = version(event["data"])
     catan = [game for game in counting(log) if game.data["game"] == "catan"]
-    sides = {(cell(version, game), game.at >= start_of(version.data["effective_from"])) for game in catan}
+    sides = {(cell(since, game), game.at >= start_of(event["data"]["effective_from"])) for game in catan}
     return any((name, not side) in sides for name, side in sides)

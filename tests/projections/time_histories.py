@@ -8,8 +8,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from naive_ledger import Question, end_of, refusals, start_of, versions_of
-from oracle import Event, Log, games, identities, instant, live, meaning, met, named, voids
+from oracle.log import Event, Log, games, identities, live, met, named, voids
+from oracle.questions import Question
+from oracle.rulesets import versions_of
+from oracle.times import end_of, instant, start_of
+from oracle.validation import validate
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "Émile", "ζωή"]
 # the edges of months and days in Berlin, the night in which clocks change, one instant in two spellings
@@ -333,6 +336,11 @@ def proposed(world: World, kind: str) -> Event:
     return event
 
 
+def refusals(log: Log, event: Event) -> frozenset[str]:
+    """Every code that an event may be refused with; games that no ladder can count are taken."""
+    return validate(log, event, allow_uncounted=True).codes
+
+
 def taken(log: Log, event: Event) -> Log:
     """The log with one more event."""
     return [*log, {**event, "position": len(log) + 1}]
@@ -351,9 +359,7 @@ def history(seed: int, count: int) -> Log:
 
 def already(log: Log, event: Event) -> bool:
     """Whether an event is there as it stands, or a version under whatever id: that changes nothing."""
-    if event["type"] != "ruleset.published":
-        return any(known["id"] == event["id"] and meaning(known) == meaning(event) for known in log)
-    return event["data"] in [version.data for version in versions_of(log, event["data"]["id"])]
+    return validate(log, event).existing
 
 
 def question(world: World, known_at: int) -> Question:

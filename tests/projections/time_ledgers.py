@@ -4,8 +4,9 @@ import json
 from functools import partial
 from typing import Any, NamedTuple
 
-from naive_ledger import Answer, Question, Row, end_of
-from oracle import Event
+from oracle.log import Event
+from oracle.questions import Answer, Question, Row
+from oracle.times import end_of
 from told import exact
 
 from ledger import clock
@@ -19,7 +20,7 @@ from projections.queries.standings import Ladders, UnknownLadder
 
 
 class PublishedList(NamedTuple):
-    """A list as the naive ledger computed it when it was published; `position` and `event_id` are the head's."""
+    """A list as the oracle computed it when it was published; `position` and `event_id` are the head's."""
 
     ladder: str
     as_of: str | None

@@ -1,8 +1,9 @@
-"""The rules of the game clock once more, as a person would play them with a stopwatch: millisecond by millisecond.
-
-Nothing is computed ahead and nothing is shared with the program. `NaiveClock.event` answers with the code of a refusal,
-or None.
+"""The clock of a game, as people would keep it with stopwatches: millisecond by millisecond, nothing computed ahead.
+`NaiveClock.event` answers with the code of a refusal, or None.
 """
+
+# the events that no player makes
+OF_THE_TABLE = ("stopped", "turn_ended")
 
 AUXILIARY = {
     "roll-dice": "roll_dice_ms",
@@ -101,6 +102,21 @@ class NaiveClock:
 
     def event(self, what, at, name=None, word=None):
         """What the referee says to an event at this time, which lies not before the stopwatch's."""
+        code = self.refused_to_all(what, at) or (self.by_player(what, name, word) if what not in OF_THE_TABLE else None)
+        if code is not None:
+            return code
+        self.last = at
+        if what == "stopped":
+            self.stopped_at = at
+        if what == "turn_ended" and self.granted_at is not None:
+            self.paused_at = at
+            self.granted_at = None
+            self.seen.add("paused")
+            if any(player.choice for player in self.playing()):
+                self.seen.add("paused with an open choice")
+        return None
+
+    def refused_to_all(self, what, at):
         if what == "started":
             return "clock-started-twice"
         if self.stopped_at is not None:
@@ -109,32 +125,20 @@ class NaiveClock:
             return "clock-time-backwards"
         if self.paused_at is not None and what not in ("heartbeat", "resume_asked", "player_left", "stopped"):
             return "clock-paused"
-        if what == "stopped":
-            self.stopped_at = at
-            self.last = at
-            return None
-        if what == "turn_ended":
-            self.last = at
-            if self.granted_at is not None:
-                self.paused_at = at
-                self.granted_at = None
-                self.seen.add("paused")
-                if any(player.choice for player in self.playing()):
-                    self.seen.add("paused with an open choice")
-            return None
+        return None
+
+    def by_player(self, what, name, word):
         found = [player for player in self.players if player.name == name]
         if not found:
             return "clock-player-unknown"
         if found[0].out:
             return "clock-player-out"
         code = getattr(self, what)(found[0], word)
-        if code is None:
-            self.last = at
-            if what not in ("offered", "player_left"):
-                found[0].silence = 0
-                if found[0].disconnected_at is not None:
-                    found[0].disconnected_at = None
-                    self.seen.add("connected again")
+        if code is None and what not in ("offered", "player_left"):
+            found[0].silence = 0
+            if found[0].disconnected_at is not None:
+                found[0].disconnected_at = None
+                self.seen.add("connected again")
         return code
 
     def offered(self, player, word):
@@ -212,7 +216,6 @@ class NaiveClock:
         player.choice = player.auxiliary = None
         self.count("granted by leaving")
         self.all_want_on("resumed by leaving")
-        return
 
     def waits(self):
         """Milliseconds until something may happen, as far as a look at the table tells."""

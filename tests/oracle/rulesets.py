@@ -1,0 +1,163 @@
+"""Rulesets: their versions in a log, when each is in force, and which ladder a game is on. The book is what the sources
+say of the three shipped rulesets whose points run on, written down once more, so that a wrong number in a shipped file
+shows.
+"""
+
+from datetime import datetime
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from oracle.log import Event, Game, Log, live, seats
+from oracle.times import ALWAYS, IN_THE_END, berlin, season_bounds, start_of
+
+BOOK: dict[str, Event] = {
+    "galactic-points": {
+        "id": "galactic-points", "rule": "contribution-pool/1", "effective_from": "1900-01-01",
+        "scope": {"game": ["galactic-magnate"], "kind": ["placing"]}, "partition": {"by": []},
+        "params": {
+            "start": 1000, "bonus": 100, "bonus_seconds": 600, "dust": "burn",
+            "contributions": {"2": [0, 16], "3": [0, 13, 20], "4": [0, 11, 17, 24], "5": [0, 10, 16, 22, 28]},
+        },
+    },
+    "b5-league": {
+        "id": "b5-league", "rule": "ante-pool/1", "effective_from": "1900-01-01",
+        "scope": {"game": ["babylon5"], "kind": ["b5"]}, "partition": {"by": ["season"]},
+        "params": {
+            "start": 100, "min_games": 5, "ante_divisor": 10, "shares": {"3": [50, 30, 20], "4": [40, 30, 20, 10]},
+        },
+    },
+    "catan-elo": {
+        "id": "catan-elo", "rule": "pairwise-elo/1", "effective_from": "2009-01-31",
+        "scope": {
+            "game": ["catan"], "kind": ["placing"], "exclude_status": ["abandoned", "substitute"],
+            "exclude_accounts": ["free"],
+        },
+        "partition": {"by": ["group"]},
+        "params": {"start": 1000, "k_per_pair": 8, "scale": 400, "rounding": "pair"},
+    },
+}  # fmt: skip
+# the pages on the two pools know one player a seat
+ONE_PLAYER_A_SEAT = ("contribution-pool/1", "ante-pool/1")
+PERIODS = {"month": "%Y-%m", "year": "%Y"}
+
+
+class Version(NamedTuple):
+    """A live version of a ruleset: since when it is in force (None: never), and where it was published."""
+
+    data: Event
+    since: datetime | None
+    position: int
+
+    @property
+    def name(self) -> str:
+        """As `--rules` names it."""
+        return f"{self.data['id']}@{self.data['version']}"
+
+    @property
+    def rule(self) -> str:
+        return str(self.data["rule"])
+
+    @property
+    def params(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.data["params"]
+        return found
+
+    @property
+    def start(self) -> Fraction:
+        return Fraction(self.params["start"])
+
+
+def version(data: Event, position: int = 0) -> Version:
+    """A version as its event says it."""
+    return Version(data, start_of(data["effective_from"]) if data.get("effective_from") else None, position)
+
+
+# -- in a log
+
+
+def by_the_book(log: Log) -> Log:
+    """The log as it were if the shipped rulesets said what their sources say."""
+    return [
+        {**event, "data": event["data"] | BOOK.get(event["data"]["id"], {})}
+        if event["type"] == "ruleset.published" else event
+        for event in log
+    ]  # fmt: skip
+
+
+def ruleset_of(ladder: str) -> str:
+    """The id of a ladder's ruleset."""
+    return ladder.partition("/")[0]
+
+
+def versions_of(log: Log, ruleset_id: str, rules: str | None = None) -> list[Version]:
+    """The versions that are published and not withdrawn; with `rules` that one alone, from the start of time."""
+    published = [event for event in live(log, "ruleset.published") if event["data"]["id"] == ruleset_id]
+    found = [version(event["data"], event["position"]) for event in published]
+    return found if rules is None else [one._replace(since=ALWAYS) for one in found if one.name == rules]
+
+
+def in_force(versions: list[Version], at: datetime) -> Version | None:
+    """The version with the latest date that is not after an instant; of equal dates the one recorded last."""
+    begun = [(one.since, one.position, one) for one in versions if one.since and one.since <= at]
+    return max(begun, key=lambda one: one[:2])[2] if begun else None
+
+
+def newest(versions: list[Version]) -> Version:
+    """The version in force in the end; if none ever is, the one recorded last."""
+    return in_force(versions, IN_THE_END) or versions[-1]
+
+
+def start_at(versions: list[Version], at: datetime) -> Fraction:
+    """What somebody new has at an instant: by the version in force, else by the first to be."""
+    first = min((one.since for one in versions if one.since), default=at)
+    return (in_force(versions, max(at, first)) or versions[0]).start
+
+
+# -- games
+
+
+def cell(version: Version, game: Game) -> str | None:
+    """The name of the ladder of a ruleset that a game is on by its labels and time, if it is on one."""
+    values = [
+        f"{berlin(game.at):{PERIODS[part]}}" if part in PERIODS else game.data.get(part)
+        for part in version.data.get("partition", {}).get("by", ())
+    ]
+    return "/".join([version.data["id"], *map(str, values)]) if all(values) else None
+
+
+def in_scope(version: Version, game: Game) -> bool:
+    """Whether a version is about games of this sort and size."""
+    scope, kind = version.data["scope"], game.data.get("kind") or "placing"
+    return (
+        game.data["game"] in scope["game"]
+        and kind in scope.get("kind", [kind])
+        and len(seats(game.data)) >= scope.get("players_min", 2)
+        and game.data.get("group") not in scope.get("exclude_group", ())
+    )
+
+
+def unscorable(version: Version, game: Game) -> bool:
+    """Whether the rule of a version cannot score a game, although it is in its scope."""
+    rows = version.params.get("contributions") or version.params.get("points")
+    if rows and str(len(seats(game.data))) not in rows:
+        return True
+    if version.rule in ONE_PLAYER_A_SEAT and any(seat.changed_hands for seat in seats(game.data)):
+        return True
+    bounds = season_bounds(game.data.get("season") or "") if version.rule == "ante-pool/1" else None
+    return bounds is not None and not bounds[0] <= game.at < bounds[1]
+
+
+# -- by the book
+
+SHIPPED = [version(data) for data in BOOK.values()]
+
+
+def ladder_of(game: Game) -> str | None:
+    """The ladder that a game is on, whether it counts there or not."""
+    names = (cell(one, game) for one in SHIPPED if in_scope(one, game))
+    return next(filter(None, names), None)
+
+
+def uncountable(game: Game) -> bool:
+    """Whether the rule of the ladder that a game is on cannot score it, although it is rated."""
+    return game.rated and any(in_scope(one, game) and cell(one, game) and unscorable(one, game) for one in SHIPPED)
