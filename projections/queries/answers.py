@@ -49,10 +49,8 @@ class Publication(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Standings(Result):
-    """Who stands where on a ladder. `digest` covers all rows, however many are asked for; `open` is True while the
-    period of a list runs, of which `remark` tells.
-    """
+class LadderAnswer(Result):
+    """What is said of a whole ladder: the version that ranks it, the coordinates, how many games count."""
 
     ladder: str
     ruleset: str
@@ -61,13 +59,21 @@ class Standings(Result):
     rules: str | None
     left_out: tuple[int, ...] | Absent
     games: int
+    at: Coordinates = field(default=NOW, metadata=HIDDEN, kw_only=True)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Standings(LadderAnswer):
+    """Who stands where on a ladder. `digest` covers all rows, however many are asked for; `open` is True while the
+    period of a list runs, of which `remark` tells.
+    """
+
     digest: str
     open: bool | Absent
     published: Publication | Absent
     rows: tuple[Standing, ...]
-    remark: str | None = field(default=None, metadata=HIDDEN)
-    at: Coordinates = field(default=NOW, metadata=HIDDEN)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+    remark: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +130,12 @@ class Account(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Balance(Result):
+class Balance(LadderAnswer):
     """The trial balance of a ladder: its accounts, and their `sum`, which is 0 unless something is wrong."""
 
-    ladder: str
-    ruleset: str
-    as_of: datetime | None
-    known_at: int
-    rules: str | None
-    left_out: tuple[int, ...] | Absent
-    games: int
     players: int
     accounts: tuple[Account, ...]
     sum: Fraction
-    at: Coordinates = field(default=NOW, metadata=HIDDEN)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
 def standings_answer(
@@ -149,9 +146,17 @@ def standings_answer(
     shown = rows_of_list(found, rows)
     is_open = True if unfinished and published is ABSENT else ABSENT
     return Standings(
-        found.ladder, found.ruleset, moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, found.games,
-        found.digest, is_open, published, shown, unfinished, at, times,
-    )  # fmt: skip
+        *_stated(found, at), found.digest, is_open, published, shown, remark=unfinished, at=at, times=times
+    )
+
+
+Stated = tuple[str, str, datetime | None, int, str | None, tuple[int, ...] | Absent, int]
+
+
+def _stated(found: ladders_.Ranking, at: Coordinates) -> Stated:
+    """The members of a `LadderAnswer`."""
+    left_out: tuple[int, ...] | Absent = at.left_out or ABSENT
+    return found.ladder, found.ruleset, moment(at.as_of), at.known_at, at.rules, left_out, found.games
 
 
 def rows_of_list(found: ladders_.Ranking, rows: Sequence[contract.RankedRow]) -> tuple[Standing, ...]:
@@ -196,10 +201,7 @@ def balance_answer(found: ladders_.Ranking, at: Coordinates, times: Times) -> Ba
     """The trial balance of some standings."""
     accounts = tuple(Account(name, Fraction(amount, found.scale)) for name, amount in ladders_.books(found))
     total = sum((one.amount for one in accounts), Fraction(0))
-    return Balance(
-        found.ladder, found.ruleset, moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, found.games,
-        len(found.rows), accounts, total, at, times,
-    )  # fmt: skip
+    return Balance(*_stated(found, at), len(found.rows), accounts, total, at=at, times=times)
 
 
 def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
