@@ -33,7 +33,12 @@ from projections.queries.answers import (
     Account,
     Balance,
     Change,
+    Explained,
+    ExplainedTerm,
+    GameExplanation,
     History,
+    PlayedGame,
+    PlayerExplanation,
     Publication,
     Shown,
     Standing,
@@ -43,9 +48,10 @@ from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
 
 __all__ = [
-    "ABSENT", "Absent", "Account", "AlreadyRunning", "BadArgument", "Balance", "Change", "Head", "History", "Ledger",
-    "LedgerError", "NoLedger", "NotALedger", "Publication", "Result", "RuleFailed", "RulesetUnusable", "Shown",
-    "Standing", "Standings", "StoreDamaged", "StoreUnavailable", "Unknown", "View", "open",
+    "ABSENT", "Absent", "Account", "AlreadyRunning", "BadArgument", "Balance", "Change", "Explained", "ExplainedTerm",
+    "GameExplanation", "Head", "History", "Ledger", "LedgerError", "NoLedger", "NotALedger", "PlayedGame",
+    "PlayerExplanation", "Publication", "Result", "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings",
+    "StoreDamaged", "StoreUnavailable", "Unknown", "View", "open",
 ]  # fmt: skip
 
 

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.output import history, render, standings
+from cli.output import explanation, history, render, standings
 from projections.queries import answers
 from projections.queries.results import Result
 
 # by kind of result how it is printed as a table, and as CSV
 PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]] = {
     answers.Standings: (standings.print_standings, standings.print_standings_csv),
+    answers.GameExplanation: (explanation.print_game, explanation.print_game_csv),
+    answers.PlayerExplanation: (explanation.print_player, explanation.print_player_csv),
     answers.History: (history.print_history, history.print_history_csv),
     answers.Balance: (standings.print_balance, standings.print_balance_csv),
 }

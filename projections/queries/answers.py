@@ -138,6 +138,85 @@ class Balance(LadderAnswer):
     sum: Fraction
 
 
+@dataclass(frozen=True, slots=True)
+class ExplainedTerm(Result):
+    """A part of what a game changed, or of what a list makes of somebody; `amount` is None where a term has none."""
+
+    term: str
+    amount: Fraction | None
+    detail: str
+    note: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Explained(Result):
+    """What a game did to a player, term by term; `why_not` if the player does not count in it."""
+
+    player: str
+    before: Fraction
+    change: Fraction
+    after: Fraction
+    terms: tuple[ExplainedTerm, ...]
+    why_not: str | Absent
+    place: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GameExplanation(Result):
+    """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there."""
+
+    game_id: str
+    ladder: str
+    ruleset: str | None
+    counted: bool
+    why_not: str | None
+    remark: str | Absent
+    occurred_at: datetime
+    players: tuple[Explained, ...]
+    accounts: tuple[Account, ...]
+    as_of: datetime | None
+    known_at: int
+    rules: str | None
+    left_out: tuple[int, ...] | Absent
+    ranking: str = field(default="points", metadata=HIDDEN)
+    at: Coordinates = field(default=NOW, metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedGame(Result):
+    """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if it does not count."""
+
+    game_id: str | None
+    occurred_at: datetime
+    local: str
+    change: Fraction | None
+    why_not: str | None
+    reason: str | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerExplanation(Result):
+    """How a player's place on a ladder comes about: the start, the games, and what the list makes of them."""
+
+    player: str
+    ladder: str
+    ruleset: str
+    rank: int | None
+    points: Fraction | None
+    gold: int | Absent
+    start: Fraction | None
+    time_zone: str
+    games: tuple[PlayedGame, ...]
+    terms: tuple[ExplainedTerm, ...]
+    as_of: datetime | None
+    known_at: int
+    rules: str | None
+    left_out: tuple[int, ...] | Absent
+    at: Coordinates = field(default=NOW, metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+
+
 def standings_answer(
     found: ladders_.Ranking, rows: Sequence[contract.RankedRow], at: Coordinates, times: Times, unfinished: str | None,
     published: Publication | Absent = ABSENT,
@@ -183,7 +262,7 @@ def history_answer(
 def _change(row: Mapping[str, Any]) -> Change:
     points = (Fraction(row["before"]), Fraction(row["change"]), Fraction(row["after"]))
     lists = ABSENT if "published" not in row else tuple(
-        Shown(one["position"], _time(one["as_of"]), None if one["points"] is None else Fraction(one["points"]))
+        Shown(one["position"], _time(one["as_of"]), _fraction(one["points"]))
         for one in row["published"]
     )  # fmt: skip
     occurred_at = datetime.fromisoformat(row["occurred_at"])
@@ -191,6 +270,47 @@ def _change(row: Mapping[str, Any]) -> Change:
         row["position"], row["event_id"], row["game_id"], occurred_at, row["place"], *points, row["ruleset"],
         row.get("reason", ABSENT), lists,
     )  # fmt: skip
+
+
+def game_answer(told: Mapping[str, Any], ranking: str, at: Coordinates, times: Times) -> GameExplanation:
+    """What `explanation.explain_game` says, as a result."""
+    players = tuple(
+        Explained(
+            one["player"], Fraction(one["before"]), Fraction(one["change"]), Fraction(one["after"]),
+            tuple(map(_term, one["terms"])), one.get("why_not", ABSENT), one["place"],
+        )
+        for one in told["players"]
+    )  # fmt: skip
+    accounts = tuple(Account(one["account"], Fraction(one["amount"])) for one in told["accounts"])
+    return GameExplanation(
+        told["game_id"], told["ladder"], told["ruleset"], told["counted"], told["why_not"],
+        told.get("remark", ABSENT), datetime.fromisoformat(told["occurred_at"]), players, accounts, moment(at.as_of),
+        at.known_at, at.rules, at.left_out or ABSENT, ranking, at, times,
+    )  # fmt: skip
+
+
+def player_answer(told: Mapping[str, Any], at: Coordinates, times: Times) -> PlayerExplanation:
+    """What `explanation.explain_player` says, as a result."""
+    games = tuple(
+        PlayedGame(
+            one["game_id"], datetime.fromisoformat(one["occurred_at"]), one["local"], _fraction(one["change"]),
+            one["why_not"], one.get("reason", ABSENT),
+        )
+        for one in told["games"]
+    )  # fmt: skip
+    return PlayerExplanation(
+        told["player"], told["ladder"], told["ruleset"], told["rank"], _fraction(told["points"]),
+        told.get("gold", ABSENT), _fraction(told["start"]), told["time_zone"], games, tuple(map(_term, told["terms"])),
+        moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, at, times,
+    )  # fmt: skip
+
+
+def _term(told: Mapping[str, Any]) -> ExplainedTerm:
+    return ExplainedTerm(told["term"], _fraction(told["amount"]), told["detail"], told.get("note", ABSENT))
+
+
+def _fraction(text: str | None) -> Fraction | None:
+    return None if text is None else Fraction(text)
 
 
 def _time(text: str | None) -> datetime | None:

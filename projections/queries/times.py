@@ -31,11 +31,11 @@ class Times(NamedTuple):
         """An instant, in microseconds, as records have it or as a time: the day and the minute."""
         return self._local(instant)[:16]
 
-    def second(self, instant: int | str) -> str:
+    def second(self, instant: int | str | datetime) -> str:
         """The same to the second, with the zone."""
         return f"{self._local(instant)[:19]} {self.zone}"
 
-    def stated(self, instant: int | str) -> str:
+    def stated(self, instant: int | str | datetime) -> str:
         """The same to the minute, with the zone."""
         return f"{self.minute(instant)} {self.zone}"
 

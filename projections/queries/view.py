@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from ledger import clock
 from ledger.errors import BadArgument, RuleFailed, Unknown
 from ledger.rejections import did_you_mean, shown
+from ledger.store.log import first_positions
 from ledger.store.opening import Ledger
 from ledger.validation.identities import identities
 from ledger.validation.published_lists import published_lists
@@ -21,7 +22,7 @@ from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
-from projections.queries.explanation import history
+from projections.queries.explanation import UnknownGame, explain_game, explain_player, history, row_of_game
 from projections.queries.ladder_names import labelled, slip
 from projections.queries.moments import Note, instant_played, note_ahead, position_known
 from projections.queries.publication import as_published
@@ -58,7 +59,8 @@ class View:
         self.known_at = known_at
         self.rules = rules
         self.notes: list[str] = []
-        self._note = self.notes.append if note is None else note
+        self._tell = self.notes.append if note is None else note
+        self._told: set[str] = set()
         self._decode = decode
         self._facts: dict[int, Facts] = {}
         self._ladders: dict[tuple[int, int | None], Ladders] = {}
@@ -134,10 +136,42 @@ class View:
             ranking = asked.ladders.versions(ladder)[0].rule.ranking
             return answers.history_answer(player, ladder, rows, ranking, asked.coordinates, asked.times)
 
+    def has_game(self, game_id: str) -> bool:
+        """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""
+        with self.ledger.reading() as connection:
+            return game_id in first_positions(connection, [game_id])
+
+    def explain(self, ladder: str, game_id: str) -> answers.GameExplanation:
+        """Why a game changed points as it did, or why it does not count.
+
+        Raises as `asking` does, `Unknown` (game-unknown) for a game that is not recorded.
+        """
+        with self.asking(ladder) as asked:
+            try:
+                row = row_of_game(asked.connection, asked.ladders.facts, game_id)
+            except UnknownGame as problem:
+                raise Unknown("game-unknown", str(problem)) from None
+            told = explain_game(asked.ladders, ladder, game_id, row)
+            ranking = asked.ladders.versions(ladder)[0].rule.ranking
+            return answers.game_answer(told, ranking, asked.coordinates, asked.times)
+
+    def account(self, ladder: str, player: str) -> answers.PlayerExplanation:
+        """How a player's place comes about, or why they have none. Raises as `history` does."""
+        with self.asking(ladder) as asked:
+            refuse_unknown(asked.ladders.facts, player)
+            told = explain_player(asked.connection, asked.ladders, ladder, player)
+            return answers.player_answer(told, asked.coordinates, asked.times)
+
     def balance(self, ladder: str) -> answers.Balance:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
         with self.asking(ladder) as asked:
             return answers.balance_answer(asked.ladders.standings(ladder), asked.coordinates, asked.times)
+
+    def _note(self, text: str) -> None:
+        """Say something odd, once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
 
     def _known(self, connection: Connection, position: int) -> Facts:
         if position not in self._facts:

@@ -58,6 +58,8 @@ def test_results_are_what_commands_print(url: str, ratings: Ratings, coordinates
             ("standings", LADDER, "--player", "ben"): view.standings(LADDER, ["ben"]),
             ("standings", LADDER, "--limit", 1): view.standings(LADDER, limit=1),
             ("history", "anna", LADDER): view.history(LADDER, "anna"),
+            ("explain", "g-1", LADDER): view.explain(LADDER, "g-1"),
+            ("explain", "anna", LADDER): view.account(LADDER, "anna"),
         }  # fmt: skip
         if not coordinates:
             asked["standings", LADDER, "--as-published"] = view.published(LADDER)
@@ -90,6 +92,8 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.at().standings("no-such/all"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at().standings("club-catan-elo/99/x"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at().history(LADDER, "zoe"), rl.Unknown, "player-unknown", 1),
+    (lambda ledger: ledger.at().account(LADDER, "zoe"), rl.Unknown, "player-unknown", 1),
+    (lambda ledger: ledger.at().explain(LADDER, "g-9"), rl.Unknown, "game-unknown", 1),
     (lambda ledger: ledger.at("1999-01-01").published(LADDER), rl.Unknown, "list-unknown", 1),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),

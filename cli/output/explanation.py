@@ -1,0 +1,108 @@
+"""How explanations look: a game term by term, and how a player's place on a ladder comes about; as tables and CSV."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from cli.output import render
+from cli.output.coordinates import heading, print_csv_at
+from projections.queries.answers import Explained, ExplainedTerm, GameExplanation, PlayedGame, PlayerExplanation
+from projections.queries.results import ABSENT
+
+
+def print_game_csv(found: GameExplanation) -> None:
+    """One line per term of a player."""
+    header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
+    print_csv_at(header, list(_terms(found)), found.at)
+
+
+def _terms(found: GameExplanation) -> Iterator[list[render.Cell]]:
+    for player in found.players:
+        points = [render.spreadsheet(str(value)) for value in (player.before, player.change, player.after)]
+        why_not = "" if player.why_not is ABSENT else player.why_not
+        for term in player.terms or (ExplainedTerm("", Fraction(0), why_not),):
+            yield [player.player, player.place, *points, term.term, render.spreadsheet(str(term.amount)), term.detail]
+
+
+def print_game(found: GameExplanation) -> None:
+    """A heading, and for each player the points before and after with the terms in between."""
+    played = f", played {found.times.stated(found.occurred_at)}"
+    under = f", under {found.ruleset}" if found.ruleset else ""
+    heading(f"{render.plain(found.game_id)} on {found.ladder}", played + under, found.at, found.times)
+    if not found.counted:
+        render.hanging(f"Not counted: {render.plain(found.why_not)}.", 2)
+        return
+    if found.remark is not ABSENT:
+        render.hanging(render.plain(found.remark), 2)
+    for player in found.players:
+        _print_explained(player)
+    # on summed lists every game creates points
+    if found.ranking == "points" and any(account.amount for account in found.accounts):
+        told = [f"{one.account} {render.human(str(abs(one.amount)), 6)}" for one in found.accounts if one.amount]
+        render.echo(f"\nNot zero-sum: {', '.join(told)}.")
+
+
+def _print_explained(player: Explained) -> None:
+    place = f"{player.place}. " if player.place else ""
+    render.echo(
+        f"\n{place}{render.plain(player.player)}: {render.human(str(player.before))} "
+        f"{render.human(str(player.change), 6, signed=True)} = {render.human(str(player.after))}"
+    )
+    if player.why_not is not ABSENT:
+        render.echo(f"   does not count: {render.plain(player.why_not)}")
+    amounts = render.column([str(term.amount) for term in player.terms], 6, signed=True)
+    for term, amount in zip(player.terms, amounts, strict=True):
+        render.hanging(f"   {amount:>11}  {render.plain(term.term)}: {term.detail}", 16)
+        if term.note is not ABSENT:
+            render.echo(f"   {'':11}  {render.plain(term.note)}")
+
+
+def print_player_csv(found: PlayerExplanation) -> None:
+    """One line per part."""
+    cells = [
+        (term, None if amount is None else render.spreadsheet(str(amount)), told)
+        for term, amount, told in _parts(found)
+    ]
+    print_csv_at(("term", "amount", "detail"), cells, found.at)
+
+
+def print_player(found: PlayerExplanation) -> None:
+    """The rank and the points, and the parts that they are made of."""
+    name = render.plain(found.player)
+    if not found.games and not found.terms:
+        render.note(f"{name} has no game or adjustment that counts on {found.ladder}.")
+        return
+    rank = f"rank {found.rank}" if found.rank else "no rank"
+    points = "" if found.points is None else f", {render.human(str(found.points))} points"
+    gold = f", {found.gold} gold" if found.gold is not ABSENT and found.gold else ""
+    under = f", under {found.ruleset}, times in {found.time_zone}"
+    heading(f"{name} on {found.ladder}: {rank}{points}{gold}", under, found.at, found.times)
+    render.echo()
+    rows = [(term, _both(amount), told) for term, amount, told in _parts(found)]
+    render.print_table(("term", "amount", "detail"), rows, right=("amount",))
+
+
+def _parts(found: PlayerExplanation) -> Iterator[tuple[str, Fraction | None, str]]:
+    """The start, the games and what the list makes of them: each with its amount and what there is to say about it."""
+    if found.start:
+        yield "start", found.start, ""
+    for game in found.games:
+        yield game.game_id or "adjusted", game.change, _played(game)
+    for term in found.terms:
+        yield term.term, term.amount, term.detail
+
+
+def _played(game: PlayedGame) -> str:
+    """When a game was played, and what there is to say about it."""
+    told = "" if game.reason is ABSENT else game.reason
+    if game.why_not:
+        told = game.why_not if game.change is not None else f"not counted: {game.why_not}"
+    when = f"{game.local[:10]} {game.local[11:16]}"
+    return f"{when}, {told}" if told else when
+
+
+def _both(amount: Fraction | None) -> str:
+    """An exact amount; a fraction that no decimal equals is followed by its approximate value."""
+    if amount is None:
+        return ""
+    decimal = render.spreadsheet(str(amount))
+    return decimal if "/" not in decimal else f"{amount} = {render.human(str(amount), 4)}"
