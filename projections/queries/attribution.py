@@ -246,12 +246,12 @@ class _Walk:
     def _disturbed(self, event: KnownEvent, record: str, late: bool) -> Iterator[Cause]:
         """What an event does to the points of games that were there before it."""
         root = root_of(Log(self.connection), event) or event
-        there, his = self._touches(event), self._is_his(event, root)
+        there, theirs = self._touches(event), self._is_theirs(event, root)
         apply_event(self.facts, event.position or 0, record)
         settle_facts(self.facts)
         if not (there or self._touches(event)):
             return
-        his |= self._is_his(event, root)
+        theirs |= self._is_theirs(event, root)
         follows = self.world.candidates == self._candidates()
         if follows and same(self.world.stream, self._stream(self._ladders())):
             return
@@ -260,20 +260,20 @@ class _Walk:
         if self.running_points and root.type != "player.renamed" and not comes_or_goes:
             own = own_part(old, new)
         else:
-            own = total if his else Fraction(0)
+            own = total if theirs else Fraction(0)
         recorded = "late game" if late else "game"
         what = recorded if event.type == "game.recorded" else LABELS.get(event.type, event.type)
         yield Cause(what, event.position, own, total - own)
 
-    def _is_his(self, event: KnownEvent, root: KnownEvent) -> bool:
+    def _is_theirs(self, event: KnownEvent, root: KnownEvent) -> bool:
         """Whether an event is about the player themselves, or about everybody alike."""
         row = self._row(event)
         if row is not None:
             return row >= 0 and self._takes_part(row)
         players = players_of(root)
-        return not players or any(self._is_him(player) for player in players)
+        return not players or any(self._is_them(player) for player in players)
 
-    def _is_him(self, player: str) -> bool:
+    def _is_them(self, player: str) -> bool:
         """Whether an id is one of the player's, at the current facts."""
         return self.facts.current(player) in self._candidates()
 
@@ -281,7 +281,7 @@ class _Walk:
         """Whether the player takes part in a game."""
         first = self.facts.start[row]
         participants = self.facts.player[first : first + self.facts.count[row]]
-        return any(self._is_him(self.facts.players[number]) for number in participants)
+        return any(self._is_them(self.facts.players[number]) for number in participants)
 
     # -- the other axes
 
@@ -306,11 +306,11 @@ class _Walk:
     def _one_by_one(self, what: str, low: int, high: int, as_of: int | None, forward: bool) -> Iterator[Cause]:
         """On lists: what each game and adjustment does to the player's points."""
         for instant, those in sorted(self._between(low, high).items(), reverse=not forward):
-            for number, (position, his) in sorted(enumerate(those), reverse=not forward):
+            for number, (position, theirs) in sorted(enumerate(those), reverse=not forward):
                 # without what comes at the same time but after it; going backwards without it, too
                 later = {behind for behind, _ in those[number + forward :]}
                 _, _, total = self._go_on(self._without(later, instant))
-                yield Cause(what, position, total if his else Fraction(0), Fraction(0) if his else total)
+                yield Cause(what, position, total if theirs else Fraction(0), Fraction(0) if theirs else total)
         self.as_of = as_of
         _, _, total = self._go_on()
         yield Cause(what, None, total, Fraction(0))
@@ -323,8 +323,8 @@ class _Walk:
                 found.setdefault(instant, []).append((self.facts.first_position[row], self._takes_part(row)))
         for adjustment in self.facts.adjustments:
             if low < adjustment.occurred_at <= high and adjustment.ladder == self.ladder:
-                his = self._is_him(self.facts.players[adjustment.player])
-                found.setdefault(adjustment.occurred_at, []).append((adjustment.position, his))
+                theirs = self._is_them(self.facts.players[adjustment.player])
+                found.setdefault(adjustment.occurred_at, []).append((adjustment.position, theirs))
         return {instant: sorted(those) for instant, those in found.items()}
 
     def _without(self, positions: set[int], as_of: int) -> Ladders:

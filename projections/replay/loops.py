@@ -58,8 +58,8 @@ def select_slots(
                 continue
             of_seat = substitution[version]
             changed_hands = replaced[slot] or of_status == SUBSTITUTE
-            his = of_seat == BOTH or (of_seat != NEITHER and (of_seat == LEAVER) != (of_status == SUBSTITUTE))
-            if changed_hands and not his:
+            counts = of_seat == BOTH or (of_seat != NEITHER and (of_seat == LEAVER) != (of_status == SUBSTITUTE))
+            if changed_hands and not counts:
                 continue
             if account_left_out[version]:
                 who = person[player[slot]]
