@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -161,3 +162,15 @@ def test_location_holds_no_secret(url: str) -> None:
     with rl.open(url) as ledger:
         assert (make_url(url).database or "") in ledger.location
         assert ":secret@" not in ledger.location
+
+
+def test_threads_share_a_ledger(url: str) -> None:
+    """Threads that ask one ledger, and one view of it, all get the same answers."""
+    with rl.open(url) as ledger:
+        shared = ledger.at()
+        expected = shared.standings(LADDER)
+        with ThreadPoolExecutor(4) as pool:
+            own = [pool.submit(lambda: ledger.at().standings(LADDER)) for _ in range(8)]
+            same = [pool.submit(shared.standings, LADDER) for _ in range(8)]
+            found = [task.result() for task in (*own, *same)]
+    assert [one.rows for one in found] == [expected.rows] * 16
