@@ -37,6 +37,7 @@ REASONS = {
     "out-of-memory": (3, "there is not enough memory"),
     "file": (3, "a file cannot be read or written"),
     "already-running": (4, "another run of the same job is in progress"),
+    "unknown": (1, "no such player, game or published list is recorded; the code of the refusal says which"),
     "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
     "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
@@ -117,6 +118,7 @@ class Unknown(LedgerError):
     """No such player or game is recorded (exit code 1). `reason` is the code of a rejection, such as player-unknown."""
 
     exit_code = 1
+    reason = "unknown"
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message, code)

@@ -136,7 +136,7 @@ def check_flip(path: Path, bit: int, original: Rows, ratings: Callable[..., Any]
 @pytest.mark.timeout(1_800)
 def test_flipped_bits_in_events_are_found(file: Path, ratings: Callable[..., Any], at_length: bool) -> None:
     """`verify` finds flipped bits in pages of events and names each altered position."""
-    count = 10_000 if at_length else 200
+    count = 10_000 if at_length else 80
     chance = random.Random(count)
     pages, content, (whole, original) = event_pages(file), file.read_bytes(), plain_rows(file)
     assert whole

@@ -34,7 +34,7 @@ def test_killed_cache_writes_leave_right_facts(
     upgrade(url)
     append_games(url, [game(number) for number in range(GAMES)])
     chance, killed, positions = random.Random(7), 0, set()
-    kills = 2_000 if at_length else 200
+    kills = 2_000 if at_length else 80
     started = time.monotonic()
     os.waitpid(fork(lambda: grow(url)), 0)
     whole_s = time.monotonic() - started

@@ -102,7 +102,7 @@ def kill_writers(url: str, kills: int, chance: random.Random) -> tuple[dict[int,
 @pytest.mark.timeout(1_800)
 def test_kill_9_loses_no_acknowledged_event(ledger_url: str, at_length: bool) -> None:
     """Writers killed by `kill -9` lose no acknowledged event and leave no partial batch."""
-    kills = 2_000 if at_length else 120
+    kills = 2_000 if at_length else 60
     acknowledged, following = kill_writers(ledger_url, kills, random.Random(kills))
     stored = records(ledger_url)
     assert len(acknowledged) >= EVENTS_BETWEEN_KILLS * kills // WRITERS
