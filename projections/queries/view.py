@@ -41,6 +41,13 @@ class Question(NamedTuple):
     times: Times
 
 
+class Kept(NamedTuple):
+    """What a view keeps of the position that it was asked at last: the facts, and the ladders by `as_of`."""
+
+    facts: Facts
+    ladders: dict[int | None, Ladders]
+
+
 class View:
     """The ledger at coordinates. What is odd about an answer, though not wrong, is in `notes`, or goes to `note`."""
 
@@ -62,8 +69,7 @@ class View:
         self._tell = self.notes.append if note is None else note
         self._told: set[str] = set()
         self._decode = decode
-        self._facts: dict[int, Facts] = {}
-        self._ladders: dict[tuple[int, int | None], Ladders] = {}
+        self._last: Kept | None = None
 
     @contextmanager
     def asking(self, ladder: str) -> Iterator[Question]:
@@ -74,10 +80,11 @@ class View:
         with self.ledger.reading() as connection:
             try:
                 zone = date_zone(connection, ladder)
-                facts = self._known(connection, position_known(connection, self.known_at, zone, self._note))
+                kept = self._known(connection, position_known(connection, self.known_at, zone, self._note))
+                facts = kept.facts
                 versions_of(facts, ladder, self.rules)
                 at = Coordinates(instant_played(self.as_of, zone), facts.position, self.rules).of(facts)
-                ladders = self._ladders.setdefault((facts.position, at.as_of), Ladders(facts, at.as_of, self.rules))
+                ladders = kept.ladders.setdefault(at.as_of, Ladders(facts, at.as_of, self.rules))
                 note_ahead(self.as_of, zone, self._note)
                 times = times_of(connection)
                 self._note_idle(ladders, ladder, times)
@@ -112,7 +119,7 @@ class View:
                 lists = published_lists(connection, position, ladder)
                 lists = [one for one in lists if self.as_of is None or one.as_of == instant]
                 if not lists:
-                    versions_of(self._known(connection, position), ladder)
+                    versions_of(self._known(connection, position).facts, ladder)
                     played = "" if instant is None else f" as of {times.second(instant)}"
                     told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
                     raise Unknown("list-unknown", told)
@@ -173,10 +180,11 @@ class View:
             self._told.add(text)
             self._tell(text)
 
-    def _known(self, connection: Connection, position: int) -> Facts:
-        if position not in self._facts:
-            self._facts[position] = self._decode(connection, position)
-        return self._facts[position]
+    def _known(self, connection: Connection, position: int) -> Kept:
+        kept = self._last  # which another thread may replace
+        if kept is None or kept.facts.position != position:
+            kept = self._last = Kept(self._decode(connection, position), {})
+        return kept
 
     def _note_idle(self, ladders: Ladders, ladder: str, times: Times) -> None:
         """If nothing had been played on a ladder by then, note when it began, or which other was probably meant."""
