@@ -6,7 +6,6 @@ the same source can be interpreted for short histories and compiled for long one
 
 import re
 from collections.abc import Callable, MutableSequence, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -179,10 +178,10 @@ def decimal(units: int, scale: int, places: int = 6) -> str:
     ('-1.5', '6.67')
     """
     power = 10**places
-    whole = (abs(units) * power * 2 + scale) // (scale * 2)
-    text = f"{Decimal(whole).scaleb(-places):f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return f"-{text}" if units < 0 and whole else text
+    digits = str((abs(units) * power * 2 + scale) // (scale * 2)).zfill(places + 1)
+    whole, rest = (digits[:-places], digits[-places:].rstrip("0")) if places else (digits, "")
+    text = f"{whole}.{rest}" if rest else whole
+    return f"-{text}" if units < 0 and text != "0" else text
 
 
 def joined(names: Sequence[str]) -> str:

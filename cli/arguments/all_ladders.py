@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-import click
-
 from cli.arguments.facts import decoded
 from cli.arguments.moments import known_position, note_future, played_instant
 from cli.arguments.one_ladder import note_unusable
@@ -12,8 +10,8 @@ from cli.output import render
 from cli.output.coordinates import heading
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
-from projections.queries.standings import Coordinates, Ladders, UnknownVersion, check_version
-from projections.queries.times import Times, times_of
+from projections.queries.coordinates import Coordinates, Times, times_of
+from projections.queries.standings import Ladders, check_version
 from projections.replay.containment import RuleFailure, told_with_game
 
 
@@ -78,10 +76,7 @@ def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) 
     with open_ledger(db).reading() as connection:
         times = times_of(connection)
         facts = decoded(connection, known_position(connection, known_at))
-    try:
-        check_version(facts, rules)
-    except UnknownVersion as problem:
-        raise click.UsageError(str(problem)) from None
+    check_version(facts, rules)
     found = Survey(db, facts, as_of, rules, times)
     note_future(as_of, times.zone)
     note_unusable(facts)

@@ -11,7 +11,8 @@ from sqlalchemy import Connection
 from cli.arguments.moments import known_position, played_instant
 from ledger.rejections import shown
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
-from projections.queries.standings import Coordinates, date_zone
+from projections.queries.coordinates import Coordinates
+from projections.queries.standings import date_zone
 from projections.replay.ladders import parse_name
 
 FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"

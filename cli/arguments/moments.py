@@ -3,43 +3,39 @@
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.answering import answering, print_note
+from cli.arguments.command import print_note
 from ledger import clock
 from ledger.events.zones import read_instant
 from ledger.events.zones import zone as check_zone
 from ledger.rejections import Refused
 from ledger.store.log import home_zone
 from ledger.store.opening import Ledger
-from projections.queries import moments
+from projections.queries import coordinates
 
 
 def known_position(connection: Connection, known_at: str | None, time_zone: str | None = None) -> int:
-    """The log position that --known-at means, as `moments` has it. Raises `click.BadParameter`."""
-    with answering():
-        return moments.position_known(connection, known_at, time_zone, print_note)
+    """The log position that --known-at means, as `coordinates` has it. Raises `BadArgument`."""
+    return coordinates.position_known(connection, known_at, time_zone, print_note)
 
 
 def since_position(connection: Connection, since: str | None) -> int:
-    """The log position after which the events that --since means begin. Raises `click.BadParameter`."""
-    with answering():
-        return moments.position_since(connection, since)
+    """The log position after which the events that --since means begin. Raises `BadArgument`."""
+    return coordinates.position_since(connection, since)
 
 
 def since_instant(since: str, time_zone: str) -> int:
-    """The instant that --since means in a zone. Raises `click.BadParameter`."""
-    with answering():
-        return moments.instant_since(since, time_zone)
+    """The instant that --since means in a zone. Raises `BadArgument`."""
+    return coordinates.instant_since(since, time_zone)
 
 
 def played_instant(as_of: str | None, time_zone: str) -> int | None:
-    """The instant that --as-of means in a zone. Raises `click.BadParameter`."""
-    with answering():
-        return moments.instant_played(as_of, time_zone)
+    """The instant that --as-of means in a zone. Raises `BadArgument`."""
+    return coordinates.instant_played(as_of, time_zone)
 
 
 def note_future(as_of: str | None, time_zone: str) -> None:
     """Note that --as-of is in the future."""
-    moments.note_ahead(as_of, time_zone, print_note)
+    coordinates.note_ahead(as_of, time_zone, print_note)
 
 
 def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -6,14 +6,12 @@ from contextlib import contextmanager
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.answering import answering, print_note
+from cli.arguments.command import print_note
 from cli.arguments.facts import decoded
 from cli.output import render
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
-from projections.queries.standings import (
-    ruleset_ids,
-)
+from projections.queries.standings import ruleset_ids
 from projections.queries.view import Question, View, other_ladder
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import parse_name
@@ -53,7 +51,7 @@ def reading_of(
     ledger: Ledger, ladder: str, as_of: str | None, known_at: str | None, rules: str | None
 ) -> Iterator[Question]:
     """The ladders at coordinates in one ladder's zone; unknown names are usage errors, a failing rule a refusal."""
-    with answering(), view_of(ledger, as_of, known_at, rules).asking(ladder) as asked:
+    with view_of(ledger, as_of, known_at, rules).asking(ladder) as asked:
         yield asked
 
 

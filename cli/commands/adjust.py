@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import command
 from cli.arguments.facts import decoded
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.one_ladder import failures_told
@@ -24,7 +25,7 @@ from ledger.store.opening import open_ledger
 from projections.admission.events import Admission
 from projections.contract import decimal
 from projections.facts.columns import Facts
-from projections.queries.standings import Ladders, UnknownLadder
+from projections.queries.standings import Ladders
 from projections.replay.replay import replay, starting_points
 from projections.rulesets.versions import in_force, oldest
 
@@ -44,7 +45,7 @@ class AdjustRow(NamedTuple):
     instant: int
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@command(context_settings={"ignore_unknown_options": True})
 @click.argument("ladder", type=composed)
 @click.argument("player", type=composed, required=False)
 @click.argument("points", required=False)
@@ -78,8 +79,6 @@ def adjust(
             added = [*_added(connection, ladder, rows, seen)]
     except Refused as problem:
         return refuse_event(how, TYPE, problem)
-    except UnknownLadder as problem:
-        raise click.UsageError(str(problem)) from None
     items = [
         Item(row.file, row.line, {"type": TYPE, "occurred_at": format_instant(row.instant), "data": {
             "ladder": ladder, "player": row.player, "points": units, "reason": row.reason}}, None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cli.arguments.command import group
 from cli.arguments.options import head_value
 from cli.arguments.result_options import refuse_unreadable_twice, result_format
 from cli.output import render
@@ -25,7 +26,7 @@ from projections.stored.rehearsal import ladder_differences
 SHOWN_FINDINGS = 20
 
 
-@click.group()
+@group()
 def backup() -> None:
     """Keep copies of the log in a folder, and check them."""
 

@@ -5,6 +5,7 @@ from typing import Any
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import group
 from cli.arguments.moments import known_position
 from cli.arguments.options import composed, format_option, known_at_option
 from cli.output import render
@@ -17,7 +18,7 @@ from projections.game_clock.logs import clock_events
 at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
 
 
-@click.group()
+@group()
 def clock() -> None:
     """The clock of a game, rebuilt from its events."""
 

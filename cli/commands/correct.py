@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from cli.arguments.command import command, group
 from cli.arguments.game_files import Many, corrections, note_unchanged, voids
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.options import by_option, composed, ignore_clock_option
@@ -70,7 +71,7 @@ def writing(command: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-@click.command()
+@command()
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.argument("players", nargs=-1)
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -221,7 +222,7 @@ def _refuse_same(before: RevisedGame, draft: Draft) -> None:
         raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is already recorded like this")
 
 
-@click.command()
+@command()
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--event", metavar="ID|POSITION", type=composed, help="Withdraw an event that is not a game's.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -250,7 +251,7 @@ def void(how: How, game_id: str | None, event: str | None, file: str | None, rea
     return _enter(how, "event.voided", {"id": event, "reason": reason}, expect=expect)
 
 
-@click.command()
+@command()
 @click.argument("game_id", metavar="GAME", type=composed)
 @reason_option
 @expect_option
@@ -260,7 +261,7 @@ def reinstate(how: How, game_id: str, reason: str, expect: int | None) -> int:
     return _enter(how, "game.reinstated", {"game_id": game_id, "reason": reason}, expect=expect)
 
 
-@click.group()
+@group()
 def player() -> None:
     """Give a player another id, or another account."""
 

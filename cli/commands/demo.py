@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from cli.arguments.command import command
 from cli.output import render
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
@@ -63,7 +64,7 @@ NEXT = """Next, in a folder of your own:
 """
 
 
-@click.command()
+@command()
 @click.option("--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there.")
 def demo(keep: str | None) -> int:
     """Show the main tasks on a small club's games. The ledger is thrown away."""

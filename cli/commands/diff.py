@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import command
 from cli.arguments.coordinates import Asked, CoordinatesType
 from cli.arguments.facts import decoded
 from cli.arguments.one_ladder import note_other_ladder
@@ -15,17 +16,10 @@ from cli.output.impact import print_effects
 from ledger.store.opening import open_ledger
 from ledger.validation.published_lists import PublishedList
 from projections.facts.columns import Facts
+from projections.queries.coordinates import Coordinates, Times, times_of
 from projections.queries.impact import Effect, Had, Radius, compare, had, radius
 from projections.queries.publication import as_published, compared_at
-from projections.queries.standings import (
-    Coordinates,
-    Ladders,
-    UnknownLadder,
-    UnknownVersion,
-    check_version,
-    ruleset_ids,
-)
-from projections.queries.times import Times, times_of
+from projections.queries.standings import Ladders, check_version, ruleset_ids
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name
 from projections.replay.replay import Outcome, replay
@@ -109,7 +103,7 @@ class Sides:
         return Side(stated, had(found.rows, found.scale), self.facts(one.known_at))
 
 
-@click.command()
+@command()
 @click.argument("a", type=CoordinatesType())
 @click.argument("b", type=CoordinatesType())
 @click.argument("ladders", nargs=-1, type=composed)
@@ -131,10 +125,7 @@ def diff(db: str, a: Asked, b: Asked, ladders: tuple[str, ...], form: str) -> in
     with open_ledger(db).reading() as connection:
         worlds, times = Sides(connection), times_of(connection)
         failures: list[RuleFailure] = []
-        try:
-            found = [*_differences(worlds, a, b, ladders, failures)]
-        except (UnknownLadder, UnknownVersion) as problem:
-            raise click.UsageError(str(problem)) from None
+        found = [*_differences(worlds, a, b, ladders, failures)]
         for failure in failures:
             render.note(f"ratings: {told_with_game(failure, worlds.latest, connection)}")
     for one in found:
@@ -172,7 +163,7 @@ def _side(worlds: Sides, ladder: str, what: Meant) -> Side:
 
 
 def _pairs(worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Iterator[tuple[str, Meant, Meant]]:
-    """What to compare: (ladder, at A, at B). Raises `UnknownLadder`, `UnknownVersion`."""
+    """What to compare: (ladder, at A, at B). Raises `UnknownLadder`, `UnknownLadder`."""
     if not ladders:
         _check_versions(worlds, a, b)
     if a.published or b.published:
@@ -194,7 +185,7 @@ def _pairs(worlds: Sides, a: Asked, b: Asked, ladders: tuple[str, ...]) -> Itera
 
 
 def _check_versions(worlds: Sides, *several: Asked) -> None:
-    """Raises `UnknownLadder`, `UnknownVersion` if a requested version is not published."""
+    """Raises `UnknownLadder`, `UnknownLadder` if a requested version is not published."""
     for asked in several:
         if asked.rules is not None:
             at = asked.among(worlds.connection, asked.rules.partition("@")[0])
@@ -243,9 +234,7 @@ def _as_json(one: Difference) -> dict[str, Any]:
 
 def _cells(one: Difference) -> Iterator[list[render.Cell]]:
     for row in _as_json(one)["rows"]:
-        points = [
-            None if row[name] is None else render.spreadsheet(row[name]) for name in ("before", "change", "after")
-        ]
+        points = [render.spreadsheet(row[name]) for name in ("before", "change", "after")]
         yield [one.ladder, one.a.stated["as_of"], row["player"], *points, *row["rank"]]
 
 

@@ -9,6 +9,7 @@ import click
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from cli.arguments.command import command
 from cli.arguments.options import format_option
 from cli.commands.status import State, state_of, told_run
 from cli.output import render
@@ -42,7 +43,7 @@ class Check(NamedTuple):
     remedy: str = ""
 
 
-@click.command()
+@command()
 @format_option
 @click.pass_obj
 def doctor(db: str, form: str) -> int:

@@ -2,7 +2,7 @@
 
 import click
 
-from cli.arguments.answering import answering
+from cli.arguments.command import command
 from cli.arguments.coordinates import Asked, CoordinatesType, read_asked
 from cli.arguments.one_ladder import ladder_second, view_of
 from cli.arguments.options import axes, composed, format_option
@@ -14,7 +14,7 @@ from projections.queries.results import Result
 from projections.queries.view import View
 
 
-@click.command(name="explain")
+@command(name="explain")
 @click.argument("game", metavar="GAME|PLAYER", type=composed)
 @click.argument("ladder", type=composed)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also a game's.")
@@ -60,8 +60,7 @@ def explain_(
     ledger = open_ledger(db)
     game, ladder = ladder_second(ledger, game, ladder)
     view = view_of(ledger, as_of, known_at, rules)
-    with answering():
-        emit(_explained(view, ladder, game, is_player), form)
+    emit(_explained(view, ladder, game, is_player), form)
 
 
 def _explained(view: View, ladder: str, name: str, is_player: bool) -> Result:

@@ -7,7 +7,6 @@ from typing import Any
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.answering import answering
 from cli.arguments.coordinates import Asked
 from cli.arguments.facts import decoded, note_left_out
 from cli.commands.diff import told_coordinates
@@ -16,9 +15,8 @@ from ledger.store.log import head, read_records_at
 from ledger.validation.identities import identities
 from ledger.validation.published_lists import PublishedList, published_lists
 from projections.queries.attribution import Attribution, Cause, attribute
+from projections.queries.coordinates import Coordinates, Times, times_of
 from projections.queries.publication import as_published, compared_at
-from projections.queries.standings import Coordinates, UnknownLadder
-from projections.queries.times import Times, times_of
 from projections.queries.view import refuse_unknown
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import parse_name
@@ -31,8 +29,6 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
         found = attribute(connection, ladder, player, *places)
         note_left_out(found.left_out)
         places = [at._replace(left_out=tuple(one for one in found.left_out if one <= at.known_at)) for at in places]
-    except UnknownLadder as problem:
-        raise click.UsageError(str(problem)) from None
     except RuleFailure as problem:
         raise click.ClickException(f"{problem.ladder}: the rule failed on the way: {problem}") from None
     for asked, at, points in zip((before, after), places, (found.before, found.after), strict=True):
@@ -40,8 +36,7 @@ def explain_change(connection: Connection, ladder: str, player: str, before: Ask
             _note_other(connection, ladder, player, at, points)
     absent = found.before is None and found.after is None
     if absent:
-        with answering():
-            refuse_unknown(decoded(connection), player)
+        refuse_unknown(decoded(connection), player)
     causes = _told(connection, found)
     if form == "json":
         render.print_json(render.with_decimals(_as_json(ladder, player, places, found, causes)))
@@ -90,7 +85,7 @@ def _note_other(connection: Connection, ladder: str, player: str, at: Coordinate
             listed, ids = as_published(connection, one), identities(connection).ids(player)
             then = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
             if then != points:
-                told = "nothing" if then is None else render.human(str(then), 6)
+                told = "nothing" if then is None else render.human(then, 6)
                 render.note(f"note: the list at position {one.position:,} shows {told}; see: ratings verify")
 
 

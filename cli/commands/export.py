@@ -4,12 +4,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import IO, Any
+from typing import IO
 
 import click
 from sqlalchemy import Connection
 
 from cli.arguments.all_ladders import Survey, survey
+from cli.arguments.command import group
 from cli.arguments.moments import known_position
 from cli.arguments.one_ladder import note_other_ladder, reading_of
 from cli.arguments.options import axes, composed, format_of, known_at_option
@@ -20,9 +21,9 @@ from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records
 from ledger.store.opening import open_ledger
-from projections.queries import answers
+from projections.queries.answers import Change
 from projections.queries.explanation import changes
-from projections.queries.standings import Ladders, Ranking, UnknownLadder
+from projections.queries.standings import Ladders, Ranking, standings_answer, why_unfinished
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import parse_name
 
@@ -35,7 +36,7 @@ output_option = click.option(
 form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
 
 
-@click.group()
+@group()
 def export() -> None:
     """Write the ledger's contents for other programs."""
 
@@ -161,16 +162,17 @@ def export_changes(
         with output_file(output) as file:
             if form == "csv":
                 file.write(render.csv_text([(*CHANGES, "change_exact", "after_exact")]).encode())
-            for row in () if first is None else chain([first], rows):
+            for player, change in () if first is None else chain([first], rows):
                 written += 1
-                file.write(_change(row, form, to_stdout=output == "-").encode())
+                file.write(_change(player, change, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'change')} in {output}")
 
 
-def _change(row: dict[str, Any], form: str, to_stdout: bool) -> str:
+def _change(player: str, change: Change, form: str, to_stdout: bool) -> str:
+    row = {"player": player, **change.model_dump()}
     if form == "json":
-        return render.json_text(render.with_decimals(row)) + "\n"
+        return render.json_text(row) + "\n"
     points = [render.human(row[name], 6) for name in ("before", "change", "after")]
     plain = [row[name] for name in CHANGES if name not in ("before", "change", "after", "ruleset")]
     return render.csv_text([[*plain, *points, row["ruleset"], row["change"], row["after"]]], to_stdout)
@@ -188,11 +190,8 @@ class Export:
         """The named ladders, each once; an unknown one is a usage error."""
         names = list(dict.fromkeys(ladders))
         self.complete = True
-        try:
-            for name in names:
-                Ladders(self.seen.facts).versions(name)
-        except UnknownLadder as problem:
-            raise click.UsageError(str(problem)) from None
+        for name in names:
+            Ladders(self.seen.facts).versions(name)
         return names
 
     def lines(self, names: list[str] | None, form: str, to_stdout: bool) -> Iterator[str]:
@@ -210,8 +209,8 @@ class Export:
             if form == "csv":
                 yield render.csv_text(([*row, *at.axes().values()] for row in _rows(found)), to_stdout)
             else:
-                unfinished = answers.why_unfinished(ladders, name, clock.now())
-                told = answers.standings_answer(found, found.rows, at, self.seen.times, unfinished)
+                unfinished = why_unfinished(ladders, name, clock.now())
+                told = standings_answer(found, found.rows, at, self.seen.times, unfinished)
                 yield render.json_text(told.model_dump()) + "\n"
 
     def _every(self) -> Iterator[str]:

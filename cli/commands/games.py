@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 from sqlalchemy import Connection
 
+from cli.arguments.command import command
 from cli.arguments.facts import decoded, note_left_out
 from cli.arguments.moments import known_position, played_instant, since_instant
 from cli.arguments.options import composed, format_option, known_at_option
@@ -25,12 +26,12 @@ from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities
 from ledger.validation.repeated_games import result_of
 from projections.facts.players import known_players
-from projections.queries.times import Times, times_of
+from projections.queries.coordinates import Times, times_of
 
 GAME_RECORDED = '"type":"game.recorded"}'
 
 
-@click.command()
+@command()
 @click.argument("game_id", metavar="[GAME]", type=composed, required=False)
 @click.option("--game", "slug", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")

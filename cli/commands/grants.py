@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.options import format_option
 from cli.output import render
 from ledger.errors import NotALedger
@@ -30,7 +31,7 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
     return value
 
 
-@click.command()
+@command()
 @click.option("--sql", is_flag=True, help="Print the statements that make the roles and give them their rights.")
 @click.option("--prefix", default=roles.PREFIX, show_default=True, callback=_name,
               help="How the names of the roles begin; each club on a server has its own prefix.")  # fmt: skip

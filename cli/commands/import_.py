@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.facts import decoded
 from cli.arguments.moments import zone_option
 from cli.arguments.options import by_option, head_value, ignore_clock_option
@@ -59,7 +60,7 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
     return found
 
 
-@click.command(name="import")
+@command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, callback=_pairs,
               help="Rename a CSV column; THEIRS= drops it.")  # fmt: skip

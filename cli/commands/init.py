@@ -4,6 +4,7 @@ import textwrap
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.moments import zone_name
 from cli.arguments.options import by_option, elo_games, ignore_clock_option
 from cli.arguments.result_options import result_format
@@ -14,11 +15,11 @@ from ledger.intake.files import Item
 from ledger.intake.importing import import_items
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
-from projections.queries.times import times_of
+from projections.queries.coordinates import times_of
 from projections.rulesets.versions import shipped, shipped_elo
 
 
-@click.command()
+@command()
 @click.option("--for", "games", metavar="GAME", multiple=True, callback=elo_games,
               help="Publish Elo for this game, such as chess, and nothing else; repeatable.")  # fmt: skip
 @click.option("--zone", metavar="NAME", callback=zone_name,
@@ -55,7 +56,7 @@ def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: 
         )
 
 
-@click.command(name="zone")
+@command(name="zone")
 @click.argument("name", required=False, callback=zone_name)
 @ignore_clock_option
 @by_option

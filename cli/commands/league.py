@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import group
 from cli.arguments.facts import decoded
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.one_ladder import failures_noted, reading_of
@@ -28,16 +29,15 @@ from ledger.validation.identities import identities
 from ledger.validation.leagues import League, known_league, league_of
 from ledger.validation.schedules import PLAYERS, draw_schedule
 from projections.admission.events import Admission
-from projections.queries.answers import rows_of_list
+from projections.queries.coordinates import times_of
 from projections.queries.entrants import league_ids, unmet
-from projections.queries.standings import Ladders, Ranking
-from projections.queries.times import times_of
+from projections.queries.standings import Ladders, Ranking, standing
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2
 
 
-@click.group()
+@group()
 def league() -> None:
     """Leagues of eight players: create, subscribe, see what remains to be played."""
 
@@ -268,7 +268,7 @@ def show(db: str, name: str, form: str) -> None:
     render.hanging(f"players: {render.plain(', '.join(players)) or 'nobody yet'}", 2)
     if seen.table is not None and seen.table.rows:
         render.echo()
-        print_rows(rows_of_list(seen.table, seen.table.rows))
+        print_rows([standing(row, seen.table.scale) for row in seen.table.rows])
     if games:
         render.echo()
         lines = [(g["game_id"], "open" if g["played"] is None else times.minute(g["played"]), ", ".join(g["seats"]))

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.moments import known_position, since_position
 from cli.arguments.options import composed, format_option, known_at_option
 from cli.commands.games import _note_hidden, _result
@@ -25,7 +26,7 @@ from ledger.store.log import (
 )
 from ledger.store.opening import open_ledger
 from ledger.validation.identities import identities, players_of
-from projections.queries.times import Times, times_of
+from projections.queries.coordinates import Times, times_of
 
 
 def _types(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -35,7 +36,7 @@ def _types(context: click.Context, parameter: click.Parameter, values: tuple[str
     return values
 
 
-@click.command()
+@command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=composed, required=False)
 @click.option("--since", metavar="TIME|POSITION",
               help="Only what was recorded from then on; a date means its start.")  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.facts import note_left_out
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.commands.backup import keep_option, note_lost, note_odd
@@ -43,7 +44,7 @@ class NightPart(NamedTuple):
 Does = Callable[[], tuple[int, str]]
 
 
-@click.command()
+@command()
 @click.option(
     "--backup", "folder", metavar="DIR", type=click.Path(path_type=Path),
     help="Also make a backup in DIR, as `backup make` does.",

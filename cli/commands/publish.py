@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from cli.arguments.all_ladders import Survey, survey
+from cli.arguments.command import command
 from cli.arguments.one_ladder import reading_of
 from cli.arguments.options import by_option, composed, ignore_clock_option
 from cli.arguments.result_options import result_format
@@ -20,15 +21,15 @@ from ledger.rejections import Refused
 from ledger.store.opening import open_ledger
 from ledger.validation.published_lists import published_lists
 from projections.admission.events import Admission
+from projections.queries.coordinates import Coordinates, Times
 from projections.queries.publication import publication
-from projections.queries.standings import Coordinates, Ladders, Ranking
-from projections.queries.times import Times
+from projections.queries.standings import Ladders, Ranking
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.periods import is_running, period_of
 
 
-@click.command()
+@command()
 @click.argument("ladder", type=composed, required=False)
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option(
@@ -60,7 +61,7 @@ def publish(
     if ladder is None:
         return _publish_due(db, now, append, dry_run, form)
     with reading_of(ledger, ladder, as_of, None, None) as reading:
-        ladders, at = reading.ladders, reading.coordinates
+        ladders, at = reading.ladders, reading.ladders.coordinates
         ruleset = ladders.versions(ladder)[0].ruleset
         if as_of is None and period_of(ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now

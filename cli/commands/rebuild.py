@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from cli.arguments.command import command
 from cli.arguments.facts import note_left_out
 from cli.arguments.options import composed
 from cli.arguments.rule_seconds import rule_seconds_option
@@ -25,7 +26,7 @@ from projections.stored.verification import verify_standings
 SHOWN_LADDERS = 20
 
 
-@click.command(name="rebuild")
+@command(name="rebuild")
 @click.argument("names", metavar="[LADDER|RULESET]...", nargs=-1)
 @click.option("--check", is_flag=True, help="Replay everything a second time, the plainest way, before it is promoted.")
 @click.option(

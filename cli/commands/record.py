@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.options import by_option, composed, ignore_clock_option
 from cli.arguments.preview import Preview
@@ -36,7 +37,7 @@ from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
 
 
-@click.command()
+@command()
 @click.argument("players", nargs=-1)
 @click.option("--game", metavar="NAME", help="Which game, such as catan.")
 @click.option("--game-id", metavar="ID", help="The game's own id, which must be new.")

@@ -9,11 +9,13 @@ from typing import Any
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import group
 from cli.arguments.facts import note_left_out
 from cli.arguments.moments import known_position
 from cli.commands.export import output_file
 from cli.output import render
 from cli.output.html_pages import Page, PagePart, as_html, as_markdown
+from ledger.errors import BadArgument
 from ledger.events.canonical import format_instant
 from ledger.events.revisions import KnownEvent, RevisedGame, live_game
 from ledger.store.log import Log, chain_hash_at, known_event, read_records_at, recorded_at
@@ -21,9 +23,9 @@ from ledger.store.opening import open_ledger
 from ledger.validation.identities import Identities, identities
 from ledger.validation.repeated_games import result_of
 from projections.facts.decoding import decode
+from projections.queries.coordinates import Times, times_of
 from projections.queries.decisions import Decided, Decision, Share, decided
 from projections.queries.impact import Had
-from projections.queries.times import Times, times_of
 from projections.replay.containment import told_with_game
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
@@ -47,7 +49,7 @@ def _output(context: click.Context, parameter: click.Parameter, value: str) -> P
     return path
 
 
-@click.group()
+@group()
 def report() -> None:
     """Write pages for people without a terminal."""
 
@@ -89,9 +91,8 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 def _position(connection: Connection, option: str, text: str | None) -> int:
     try:
         return 0 if text == "0" else known_position(connection, text)
-    except click.BadParameter as problem:
-        problem.param_hint = option
-        raise
+    except BadArgument as problem:
+        raise click.BadParameter(str(problem), param_hint=option) from None
 
 
 def _by_decision(share: Share) -> bool:
@@ -200,7 +201,7 @@ def _effects(found: Decided) -> Iterator[tuple[str, ...]]:
 
 def _amount(one: tuple[Fraction, str] | None, sign: int) -> str:
     """Who gained or lost, if the amount has this sign."""
-    return f"{one[1]} {render.human(str(one[0]), signed=True)}" if one is not None and one[0] * sign > 0 else ""
+    return f"{one[1]} {render.human(one[0], signed=True)}" if one is not None and one[0] * sign > 0 else ""
 
 
 def _ladder(name: str, shares: list[Share]) -> PagePart:
@@ -209,7 +210,7 @@ def _ladder(name: str, shares: list[Share]) -> PagePart:
     others = len(shares) - len(told)
     by_games = render.count(others, "more player") if others else ""
     rows = [
-        (share.player, _points(share.before), render.human(str(share.change), signed=True), _points(share.after),
+        (share.player, _points(share.before), render.human(share.change, signed=True), _points(share.after),
          _ranks(share), _why(share))
         for share in told
     ]  # fmt: skip
@@ -219,7 +220,7 @@ def _ladder(name: str, shares: list[Share]) -> PagePart:
 
 
 def _points(one: Had | None) -> str:
-    return "-" if one is None else render.human(str(one.points))
+    return "-" if one is None else render.human(one.points)
 
 
 def _ranks(share: Share) -> str:
@@ -232,10 +233,10 @@ def _why(share: Share) -> str:
     ordered = sorted(share.amounts.items(), key=lambda one: (-abs(one[1]), one[0] is None, one[0] or 0))
     cut = CAUSES_TOLD if len(ordered) > CAUSES_TOLD + 1 else len(ordered)
     told = [
-        f"{'games' if cause is None else f'D{cause + 1}'} {render.human(str(amount), signed=True)}"
+        f"{'games' if cause is None else f'D{cause + 1}'} {render.human(amount, signed=True)}"
         for cause, amount in ordered[:cut]
     ]
     if rest := ordered[cut:]:
-        together = render.human(str(sum(amount for _, amount in rest)), signed=True)
+        together = render.human(sum((amount for _, amount in rest), Fraction(0)), signed=True)
         told.append(f"{len(rest)} others {together}")
     return ", ".join(told)

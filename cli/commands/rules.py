@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import group
 from cli.arguments.moments import known_position
 from cli.arguments.options import by_option, elo_games, format_of, format_option, ignore_clock_option, known_at_option
 from cli.arguments.preview import Preview
@@ -28,8 +29,8 @@ from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import Log, head, read_live, read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.events import Admission
+from projections.queries.coordinates import Times, times_of
 from projections.queries.impact import Impact
-from projections.queries.times import Times, times_of
 from projections.rulesets.registry import rule, rule_names
 from projections.rulesets.versions import (
     ELO,
@@ -53,7 +54,7 @@ RANKED = {
 }
 
 
-@click.group()
+@group()
 def rules() -> None:
     """List, show, check and publish rulesets."""
 

@@ -2,14 +2,14 @@
 
 import click
 
-from cli.arguments.answering import answering
+from cli.arguments.command import command
 from cli.arguments.one_ladder import ladder_second, view_of
 from cli.arguments.options import axes, composed, format_option
 from cli.output.emit import emit
 from ledger.store.opening import open_ledger
 
 
-@click.command(name="standings")
+@command(name="standings")
 @click.argument("ladder", type=composed)
 @click.option("--as-published", is_flag=True, help="The last published list, or the one for --as-of if that is given.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
@@ -28,11 +28,10 @@ def standings_(
     if as_published and rules is not None:
         raise click.UsageError("a published list has its own version: --as-published takes no --rules")
     view = view_of(open_ledger(db), as_of, known_at, rules)
-    with answering():
-        emit((view.published if as_published else view.standings)(ladder, players, limit), form)
+    emit((view.published if as_published else view.standings)(ladder, players, limit), form)
 
 
-@click.command(name="history")
+@command(name="history")
 @click.argument("player", type=composed)
 @click.argument("ladder", type=composed)
 @axes
@@ -44,18 +43,16 @@ def history_(
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
     ledger = open_ledger(db)
     player, ladder = ladder_second(ledger, player, ladder)
-    with answering():
-        emit(view_of(ledger, as_of, known_at, rules).history(ladder, player), form)
+    emit(view_of(ledger, as_of, known_at, rules).history(ladder, player), form)
 
 
-@click.command(name="books")
+@command(name="books")
 @click.argument("ladder", type=composed)
 @axes
 @format_option
 @click.pass_obj
 def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
     """The trial balance of LADDER: its accounts, which sum to zero. What players have, against where it came from."""
-    with answering():
-        found = view_of(open_ledger(db), as_of, known_at, rules).balance(ladder)
+    found = view_of(open_ledger(db), as_of, known_at, rules).balance(ladder)
     emit(found, form)
     return int(found.sum != 0)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import command
 from cli.arguments.options import format_of
 from cli.output import render
 from cli.output.prometheus import exposition
@@ -15,7 +16,7 @@ from ledger.events.canonical import format_instant
 from ledger.store.log import Head, count_by_type, head, ledger_id
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.runs import LOST, Latest, Run, all_runs, latest_runs
-from projections.queries.times import Times, times_of
+from projections.queries.coordinates import Times, times_of
 from projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
 from projections.stored.generations import Generation, kept_generations
 
@@ -76,7 +77,7 @@ def _age(context: click.Context, parameter: click.Parameter, value: str | None) 
     return int(match.group(1)) * {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}[match.group(2)]
 
 
-@click.command()
+@command()
 @click.option(
     "--max-age", metavar="AGE", callback=_age, help="Exit 1 if the stored standings are older than that, such as 26h."
 )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.result_options import result_format
 from cli.output import render
 from ledger.store.schema import SCHEMA_REVISION
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ledger.store.upgrading import UpgradePlan
 
 
-@click.command()
+@command()
 @click.option("--dry-run", is_flag=True, help="Say what would be done and who must run it, and do nothing.")
 @result_format
 @click.pass_obj

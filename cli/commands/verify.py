@@ -5,6 +5,7 @@ import sys
 
 import click
 
+from cli.arguments.command import command
 from cli.arguments.options import head_value
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.output import render
@@ -13,7 +14,7 @@ from ledger.verification import Finding
 from projections.stored.verification import verify_all
 
 
-@click.command()
+@command()
 @click.option(
     "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
 )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import command
 from cli.arguments.facts import decoded
 from cli.arguments.moments import known_position, played_instant
 from cli.arguments.options import composed, format_option
@@ -17,10 +18,10 @@ from ledger.events.types import Ruleset
 from ledger.rejections import Refused, shown
 from ledger.store.opening import open_ledger
 from projections.facts.columns import Facts
+from projections.queries.coordinates import Coordinates, Times, times_of
 from projections.queries.impact import TOP, Effect, Impact, Radius, impact_between
 from projections.queries.simulation import Quality, quality, under, variants
-from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
-from projections.queries.times import Times, times_of
+from projections.queries.standings import Ladders, versions_of
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name, refuse_name
 from projections.rulesets.versions import NESTED_MAX, read_ruleset
@@ -51,7 +52,7 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
     return found
 
 
-@click.command()
+@command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=composed, help="Only this one; repeatable.")
 @click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_settings,
@@ -98,12 +99,9 @@ def _check_ladders(facts: Facts, ruleset: Ruleset, ladders: tuple[str, ...]) -> 
     """Raises `click.UsageError` for a name that is not a ladder's, of this ruleset or of a published one."""
     for ladder in ladders:
         name = parse_name(ladder)
-        try:
-            reason = refuse_name(name, ruleset) if name.ruleset_id == ruleset.id else None
-            if name.ruleset_id != ruleset.id:
-                versions_of(facts, ladder)
-        except UnknownLadder as problem:
-            raise click.UsageError(str(problem)) from None
+        reason = refuse_name(name, ruleset) if name.ruleset_id == ruleset.id else None
+        if name.ruleset_id != ruleset.id:
+            versions_of(facts, ladder)
         if reason:
             raise click.UsageError(f"{shown(ladder)} is not a ladder: {reason}")
 

@@ -11,8 +11,8 @@ from ledger.store.opening import Ledger
 from ledger.validation.new_names import TOLD_MAX
 from ledger.validation.published_lists import PublishedList
 from projections.admission.new_ladders import NewLadders
+from projections.queries.coordinates import times_of
 from projections.queries.impact import Impact
-from projections.queries.times import times_of
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold

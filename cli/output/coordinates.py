@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from cli.output import render
-from projections.queries.standings import Coordinates
-from projections.queries.times import Times
+from projections.queries.coordinates import Coordinates, Times
 
 AXES = ("as_of", "known_at", "rules")
 

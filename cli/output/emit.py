@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.output import explanation, history, render, standings
+from cli.output import explanation, history, render, standings, survey
 from projections.queries import answers
 from projections.queries.results import Result
 
@@ -14,13 +14,20 @@ PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]]
     answers.PlayerExplanation: (explanation.print_player, explanation.print_player_csv),
     answers.History: (history.print_history, history.print_history_csv),
     answers.Balance: (standings.print_balance, standings.print_balance_csv),
+    answers.AllLadders: (survey.print_ladders, survey.print_all_csv),
+    answers.AllLists: (survey.print_lists, survey.print_all_csv),
+    answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
 }
 
 
-def emit(result: Result, form: str) -> None:
-    """Print a result in a form: `table`, `json` or `csv`."""
+def emit(result: Result, form: str) -> int:
+    """Print a result in a form: `table`, `json` or `csv`; returns 1 if part of it could not be computed, else 0."""
+    failed: tuple[str, ...] = getattr(result, "failed", ())
+    for reason in (*getattr(result, "unusable", ()), *failed):
+        render.note(f"ratings: {reason}")
     if form == "json":
         render.print_json(result.model_dump())
-        return
-    as_table, as_csv = PRINTED[type(result)]
-    (as_csv if form == "csv" else as_table)(result)
+    else:
+        as_table, as_csv = PRINTED[type(result)]
+        (as_csv if form == "csv" else as_table)(result)
+    return int(bool(failed))

@@ -17,10 +17,10 @@ def print_game_csv(found: GameExplanation) -> None:
 
 def _terms(found: GameExplanation) -> Iterator[list[render.Cell]]:
     for player in found.players:
-        points = [render.spreadsheet(str(value)) for value in (player.before, player.change, player.after)]
+        points = [render.spreadsheet(value) for value in (player.before, player.change, player.after)]
         why_not = "" if player.why_not is ABSENT else player.why_not
         for term in player.terms or (ExplainedTerm("", Fraction(0), why_not),):
-            yield [player.player, player.place, *points, term.term, render.spreadsheet(str(term.amount)), term.detail]
+            yield [player.player, player.place, *points, term.term, render.spreadsheet(term.amount), term.detail]
 
 
 def print_game(found: GameExplanation) -> None:
@@ -37,19 +37,19 @@ def print_game(found: GameExplanation) -> None:
         _print_explained(player)
     # on summed lists every game creates points
     if found.ranking == "points" and any(account.amount for account in found.accounts):
-        told = [f"{one.account} {render.human(str(abs(one.amount)), 6)}" for one in found.accounts if one.amount]
+        told = [f"{one.account} {render.human(abs(one.amount), 6)}" for one in found.accounts if one.amount]
         render.echo(f"\nNot zero-sum: {', '.join(told)}.")
 
 
 def _print_explained(player: Explained) -> None:
     place = f"{player.place}. " if player.place else ""
     render.echo(
-        f"\n{place}{render.plain(player.player)}: {render.human(str(player.before))} "
-        f"{render.human(str(player.change), 6, signed=True)} = {render.human(str(player.after))}"
+        f"\n{place}{render.plain(player.player)}: {render.human(player.before)} "
+        f"{render.human(player.change, 6, signed=True)} = {render.human(player.after)}"
     )
     if player.why_not is not ABSENT:
         render.echo(f"   does not count: {render.plain(player.why_not)}")
-    amounts = render.column([str(term.amount) for term in player.terms], 6, signed=True)
+    amounts = render.column([term.amount for term in player.terms], 6, signed=True)
     for term, amount in zip(player.terms, amounts, strict=True):
         render.hanging(f"   {amount:>11}  {render.plain(term.term)}: {term.detail}", 16)
         if term.note is not ABSENT:
@@ -58,10 +58,7 @@ def _print_explained(player: Explained) -> None:
 
 def print_player_csv(found: PlayerExplanation) -> None:
     """One line per part."""
-    cells = [
-        (term, None if amount is None else render.spreadsheet(str(amount)), told)
-        for term, amount, told in _parts(found)
-    ]
+    cells = [(term, render.spreadsheet(amount), told) for term, amount, told in _parts(found)]
     print_csv_at(("term", "amount", "detail"), cells, found.at)
 
 
@@ -72,7 +69,7 @@ def print_player(found: PlayerExplanation) -> None:
         render.note(f"{name} has no game or adjustment that counts on {found.ladder}.")
         return
     rank = f"rank {found.rank}" if found.rank else "no rank"
-    points = "" if found.points is None else f", {render.human(str(found.points))} points"
+    points = "" if found.points is None else f", {render.human(found.points)} points"
     gold = f", {found.gold} gold" if found.gold is not ABSENT and found.gold else ""
     under = f", under {found.ruleset}, times in {found.time_zone}"
     heading(f"{name} on {found.ladder}: {rank}{points}{gold}", under, found.at, found.times)
@@ -104,5 +101,5 @@ def _both(amount: Fraction | None) -> str:
     """An exact amount; a fraction that no decimal equals is followed by its approximate value."""
     if amount is None:
         return ""
-    decimal = render.spreadsheet(str(amount))
-    return decimal if "/" not in decimal else f"{amount} = {render.human(str(amount), 4)}"
+    decimal = render.spreadsheet(amount)
+    return decimal if "/" not in decimal else f"{amount} = {render.human(amount, 4)}"

@@ -35,9 +35,9 @@ def print_history(found: History) -> None:
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     points = zip(
-        render.column([str(row.before) for row in rows]),
-        render.column([str(row.change) for row in rows], signed=True),
-        render.column([str(row.after) for row in rows]),
+        render.column([row.before for row in rows]),
+        render.column([row.change for row in rows], signed=True),
+        render.column([row.after for row in rows]),
         strict=True,
     )
     columns = [found.times.column("played"), "game", "place", "before", "change", "after"]
@@ -59,6 +59,6 @@ def _published(row: Change) -> str:
     """What published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
     shown: dict[str, list[str]] = {}
     for one in () if row.published is ABSENT else row.published:
-        points = "not on it" if one.points is None else render.human(str(one.points))
+        points = "not on it" if one.points is None else render.human(one.points)
         shown.setdefault(points, []).append(str(one.position))
     return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in shown.items())

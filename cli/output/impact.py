@@ -6,8 +6,8 @@ from typing import Any
 from cli.output import render
 from ledger.store.opening import Ledger
 from ledger.validation.published_lists import PublishedList
+from projections.queries.coordinates import Times, times_of
 from projections.queries.impact import Impact, Radius
-from projections.queries.times import Times, times_of
 
 SHOWN_CHANGES = 40
 
@@ -52,7 +52,7 @@ def print_impact(found: Impact, ledger: Ledger) -> None:
 def print_effects(told: list[dict[str, Any]]) -> None:
     """Print what players have on one ladder before and after."""
     points = ("before", "change", "after")
-    columns = [render.column_with_gaps([effect[name] for effect in told], signed=name == "change") for name in points]
+    columns = [render.column([effect[name] for effect in told], 6, name == "change") for name in points]
     more = [name for name in ("rank", "gold") if any(effect[name][0] != effect[name][1] for effect in told)]
     rows = [
         (effect["player"], *(column[i] for column in columns), *(_moved(effect[name]) for name in more))
@@ -81,7 +81,7 @@ def _largest(one: Radius) -> str:
     if not there:
         return ""
     most = max(there, key=lambda effect: abs(effect.change))
-    return f"{render.human(str(most.change), signed=True)} {render.plain(most.player)}"
+    return f"{render.human(most.change, signed=True)} {render.plain(most.player)}"
 
 
 def print_lists(lists: list[PublishedList], times: Times) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from ledger.rejections import escaped
+from projections.contract import decimal
 
 # the members of results that hold exact numbers
 EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripple", "start", "sum"})
@@ -166,62 +167,44 @@ def hanging(text: str, indent: int) -> None:
     echo(text)
 
 
-def human(points: str, places: int = 2, signed: bool = False) -> str:
-    """An exact number string for people: a decimal rounded half away from zero, to at most so many places.
+def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
+    """An exact number for people: a decimal rounded half away from zero, to at most so many places.
 
-    >>> human("20/3"), human("-3/2", signed=True), human("8", signed=True)
+    >>> human("20/3"), human(Fraction(-3, 2), signed=True), human("8", signed=True)
     ('6.67', '-1.5', '+8')
     """
-    if points.isascii() and points.isdigit():
-        return f"+{points}" if signed and points != "0" else points
     value = Fraction(points)
-    power = 10**places
-    digits = str((abs(value.numerator) * power * 2 + value.denominator) // (value.denominator * 2)).zfill(places + 1)
-    whole, fraction = digits[:-places], digits[-places:].rstrip("0")
-    text = f"{whole}.{fraction}" if fraction else whole
-    sign = "" if text == "0" else "-" if value < 0 else "+" if signed else ""
-    return sign + text
+    text = decimal(value.numerator, value.denominator, places)
+    return f"+{text}" if signed and value > 0 and text != "0" else text
 
 
-def column(points: Sequence[str], places: int = 2, signed: bool = False) -> list[str]:
+def column(points: Sequence[Fraction | str | None], places: int = 2, signed: bool = False) -> list[str]:
     """Numbers for one column, all with as many decimal places as the longest needs, so that they align flush right.
 
-    >>> column(["1", "3/2", "20/3"])
-    ['1.00', '1.50', '6.67']
+    >>> column(["1", "3/2", None, "20/3"])
+    ['1.00', '1.50', '-', '6.67']
     """
-    texts = [human(value, places, signed) for value in points]
+    texts = ["-" if value is None else human(value, places, signed) for value in points]
     longest = max((len(text.partition(".")[2]) for text in texts), default=0)
     if not longest:
         return texts
-    return ["{}.{}".format(text.partition(".")[0], text.partition(".")[2].ljust(longest, "0")) for text in texts]
+    whole_and_rest = [text.partition(".") for text in texts]
+    return [whole if whole == "-" else f"{whole}.{rest.ljust(longest, '0')}" for whole, _, rest in whole_and_rest]
 
 
-def column_with_gaps(points: Sequence[str | None], signed: bool = False) -> list[str]:
-    """Numbers for one column, with - for missing ones.
+def spreadsheet(points: Fraction | str | None) -> str:
+    """An exact number as a decimal number if that is exact, else as a fraction; a missing one as an empty cell.
 
-    >>> column_with_gaps(["3/2", None], signed=True)
-    ['+1.5', '-']
+    >>> spreadsheet("3/8"), spreadsheet("20/3"), spreadsheet(None)
+    ('0.375', '20/3', '')
     """
-    there = iter(column([value for value in points if value is not None], 6, signed))
-    return ["-" if value is None else next(there) for value in points]
-
-
-def spreadsheet(points: str) -> str:
-    """An exact number string as a decimal number if that is exact, else unchanged."""
+    if points is None:
+        return ""
     value = Fraction(points)
-    denominator = value.denominator
-    for prime in (2, 5):
-        while denominator % prime == 0:
-            denominator //= prime
-    if denominator != 1:
-        return points
-    places = 0
-    while (value * 10**places).denominator != 1:
-        places += 1
-    if places == 0:
-        return points
-    digits = str(abs(int(value * 10**places))).zfill(places + 1)
-    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+    places = value.denominator.bit_length()  # as many as a power of two can need
+    if 10**places % value.denominator:
+        return str(value)
+    return decimal(value.numerator, value.denominator, places)
 
 
 def count(number: int, noun: str) -> str:

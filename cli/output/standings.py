@@ -12,13 +12,13 @@ def print_standings_csv(found: Standings) -> None:
     """One line per row, with the columns that the kind of list has."""
     header = ["rank", "player", "points", "games", "qualified"]
     rows = [
-        [row.rank, row.player, render.spreadsheet(str(row.points)), row.games, row.qualified]
+        [row.rank, row.player, render.spreadsheet(row.points), row.games, row.qualified]
         for row in found.rows
     ]  # fmt: skip
     if any("/" in str(row[2]) for row in rows):
         # a spreadsheet mistakes 7/4 for a date
         header.append("points_exact")
-        rows = [[*cells[:2], render.human(str(cells[2]), 6), *cells[3:], str(row.points)]
+        rows = [[*cells[:2], render.human(row.points, 6), *cells[3:], str(row.points)]
                 for cells, row in zip(rows, found.rows, strict=True)]  # fmt: skip
     if any(row.gold is not ABSENT for row in found.rows):
         header.append("gold")
@@ -54,7 +54,7 @@ def print_standings(found: Standings) -> None:
 
 def print_rows(shown: Sequence[Standing]) -> None:
     """The rows of standings as a table."""
-    points = render.column([str(row.points) for row in shown])
+    points = render.column([row.points for row in shown])
     header = ["rank", "player", "points", "games"]
     rows: list[list[render.Cell]] = [[r.rank or "-", r.player, p, r.games] for r, p in zip(shown, points, strict=True)]
     if any(row.gold is not ABSENT for row in shown):
@@ -77,7 +77,7 @@ ACCOUNTS = {
 
 def print_balance_csv(found: Balance) -> None:
     """One line per account."""
-    cells = [(one.account, render.spreadsheet(str(one.amount))) for one in found.accounts]
+    cells = [(one.account, render.spreadsheet(one.amount)) for one in found.accounts]
     print_csv_at(("account", "amount"), cells, found.at)
 
 

@@ -3,6 +3,8 @@
 The lowest sum is best. A real place worse than the fixed one counts as it is, unless `cap_at_missing`.
 """
 
+from fractions import Fraction
+
 from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
 
 
@@ -43,10 +45,10 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     left = sorted((month, place) for place, month in places if month not in used)
     lines = [
         *(
-            ExplainedLine(month or "missing", str(place), "place" if month else "no place that month")
+            ExplainedLine(month or "missing", Fraction(place), "place" if month else "no place that month")
             for month, place in best
         ),
-        ExplainedLine("sum", str(sum(place for _, place in best)), f"of the best {results.params.months} places"),
+        ExplainedLine("sum", Fraction(sum(place for _, place in best)), f"of the best {results.params.months} places"),
         *(ExplainedLine(month, None, f"place {place}, not among the best") for month, place in left),
     ]
     if name in results.excluded:

@@ -59,10 +59,10 @@ class Results(NamedTuple):
 
 
 class ExplainedLine(NamedTuple):
-    """One line of an explanation; `amount` is an exact number, or None where there is none."""
+    """One line of an explanation; `amount` is None where there is none."""
 
     term: str
-    amount: str | None
+    amount: Fraction | None
     detail: str
 
 

@@ -1,6 +1,7 @@
 """The ladder of running points: most points first."""
 
-from projections.contract import exact
+from fractions import Fraction
+
 from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
 
 
@@ -17,6 +18,6 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     """The points after everything that led to them."""
     player = results.names.index(name)
     return [
-        ExplainedLine("points", exact(results.points[player], results.scale), "after all games and adjustments"),
+        ExplainedLine("points", Fraction(results.points[player], results.scale), "after all games and adjustments"),
         *too_few(results.games[player], results.params.min_games),
     ]

@@ -1,26 +1,18 @@
 """The answers of a view, each a frozen result that says at which coordinates it was computed."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from fractions import Fraction
-from typing import Any
 
-from ledger.events.canonical import EPOCH
-from projections.lists import contract
-from projections.queries import standings as ladders_
-from projections.queries.results import ABSENT, HIDDEN, Absent, Result
-from projections.queries.standings import Coordinates, Ladders
-from projections.queries.times import Times
-from projections.replay.ladders import parse_name
-from projections.rulesets.periods import is_running, period_of
-
-NOW, UTC_TIMES = Coordinates(None, 0, None), Times()
+from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from projections.queries.results import ABSENT, FRACTION_ONLY, HIDDEN, Absent, Result
 
 
-def moment(instant: int | None) -> datetime | None:
-    """An instant, in microseconds since 1970, as a time in UTC."""
-    return None if instant is None else EPOCH + timedelta(microseconds=instant)
+@dataclass(frozen=True, slots=True)
+class Answer(Result):
+    """An answer with its coordinates, `at`, and `times`, which knows how this ledger shows times."""
+
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +41,13 @@ class Publication(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class LadderAnswer(Result):
+class LadderAnswer(Answer):
     """What is said of a whole ladder: the version that ranks it, the coordinates, how many games count."""
 
     ladder: str
     ruleset: str
-    as_of: datetime | None
-    known_at: int
-    rules: str | None
-    left_out: tuple[int, ...] | Absent
+    at: Coordinates
     games: int
-    at: Coordinates = field(default=NOW, metadata=HIDDEN, kw_only=True)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +93,14 @@ class Change(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class History(Result):
+class History(Answer):
     """Every change of a player's points on a ladder, in the order of replay."""
 
     player: str
     ladder: str
-    as_of: datetime | None
-    known_at: int
-    rules: str | None
-    left_out: tuple[int, ...] | Absent
+    at: Coordinates
     rows: tuple[Change, ...]
-    ranking: str = field(default="points", metadata=HIDDEN)
-    at: Coordinates = field(default=NOW, metadata=HIDDEN)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+    ranking: str = field(default="points", metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +144,7 @@ class Explained(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class GameExplanation(Result):
+class GameExplanation(Answer):
     """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there."""
 
     game_id: str
@@ -174,13 +156,8 @@ class GameExplanation(Result):
     occurred_at: datetime
     players: tuple[Explained, ...]
     accounts: tuple[Account, ...]
-    as_of: datetime | None
-    known_at: int
-    rules: str | None
-    left_out: tuple[int, ...] | Absent
-    ranking: str = field(default="points", metadata=HIDDEN)
-    at: Coordinates = field(default=NOW, metadata=HIDDEN)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
+    at: Coordinates
+    ranking: str = field(default="points", metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +173,7 @@ class PlayedGame(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerExplanation(Result):
+class PlayerExplanation(Answer):
     """How a player's place on a ladder comes about: the start, the games, and what the list makes of them."""
 
     player: str
@@ -209,128 +186,82 @@ class PlayerExplanation(Result):
     time_zone: str
     games: tuple[PlayedGame, ...]
     terms: tuple[ExplainedTerm, ...]
+    at: Coordinates
+
+
+@dataclass(frozen=True, slots=True)
+class ManyAnswers(Answer):
+    """What is said of several ladders; `asked` is `as_of` as it was asked for.
+
+    `failed` says of each that cannot be replayed, and is left out, why; `unusable` of each ruleset that does not run
+    here.
+    """
+
+    asked: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    unusable: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LadderRow(Result):
+    """A ladder that has games or adjustments; `as_of` differs where a date ends in each ruleset's own zone."""
+
+    ladder: str
+    ruleset: str
+    players: int
+    games: int
+    last_game: datetime | None
     as_of: datetime | None
-    known_at: int
-    rules: str | None
-    left_out: tuple[int, ...] | Absent
-    at: Coordinates = field(default=NOW, metadata=HIDDEN)
-    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
-def standings_answer(
-    found: ladders_.Ranking, rows: Sequence[contract.RankedRow], at: Coordinates, times: Times, unfinished: str | None,
-    published: Publication | Absent = ABSENT,
-) -> Standings:  # fmt: skip
-    """Standings with some of their rows, or all."""
-    shown = rows_of_list(found, rows)
-    is_open = True if unfinished and published is ABSENT else ABSENT
-    return Standings(
-        *_stated(found, at), found.digest, is_open, published, shown, remark=unfinished, at=at, times=times
-    )
+@dataclass(frozen=True, slots=True)
+class AllLadders(ManyAnswers):
+    """All ladders; `has_games` tells whether there are games at all, on ladders or not."""
+
+    at: Coordinates
+    rows: tuple[LadderRow, ...]
+    has_games: bool = field(default=False, metadata=HIDDEN, kw_only=True)
 
 
-Stated = tuple[str, str, datetime | None, int, str | None, tuple[int, ...] | Absent, int]
+@dataclass(frozen=True, slots=True)
+class ListRow(Result):
+    """A list of a month or a year: whether it is `open` or `closed`, and how many players and ranks it has."""
+
+    list: str
+    period: str
+    state: str
+    players: int
+    ranked: int
+    games: int
+    ruleset: str
+    as_of: datetime | None
 
 
-def _stated(found: ladders_.Ranking, at: Coordinates) -> Stated:
-    """The members of a `LadderAnswer`."""
-    left_out: tuple[int, ...] | Absent = at.left_out or ABSENT
-    return found.ladder, found.ruleset, moment(at.as_of), at.known_at, at.rules, left_out, found.games
+@dataclass(frozen=True, slots=True)
+class AllLists(ManyAnswers):
+    """The lists of months and years."""
+
+    at: Coordinates
+    rows: tuple[ListRow, ...]
 
 
-def rows_of_list(found: ladders_.Ranking, rows: Sequence[contract.RankedRow]) -> tuple[Standing, ...]:
-    """Rows of some standings as results."""
-    return tuple(
-        Standing(
-            row.rank, row.player, row.value(found.scale), row.games, row.qualified,
-            ABSENT if row.gold is None else row.gold, ABSENT if row.places is None else row.places,
-        )
-        for row in rows
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class PlayerStatistics(ManyAnswers):
+    """What a player did; `ratio` is finished to started games among the last ones, None before the first.
 
+    `stars` is None as long as there are too few games. Gold is that of lists whose period is over, each computed up to
+    `gold_as_of`.
+    """
 
-def history_answer(
-    player: str, ladder: str, rows: Sequence[Mapping[str, Any]], ranking: str, at: Coordinates, times: Times
-) -> History:  # fmt: skip
-    """The changes that `explanation.history` gives, as a result."""
-    return History(
-        player, ladder, moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, tuple(map(_change, rows)),
-        ranking, at, times,
-    )  # fmt: skip
-
-
-def _change(row: Mapping[str, Any]) -> Change:
-    points = (Fraction(row["before"]), Fraction(row["change"]), Fraction(row["after"]))
-    lists = ABSENT if "published" not in row else tuple(
-        Shown(one["position"], _time(one["as_of"]), _fraction(one["points"]))
-        for one in row["published"]
-    )  # fmt: skip
-    occurred_at = datetime.fromisoformat(row["occurred_at"])
-    return Change(
-        row["position"], row["event_id"], row["game_id"], occurred_at, row["place"], *points, row["ruleset"],
-        row.get("reason", ABSENT), lists,
-    )  # fmt: skip
-
-
-def game_answer(told: Mapping[str, Any], ranking: str, at: Coordinates, times: Times) -> GameExplanation:
-    """What `explanation.explain_game` says, as a result."""
-    players = tuple(
-        Explained(
-            one["player"], Fraction(one["before"]), Fraction(one["change"]), Fraction(one["after"]),
-            tuple(map(_term, one["terms"])), one.get("why_not", ABSENT), one["place"],
-        )
-        for one in told["players"]
-    )  # fmt: skip
-    accounts = tuple(Account(one["account"], Fraction(one["amount"])) for one in told["accounts"])
-    return GameExplanation(
-        told["game_id"], told["ladder"], told["ruleset"], told["counted"], told["why_not"],
-        told.get("remark", ABSENT), datetime.fromisoformat(told["occurred_at"]), players, accounts, moment(at.as_of),
-        at.known_at, at.rules, at.left_out or ABSENT, ranking, at, times,
-    )  # fmt: skip
-
-
-def player_answer(told: Mapping[str, Any], at: Coordinates, times: Times) -> PlayerExplanation:
-    """What `explanation.explain_player` says, as a result."""
-    games = tuple(
-        PlayedGame(
-            one["game_id"], datetime.fromisoformat(one["occurred_at"]), one["local"], _fraction(one["change"]),
-            one["why_not"], one.get("reason", ABSENT),
-        )
-        for one in told["games"]
-    )  # fmt: skip
-    return PlayerExplanation(
-        told["player"], told["ladder"], told["ruleset"], told["rank"], _fraction(told["points"]),
-        told.get("gold", ABSENT), _fraction(told["start"]), told["time_zone"], games, tuple(map(_term, told["terms"])),
-        moment(at.as_of), at.known_at, at.rules, at.left_out or ABSENT, at, times,
-    )  # fmt: skip
-
-
-def _term(told: Mapping[str, Any]) -> ExplainedTerm:
-    return ExplainedTerm(told["term"], _fraction(told["amount"]), told["detail"], told.get("note", ABSENT))
-
-
-def _fraction(text: str | None) -> Fraction | None:
-    return None if text is None else Fraction(text)
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
-
-
-def balance_answer(found: ladders_.Ranking, at: Coordinates, times: Times) -> Balance:
-    """The trial balance of some standings."""
-    accounts = tuple(Account(name, Fraction(amount, found.scale)) for name, amount in ladders_.books(found))
-    total = sum((one.amount for one in accounts), Fraction(0))
-    return Balance(*_stated(found, at), len(found.rows), accounts, total, at=at, times=times)
-
-
-def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
-    """A sentence if a list's period still runs or has not begun, else None."""
-    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
-    if period is None:
-        return None
-    if now < period.start:
-        return "The period of this list has not begun."
-    if now <= period.end:
-        return "The period of this list still runs."
-    return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
+    player: str
+    game: str | None
+    at: Coordinates
+    started: int
+    finished: int
+    substituted: int
+    ratio: Fraction | None = field(metadata=FRACTION_ONLY)
+    stars: int | None
+    golden: bool
+    gold: int
+    gold_by_list: dict[str, int]
+    gold_as_of: dict[str, datetime | None]

@@ -23,8 +23,9 @@ from ledger.store.log import Log, known_events, known_of, read_records, read_whe
 from ledger.validation.identities import identities, players_of
 from projections.facts.columns import NONE
 from projections.facts.decoding import apply_event, decode, settle_facts
+from projections.queries.coordinates import Coordinates
 from projections.queries.impact import about, matter, same
-from projections.queries.standings import Coordinates, Ladders, UnknownLadder, versions_of
+from projections.queries.standings import Ladders, UnknownLadder, versions_of
 from projections.replay.containment import score
 from projections.replay.ladders import Inserted, Stream, parse_name, partition_values, refuse_name
 from projections.replay.replay import replay, starting_points

@@ -1,26 +1,35 @@
-"""Explanations: histories, why a game gave what it gave, and how somebody's standing on a ladder came about.
-
-All as plain data, in the shapes the command line promises.
-"""
+"""Explanations: histories, why a game gave what it gave, and how somebody's standing on a ladder came about."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.events.canonical import format_instant, record_instant
+from ledger.errors import Unknown
+from ledger.events.canonical import record_instant
 from ledger.events.zones import local_time
 from ledger.rejections import shown
 from ledger.store.log import read_records_at, read_where
 from projections import compiling
-from projections.contract import Term, exact
+from projections.contract import Term
 from projections.facts.columns import LABELS, NONE, Facts
 from projections.lists import LISTS
+from projections.queries.answers import (
+    Account,
+    Change,
+    Explained,
+    ExplainedTerm,
+    GameExplanation,
+    PlayedGame,
+    PlayerExplanation,
+)
+from projections.queries.coordinates import UTC_TIMES, Times, moment
 from projections.queries.publication import Point, contradicted
+from projections.queries.results import ABSENT
 from projections.queries.standings import Ladders, date_zone
 from projections.replay import containment
 from projections.replay.eligibility import why_left_out, why_not_counted
@@ -38,43 +47,35 @@ from projections.rulesets.versions import Version, newest, refuse_months
 CHUNK_STEPS = 10_000
 
 
-class UnknownGame(ValueError):
-    """No such game is recorded."""
-
-
-def history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> list[dict[str, Any]]:
+def history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> tuple[Change, ...]:
     """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
 
-    A row whose points a published list showed differently has `published`: what it showed, and where it was recorded.
-    An annual list has no games of its own.
-
+    A change whose points a published list showed differently has `published`. An annual list has no games of its own.
     `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
     if player not in stream.names or stream.rule.ranking == "annual":
-        return []
+        return ()
     watched = stream.names.index(player)
     _, steps = replay(stream, watch=watched, changes=False)
     positions = [_position(facts, stream, step) for step in steps]
     events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
     rows = [
-        _history_row(facts, stream, watched, step, events[position])
-        for step, position in zip(steps, positions, strict=True)
+        _change(facts, stream, watched, step, events[position]) for step, position in zip(steps, positions, strict=True)
     ]
-    firsts = [facts.first_position[stream.row[step.game]] if step.game is not None else step.position for step in steps]
     course = [
-        Point(record_instant(row["occurred_at"]), first or 0, Fraction(row["after"]))
-        for row, first in zip(rows, firsts, strict=True)
+        Point(_occurred_at(facts, stream, step, events[position]), _first_position(facts, stream, step), row.after)
+        for step, position, row in zip(steps, positions, rows, strict=True)
     ]
     for index, lists in contradicted(connection, ladders, ladder, player, course).items():
-        rows[index]["published"] = lists
-    return rows
+        rows[index] = replace(rows[index], published=tuple(lists))
+    return tuple(rows)
 
 
-def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[dict[str, Any]]:
-    """What every game and adjustment of a ladder did to everybody, in replay order: `player`, and a row of `history`.
+def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[tuple[str, Change]]:
+    """What every game and adjustment of a ladder did to everybody, in replay order: the player, and the change.
 
-    Raises `UnknownLadder`, `RuleFailure` before the first row.
+    Raises `UnknownLadder`, `RuleFailure` before the first one.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
     if stream.rule.ranking == "annual":
@@ -86,7 +87,7 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[d
         events = {at: json.loads(text) for at, text in read_records_at(connection, sorted(positions)).items()}
         for player, step in chunk:
             event = events[_position(facts, stream, step)]
-            yield {"player": stream.names[player], **_history_row(facts, stream, player, step, event)}
+            yield stream.names[player], _change(facts, stream, player, step, event)
 
 
 def _position(facts: Facts, stream: Stream, step: Step) -> int:
@@ -94,42 +95,44 @@ def _position(facts: Facts, stream: Stream, step: Step) -> int:
     return facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0
 
 
-def _history_row(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> dict[str, Any]:
-    place = game_id = version = None
-    occurred_at = event["occurred_at"]
+def _first_position(facts: Facts, stream: Stream, step: Step) -> int:
+    """The position at which the game of a step was first recorded, or its adjustment was."""
+    return facts.first_position[stream.row[step.game]] if step.game is not None else step.position or 0
+
+
+def _occurred_at(facts: Facts, stream: Stream, step: Step, event: dict[str, Any]) -> int:
+    """The instant of a step, whose event is given."""
+    return facts.occurred_at[stream.row[step.game]] if step.game is not None else record_instant(event["occurred_at"])
+
+
+def _change(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> Change:
+    scale, data = stream.rule.scale, event["data"]
+    place = version = None
     if step.game is not None:
         row = stream.row[step.game]
         number = facts.player_numbers[stream.names[watched]]
         first = facts.start[row]
         place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.person_of(p) == number)
-        place = place or None  # some game types have none
-        game_id = event["data"]["game_id"]
         version = stream.versions[stream.version[step.game]].ruleset.name
-        occurred_at = format_instant(facts.occurred_at[row])
-    found = {
-        "position": event["position"],
-        "event_id": event["id"],
-        "game_id": game_id,
-        "occurred_at": occurred_at,
-        "place": place,
-        "before": exact(step.before, stream.rule.scale),
-        "change": exact(step.change, stream.rule.scale),
-        "after": exact(step.before + step.change, stream.rule.scale),
-        "ruleset": version,
-    }
-    return found if step.game is not None else {**found, "reason": event["data"]["reason"]}
+    return Change(
+        event["position"], event["id"], None if step.game is None else data["game_id"],
+        moment(_occurred_at(facts, stream, step, event)),
+        place or None,  # some game types have none
+        Fraction(step.before, scale), Fraction(step.change, scale), Fraction(step.before + step.change, scale), version,
+        ABSENT if step.game is not None else data["reason"],
+    )  # fmt: skip
 
 
 def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
-    """The row of a game in the facts. Raises `UnknownGame`."""
+    """The row of a game in the facts. Raises `Unknown` (game-unknown)."""
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
-        raise UnknownGame(f"no game {shown(game_id)} is recorded")
+        raise Unknown("game-unknown", f"no game {shown(game_id)} is recorded")
     return row
 
 
-def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[str, Any]:
+def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES) -> GameExplanation:
     """Why a game changed the points of a ladder as it did, or why it did not.
 
     Raises `UnknownLadder`, `RuleFailure`.
@@ -140,12 +143,11 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     stream = ladders.stream(ladder)
     # what comes after the game is not part of the points before it, even if the game itself does not count
-    moment = (facts.occurred_at[row], facts.first_position[row])
-    stream = replace(stream, adjustments=[a for a in stream.adjustments if (a.occurred_at, a.position) < moment])
-    game = games_before(stream, facts, moment)
+    when = (facts.occurred_at[row], facts.first_position[row])
+    stream = replace(stream, adjustments=[a for a in stream.adjustments if (a.occurred_at, a.position) < when])
+    game = games_before(stream, facts, when)
     outcome, _ = replay(stream, stop=game, changes=False)
-    scale = stream.rule.scale
-    counted_players: dict[str, dict[str, Any]] = {}
+    counted: dict[int, tuple[int, list[Term]]] = {}
     minted = burned = 0
     remark = None
     if reason is None and version is not None:
@@ -156,24 +158,16 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int) -> dict[
         names = [facts.name_of(p) for p in participants]
         terms = containment.explain(version, ladder, row, names, before, columns, change)
         remark = containment.remark(version, ladder, row, names, columns)
-        for player, had, moved, reasons in zip(names, before, change, terms, strict=True):
-            counted_players[player] = _explained(
-                player, had, moved, scale, [_term(reason, scale) for reason in reasons]
-            )
-    return {
-        "game_id": game_id,
-        "ladder": ladder,
-        "ruleset": version.ruleset.name if version else None,
-        "counted": reason is None,
-        "why_not": reason,
-        **({"remark": remark} if remark else {}),
-        "occurred_at": format_instant(facts.occurred_at[row]),
-        "players": _everybody(facts, stream, outcome, row, version, counted_players),
-        "accounts": [
-            {"account": "minted", "amount": exact(-minted, scale)},
-            {"account": "burned", "amount": exact(burned, scale)},
-        ],
-    }
+        counted = dict(zip(participants, zip(change, terms, strict=True), strict=True))
+    accounts = (
+        Account("minted", Fraction(-minted, stream.rule.scale)), Account("burned", Fraction(burned, stream.rule.scale))
+    )  # fmt: skip
+    return GameExplanation(
+        game_id, ladder, version.ruleset.name if version else None, reason is None, reason, remark or ABSENT,
+        moment(facts.occurred_at[row]), _everybody(facts, stream, outcome, row, version, counted), accounts,
+        ladders.coordinates,
+        ranking=versions[0].rule.ranking, times=times,
+    )  # fmt: skip
 
 
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
@@ -204,19 +198,8 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
     return f"it sums the places of months; see {'/'.join([params.of, *month])}"
 
 
-def _term(term: Term, scale: int) -> dict[str, str]:
-    found = {"term": term.term, "amount": exact(term.amount, scale), "detail": term.detail}
-    return {**found, "note": term.note} if term.note else found
-
-
-def _explained(player: str, before: int, change: int, scale: int, terms: Sequence[dict[str, str]]) -> dict[str, Any]:
-    return {
-        "player": player,
-        "before": exact(before, scale),
-        "change": exact(change, scale),
-        "after": exact(before + change, scale),
-        "terms": list(terms),
-    }
+def _term(term: Term, scale: int) -> ExplainedTerm:
+    return ExplainedTerm(term.term, Fraction(term.amount, scale), term.detail, term.note or ABSENT)
 
 
 def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, version: Version) -> int:
@@ -229,37 +212,44 @@ def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, ve
 
 
 def _everybody(
-    facts: Facts,
-    stream: Stream,
-    outcome: Outcome,
-    row: int,
-    version: Version | None,
-    counted_players: dict[str, dict[str, Any]],
-) -> list[dict[str, Any]]:
+    facts: Facts, stream: Stream, outcome: Outcome, row: int, version: Version | None,
+    counted: Mapping[int, tuple[int, list[Term]]],
+) -> tuple[Explained, ...]:  # fmt: skip
     """All participants by place; without places by what they got, most first.
 
     Those who do not count have a change of 0 and, if it is about them, the reason.
     """
-    found = []
+    found, scale = [], stream.rule.scale
     first = facts.start[row]
 
-    def rank(p: int) -> tuple[Any, ...]:
-        got = counted_players.get(facts.name_of(p))
-        return facts.place[p], -Fraction(got["change"]) if got and not facts.place[p] else 0, facts.name_of(p)
+    def rank(p: int) -> tuple[int, int, str]:
+        return facts.place[p], 0 if facts.place[p] else -counted.get(p, (0, []))[0], facts.name_of(p)
 
     for p in sorted(range(first, first + facts.count[row]), key=rank):
-        name = facts.name_of(p)
-        entry = counted_players.get(name)
-        if entry is None:
-            points = _points(facts, stream, outcome, p, version or newest(stream.versions))
-            entry = _explained(name, points, 0, stream.rule.scale, [])
-            if version is not None and (reason := why_left_out(facts, row, p, version)):
-                entry["why_not"] = reason
-        found.append({**entry, "place": facts.place[p] or None})
-    return found
+        points = _points(facts, stream, outcome, p, version or newest(stream.versions))
+        change, terms = counted.get(p, (0, []))
+        reason = None if p in counted or version is None else why_left_out(facts, row, p, version)
+        found.append(
+            Explained(
+                facts.name_of(p), Fraction(points, scale), Fraction(change, scale), Fraction(points + change, scale),
+                tuple(_term(term, scale) for term in terms), reason or ABSENT, facts.place[p] or None,
+            )
+        )  # fmt: skip
+    return tuple(found)
 
 
-def explain_player(connection: Connection, ladders: Ladders, ladder: str, player: str) -> dict[str, Any]:
+class Played(NamedTuple):
+    """A game or an adjustment of a player: when, its event, what it changed, or why it does not count."""
+
+    occurred_at: int
+    position: int
+    change: Fraction | None
+    why_not: str | None
+
+
+def explain_player(
+    connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times = UTC_TIMES
+) -> PlayerExplanation:  # fmt: skip
     """A player's rank, what they began with, their games and adjustments in order, and what the list makes of them.
 
     The games of this ladder that do not count for them are included, with the reason; somebody who is not there has
@@ -272,44 +262,40 @@ def explain_player(connection: Connection, ladders: Ladders, ladder: str, player
     found, results = ladders.ranked(stream, outcome)
     row = next((row for row in found.rows if row.player == player), None)
     ranking = LISTS[stream.rule.ranking]
-    annual = stream.rule.ranking == "annual"
-    events: list[dict[str, Any]] = []
-    if not annual:
+    played: list[Played] = []
+    if stream.rule.ranking != "annual":
         left_out = set() if number is None else ranking.left_out(results, number)
-        events = sorted(
-            [*_steps(facts, stream, steps, left_out), *_uncounted(ladders, stream, player)],
-            key=lambda event: (event["occurred_at"], event["position"]),
+        played = sorted(
+            [*_steps(facts, stream, steps, left_out), *_uncounted(ladders, stream, player)], key=lambda one: one[:2]
         )
     # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else date_zone(connection, ladder)
-    records = read_records_at(connection, [event["position"] for event in events])
-    return {
-        "player": player,
-        "ladder": ladder,
-        "ruleset": found.ruleset,
-        "rank": None if row is None else row.rank,
-        "points": None if row is None else str(row.value(found.scale)),
-        **({} if row is None or row.gold is None else {"gold": row.gold}),
-        "start": exact(steps[0].before, found.scale) if steps else None,
-        "time_zone": zone,
-        "games": [_told(event, json.loads(records[event["position"]])["data"], zone) for event in events],
-        "terms": [line._asdict() for line in ranking.explain(results, player)] if row or number is not None else [],
-    }
+    records = read_records_at(connection, [one.position for one in played])
+    return PlayerExplanation(
+        player, ladder, found.ruleset,
+        None if row is None else row.rank,
+        None if row is None else row.value(found.scale),
+        ABSENT if row is None or row.gold is None else row.gold,
+        Fraction(steps[0].before, found.scale) if steps else None,
+        zone,
+        tuple(_told(one, json.loads(records[one.position])["data"], zone) for one in played),
+        tuple(ExplainedTerm(*line) for line in ranking.explain(results, player)) if row or number is not None else (),
+        ladders.coordinates, times=times,
+    )  # fmt: skip
 
 
-def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) -> Iterator[dict[str, Any]]:
+def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) -> Iterator[Played]:
     """A player's counted games and adjustments."""
     adjusted = {adjustment.position: adjustment.occurred_at for adjustment in stream.adjustments}
     for step in steps:
-        position = facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0
-        played = facts.occurred_at[stream.row[step.game]] if step.game is not None else adjusted[position]
+        position = _position(facts, stream, step)
+        occurred_at = facts.occurred_at[stream.row[step.game]] if step.game is not None else adjusted[position]
         why_not = "not among the best" if step.game in left_out else None
-        change = exact(step.change, stream.rule.scale)
-        yield {"position": position, "occurred_at": played, "change": change, "why_not": why_not}
+        yield Played(occurred_at, position, Fraction(step.change, stream.rule.scale), why_not)
 
 
-def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[str, Any]]:
+def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[Played]:
     """The games of a player that are on this ladder by their labels, but do not count for them."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
@@ -328,8 +314,7 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[dict[s
         if reason is None and version is not None:
             reason = why_left_out(facts, row, mine[0], version)
         if reason is not None or row not in own:
-            position, played = facts.live_position[row], facts.occurred_at[row]
-            yield {"position": position, "occurred_at": played, "change": None, "why_not": reason}
+            yield Played(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
 def _rows_of(facts: Facts, person: int) -> list[int]:
@@ -349,13 +334,9 @@ def _rows_of(facts: Facts, person: int) -> list[int]:
     return found
 
 
-def _told(event: dict[str, Any], data: dict[str, Any], zone: str) -> dict[str, Any]:
+def _told(one: Played, data: dict[str, Any], zone: str) -> PlayedGame:
     """A game or an adjustment as the explanation shows it."""
-    found = {
-        "game_id": data.get("game_id"),
-        "occurred_at": format_instant(event["occurred_at"]),
-        "local": local_time(event["occurred_at"], zone).isoformat(),
-        "change": event["change"],
-        "why_not": event["why_not"],
-    }
-    return found if data.get("game_id") else {**found, "reason": data["reason"]}
+    game_id = data.get("game_id")
+    local = local_time(one.occurred_at, zone).isoformat()
+    reason = ABSENT if game_id else data["reason"]
+    return PlayedGame(game_id, moment(one.occurred_at), local, one.change, one.why_not, reason)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
+from ledger.errors import Unknown
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.revisions import GAME_EVENTS, known
 from ledger.events.types import Draft
@@ -16,7 +17,7 @@ from ledger.validation.published_lists import PublishedList, latest_lists, publi
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply, settle_facts
 from projections.lists.contract import RankedRow
-from projections.queries.explanation import UnknownGame, row_of_game
+from projections.queries.explanation import row_of_game
 from projections.queries.publication import as_published, compared_at
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure, told_with_game
@@ -257,7 +258,7 @@ def _row(connection: Connection, facts: Facts, game_id: str) -> int:
     """The row of a game, which the facts know from now on; NONE before it is recorded."""
     if facts.rows.get(game_id, NONE) == NONE:
         facts.rows[game_id] = NONE
-        with suppress(UnknownGame):
+        with suppress(Unknown):
             facts.rows[game_id] = row_of_game(connection, facts, game_id)
     return facts.rows[game_id]
 

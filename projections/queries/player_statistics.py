@@ -4,14 +4,18 @@ Stars show how reliably players finish what they start, over their last 99 games
 Games taken over as a substitute count neither way, nor do games that were ended by agreement or voided.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from datetime import datetime
 from fractions import Fraction
-from typing import NamedTuple
 
+from ledger import clock
+from ledger.errors import Unknown
 from ledger.events.games import STATUSES
+from ledger.rejections import did_you_mean
 from projections.facts.columns import ABORTED, Facts
-from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure
+from projections.facts.players import known_players
+from projections.queries.answers import PlayerStatistics
+from projections.queries.survey import Survey
 from projections.replay.ladders import parse_name
 from projections.replay.selection import rows_in_order
 from projections.rulesets.periods import is_running, period_of
@@ -22,30 +26,27 @@ STARS_FROM = 20
 STARS = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
-class Statistics(NamedTuple):
-    """What somebody did; `ratio` is finished to started games among their last ones, None before the first.
+def player_statistics(seen: Survey, player: str, game: str | None = None) -> PlayerStatistics:
+    """What somebody did, over all games or those of one name, and their gold over all lists whose period is over.
 
-    `stars` is None as long as there are too few games.
+    Raises `Unknown` (player-unknown) for somebody who played nothing like that.
     """
-
-    started: int
-    finished: int
-    substituted: int
-    ratio: Fraction | None
-    stars: int | None
-    golden: bool
-
-
-def statistics(facts: Facts, player: str, game: str | None = None, as_of: int | None = None) -> Statistics | None:
-    """The statistics of a player (current id), over all games or those of one name; None if they never played."""
-    number = facts.player_numbers.get(player)
-    done, substituted = _games(facts, number, as_of, game)
+    facts, at = seen.facts, seen.coordinates
+    player = facts.current(player)
+    paid = [*_gold(seen, player, game)]
+    done, substituted = _games(facts, facts.player_numbers.get(player), at.as_of, game)
     if not done and not substituted:
-        return None
+        what = "" if game is None else f" {game}"
+        hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
+        raise Unknown("player-unknown", f"{player} has not played{what}; see: ratings games{hint}")
     window = done[-WINDOW_GAMES:]
     ratio = Fraction(sum(window), len(window)) if window else None
-    stars, golden = _stars(ratio, len(done))
-    return Statistics(len(done), sum(done), substituted, ratio, stars, golden)
+    pieces = {ladder: count for ladder, count, _ in paid}
+    until = {ladder: moment for ladder, _, moment in paid}
+    return PlayerStatistics(
+        player, game, at, len(done), sum(done), substituted, ratio, *_stars(ratio, len(done)), sum(pieces.values()),
+        pieces, until, **seen.told(),
+    )  # fmt: skip
 
 
 def _games(facts: Facts, number: int | None, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
@@ -74,25 +75,18 @@ def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
     return 0, False
 
 
-def gold(
-    rulesets: Iterable[tuple[str, Ladders]], player: str, now: int, game: str | None = None
-) -> tuple[dict[str, int], list[RuleFailure]]:
-    """What each list of some usable rulesets paid a player whose period is over, by ladder; and which lists failed."""
-    found: dict[str, int] = {}
-    failures: list[RuleFailure] = []
-    for ruleset_id, ladders in rulesets:
-        versions = ladders.facts.rulesets[ruleset_id]
-        scored = {name for version in versions for name in version.ruleset.scope.game}
-        if versions[0].rule.ranking != "period" or game not in (None, *scored):
-            continue
-        for name, stream in sorted(ladders.every(ruleset_id).items()):
-            period = period_of(versions[0].ruleset, parse_name(name).values)
-            if player in stream.names and not (period and is_running(period, now, ladders.as_of)):
-                try:
-                    rows = ladders.of_stream(stream).rows
-                except RuleFailure as failure:
-                    failures.append(failure)
-                    continue
-                if pieces := next((row.gold for row in rows if row.player == player), None):
-                    found[name] = pieces
-    return found, failures
+def _gold(seen: Survey, player: str, game: str | None) -> Iterator[tuple[str, int, datetime | None]]:
+    """What each list whose period is over paid a player: the list, the pieces, up to when it was played."""
+    versions = {ruleset_id: seen.facts.rulesets[ruleset_id] for ruleset_id in seen.usable}
+    paying = [
+        ruleset_id for ruleset_id, known in versions.items()
+        if known[0].rule.ranking == "period"
+        and game in (None, *(name for version in known for name in version.ruleset.scope.game))
+    ]  # fmt: skip
+    for ladders, stream in seen.streams(paying):
+        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        if player in stream.names and not (period and is_running(period, clock.now(), ladders.as_of)):
+            with seen.noting():
+                for row in ladders.of_stream(stream).rows:
+                    if row.player == player and row.gold:
+                        yield stream.ladder, row.gold, ladders.coordinates.until

@@ -15,6 +15,8 @@ from ledger.store.log import Log
 from ledger.validation.published_lists import PublishedList, published_lists, published_rows
 from projections.facts.columns import Facts
 from projections.lists.contract import RankedRow
+from projections.queries.answers import Shown
+from projections.queries.coordinates import moment
 from projections.queries.standings import Ladders, Ranking
 from projections.replay.ladders import parse_name
 from projections.rulesets.periods import is_running, period_of
@@ -92,14 +94,14 @@ class Point(NamedTuple):
 
 def contradicted(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Sequence[Point]
-) -> dict[int, list[dict[str, Any]]]:
+) -> dict[int, list[Shown]]:
     """The published lists that showed a player differently from today, by the index in the player's course.
 
     A list belongs to the last point it covers: what was played up to the time at which it is compared, or for a whole
     period what was recorded when it was computed. A list that showed the player before the first point of today belongs
     to that one.
     """
-    found: dict[int, list[dict[str, Any]]] = {}
+    found: dict[int, list[Shown]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
     for one in published_lists(connection, facts.position, ladder):
         until = compared_at(one, ruleset)
@@ -112,9 +114,8 @@ def contradicted(
         shown = _shown(as_published(connection, one), facts, player)
         today = _today(ladders, ladder, player, until, course[covered[-1]]) if covered else None
         if shown != today:
-            as_of = None if one.as_of is None else format_instant(one.as_of)
-            told = {"position": one.position, "as_of": as_of, "points": None if shown is None else str(shown)}
-            found.setdefault(covered[-1] if covered else 0, []).append(told)
+            as_of = None if one.as_of is None else moment(one.as_of)
+            found.setdefault(covered[-1] if covered else 0, []).append(Shown(one.position, as_of, shown))
     return found
 
 

@@ -1,7 +1,8 @@
 """What answers are made of: frozen results, exact, with one way to plain data.
 
 A result is a dataclass. Numbers of points are fractions, moments are times in UTC, and a member that does not apply is
-`ABSENT`. `model_dump()` gives what `--format json` prints: exact numbers as strings, each with its decimal beside it.
+`ABSENT`. `model_dump()` gives what `--format json` prints: exact numbers as strings, each with its decimal beside it,
+and coordinates as members of their own.
 
     >>> @dataclass(frozen=True, slots=True)
     ... class Seat(Result):
@@ -19,6 +20,9 @@ from fractions import Fraction
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from projections.contract import decimal
+from projections.queries.coordinates import Coordinates
+
 
 class Absent(Enum):
     """The type of `ABSENT`."""
@@ -28,6 +32,8 @@ class Absent(Enum):
 
 # of a member for those who show words: it is no part of the plain data
 HIDDEN = {"hidden": True}
+# of an exact number that is no number of points: no decimal stands beside it
+FRACTION_ONLY = {"decimal": False}
 # the value of a member that does not apply: it is left out of the plain data
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
@@ -41,11 +47,12 @@ class Result:
         found: dict[str, Any] = {}
         for name, is_exact in _members(type(self)):
             value = getattr(self, name)
-            if value is ABSENT:
-                continue
-            found[name] = _plain(value)
-            if is_exact:
-                found[f"{name}_decimal"] = None if value is None else decimal_text(value)
+            if isinstance(value, Coordinates):
+                found |= value.stated()
+            elif value is not ABSENT:
+                found[name] = _plain(value)
+                if is_exact:
+                    found[f"{name}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
         return found
 
 
@@ -56,8 +63,10 @@ def _members(kind: type[Result]) -> list[tuple[str, bool]]:
     """The members of a result that are plain data, and whether each is an exact number."""
     if kind not in _MEMBERS:
         hints = get_type_hints(kind)
-        shown = [member.name for member in fields(kind) if not member.metadata.get("hidden")]
-        _MEMBERS[kind] = [(name, _is_exact(hints[name])) for name in shown]
+        _MEMBERS[kind] = [
+            (member.name, _is_exact(hints[member.name]) and member.metadata.get("decimal", True))
+            for member in fields(kind) if not member.metadata.get("hidden")
+        ]  # fmt: skip
     return _MEMBERS[kind]
 
 
@@ -77,16 +86,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     return value
-
-
-def decimal_text(value: Fraction, places: int = 6) -> str:
-    """A number as a decimal, rounded half away from zero to at most so many places.
-
-    >>> decimal_text(Fraction(20, 3)), decimal_text(Fraction(-3, 2)), decimal_text(Fraction(2, 3), 0)
-    ('6.666667', '-1.5', '1')
-    """
-    power = 10**places
-    digits = str((abs(value.numerator) * power * 2 + value.denominator) // (value.denominator * 2)).zfill(places + 1)
-    whole, rest = (digits[:-places], digits[-places:].rstrip("0")) if places else (digits, "")
-    text = f"{whole}.{rest}" if rest else whole
-    return f"-{text}" if value < 0 and text != "0" else text

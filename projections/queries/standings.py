@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
+from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ledger.errors import RulesetUnusable
-from ledger.events.canonical import dump, format_instant
+from ledger.errors import BadArgument, RulesetUnusable
+from ledger.events.canonical import dump
 from ledger.events.published_lists import digest_of_text
 from ledger.events.types import Ruleset
 from ledger.rejections import did_you_mean, shown
@@ -20,46 +21,22 @@ from projections.contract import Params
 from projections.facts.columns import Column, Facts
 from projections.lists import LISTS
 from projections.lists.contract import RankedRow, Results
+from projections.queries import answers
+from projections.queries.coordinates import Coordinates, Times
+from projections.queries.results import ABSENT, Absent
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name, refuse_name, streams
 from projections.replay.replay import Outcome, needs_changes, replay, starting_points
 from projections.replay.selection import rows_in_order
-from projections.rulesets.periods import period_of
+from projections.rulesets.periods import is_running, period_of
 from projections.rulesets.versions import Version, in_force, newest, refuse_months
 
 
-class UnknownLadder(ValueError):
-    """No ruleset has this id, or the ladder's name does not fit its ruleset."""
+class UnknownLadder(BadArgument):
+    """No ruleset has this id or version, or the ladder's name does not fit its ruleset."""
 
-
-class UnknownVersion(ValueError):
-    """No ruleset has a version of this name."""
-
-
-class Coordinates(NamedTuple):
-    """A place on the three axes: played time, log position, and the one version (ID@VERSION) that scores everything.
-
-    None means no limit, or the rulesets' own timelines. `left_out` are the positions of events that do not count, since
-    no event can say what they say.
-    """
-
-    as_of: int | None
-    known_at: int
-    rules: str | None
-    left_out: tuple[int, ...] = ()
-
-    def axes(self) -> dict[str, Any]:
-        """The place on the three axes as JSON states it."""
-        as_of = None if self.as_of is None else format_instant(self.as_of)
-        return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
-
-    def stated(self) -> dict[str, Any]:
-        """The coordinates as JSON states them: the axes, and what is left out, if anything."""
-        return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
-
-    def of(self, facts: Facts) -> Coordinates:
-        """The same, with what these facts leave out."""
-        return self._replace(left_out=tuple(facts.left_out))
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "ladder")
 
 
 class Ranking(NamedTuple):
@@ -131,6 +108,11 @@ class Ladders:
         self._streams: dict[str, dict[str, Stream]] = {}
         self._others: dict[int | None, Ladders] = {}
         self._single: dict[str, Stream] = {}
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """Where on the axes these ladders are."""
+        return Coordinates(self.as_of, self.facts.position, self.rules, tuple(self.facts.left_out))
 
     def at(self, as_of: int | None) -> Ladders:
         """The same ladders at another `as_of`."""
@@ -326,7 +308,7 @@ def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Ver
 
 
 def check_version(facts: Facts, rules: str | None) -> None:
-    """Raises `UnknownVersion` if no version of this name (ID@VERSION) is published, `RulesetUnusable` if it cannot run.
+    """Raises `UnknownLadder` if no version of this name (ID@VERSION) is published, `RulesetUnusable` if it cannot run.
 
     None means the timeline, which always exists.
     """
@@ -340,7 +322,7 @@ def check_version(facts: Facts, rules: str | None) -> None:
         there = facts.rulesets.get(ruleset_id) or every
         names = ", ".join(version.ruleset.name for version in there) or "none"
         hint = did_you_mean(rules, [version.ruleset.name for version in every])
-        raise UnknownVersion(
+        raise UnknownLadder(
             f"no version {shown(rules)} is published at position {facts.position} (there are {names}){hint}"
         )
 
@@ -381,15 +363,49 @@ def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") ->
     return UnknownLadder(f"no ruleset is called {shown(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")
 
 
-def books(found: Ranking) -> list[tuple[str, int]]:
-    """The trial balance of a ladder: (account, amount in units), summing to zero.
+def standings_answer(
+    found: Ranking, rows: Iterable[RankedRow], at: Coordinates, times: Times, remark: str | None = None,
+    published: answers.Publication | Absent = ABSENT,
+) -> answers.Standings:  # fmt: skip
+    """Standings with some of their rows, or all. The remark says that their period runs, or who published them."""
+    still_open = True if remark and published is ABSENT else ABSENT
+    shown_rows = tuple(standing(row, found.scale) for row in rows)
+    return answers.Standings(
+        found.ladder, found.ruleset, at, found.games, found.digest, still_open, published, shown_rows,
+        remark=remark, times=times,
+    )  # fmt: skip
+
+
+def standing(row: RankedRow, scale: int) -> answers.Standing:
+    """A row of a list as a result."""
+    gold = ABSENT if row.gold is None else row.gold
+    places = ABSENT if row.places is None else row.places
+    return answers.Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
+
+
+def why_unfinished(ladders: Ladders, ladder: str, now: int) -> str | None:
+    """A sentence if a list's period still runs or has not begun, else None."""
+    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    if period is None:
+        return None
+    if now < period.start:
+        return "The period of this list has not begun."
+    if now <= period.end:
+        return "The period of this list still runs."
+    return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
+
+
+def balance_answer(found: Ranking, at: Coordinates, times: Times) -> answers.Balance:
+    """The trial balance of a ladder.
 
     What the players have in total was there at the start, minted by rules or adjusted by people, minus what was burned.
     """
-    return [
-        ("players", found.held),
-        ("start", -found.started),
-        ("minted", -found.minted),
-        ("burned", found.burned),
-        ("adjusted", -found.adjusted),
-    ]
+    amounts = {
+        "players": found.held, "start": -found.started, "minted": -found.minted, "burned": found.burned,
+        "adjusted": -found.adjusted,
+    }  # fmt: skip
+    accounts = tuple(answers.Account(name, Fraction(units, found.scale)) for name, units in amounts.items())
+    total = Fraction(sum(amounts.values()), found.scale)
+    return answers.Balance(
+        found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, times=times
+    )  # fmt: skip

@@ -5,6 +5,7 @@ date ends in the ledger's home zone or, without one, in the zone of the ladder's
 position, and ladders made once per moment.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -22,12 +23,29 @@ from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
-from projections.queries.explanation import UnknownGame, explain_game, explain_player, history, row_of_game
+from projections.queries.coordinates import (
+    Coordinates,
+    Note,
+    Times,
+    instant_played,
+    note_ahead,
+    position_known,
+    times_of,
+)
+from projections.queries.explanation import explain_game, explain_player, history, row_of_game
 from projections.queries.ladder_names import labelled, slip
-from projections.queries.moments import Note, instant_played, note_ahead, position_known
+from projections.queries.player_statistics import player_statistics
 from projections.queries.publication import as_published
-from projections.queries.standings import Coordinates, Ladders, UnknownLadder, date_zone, versions_of
-from projections.queries.times import Times, times_of
+from projections.queries.standings import (
+    Ladders,
+    balance_answer,
+    check_version,
+    date_zone,
+    standings_answer,
+    versions_of,
+    why_unfinished,
+)
+from projections.queries.survey import Survey, all_ladders, all_lists
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import parse_name
 
@@ -37,7 +55,6 @@ class Question(NamedTuple):
 
     connection: Connection
     ladders: Ladders
-    coordinates: Coordinates
     times: Times
 
 
@@ -83,16 +100,41 @@ class View:
                 kept = self._known(connection, position_known(connection, self.known_at, zone, self._note))
                 facts = kept.facts
                 versions_of(facts, ladder, self.rules)
-                at = Coordinates(instant_played(self.as_of, zone), facts.position, self.rules).of(facts)
-                ladders = kept.ladders.setdefault(at.as_of, Ladders(facts, at.as_of, self.rules))
+                instant = instant_played(self.as_of, zone)
+                ladders = kept.ladders.setdefault(instant, Ladders(facts, instant, self.rules))
                 note_ahead(self.as_of, zone, self._note)
                 times = times_of(connection)
                 self._note_idle(ladders, ladder, times)
-                yield Question(connection, ladders, at, times)
-            except UnknownLadder as problem:
-                raise BadArgument(str(problem), "ladder") from None
+                yield Question(connection, ladders, times)
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
+
+    @contextmanager
+    def surveying(self) -> Iterator[Survey]:
+        """All ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
+        with self.ledger.reading() as connection:
+            times = times_of(connection)
+            kept = self._known(connection, position_known(connection, self.known_at, None, self._note))
+            check_version(kept.facts, self.rules)
+            note_ahead(self.as_of, times.zone, self._note)
+            yield Survey(connection, kept.facts, kept.ladders, self.as_of, self.rules, times)
+
+    def ladders(self) -> answers.AllLadders:
+        """The ladders that have games or adjustments. Raises as `surveying` does."""
+        with self.surveying() as seen:
+            return all_ladders(seen)
+
+    def lists(self, period: str | None = None) -> answers.AllLists:
+        """The lists of months and years, or of one of them, YYYY or YYYY-MM. Raises as `surveying` does."""
+        if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
+            raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
+        with self.surveying() as seen:
+            return all_lists(seen, period)
+
+    def statistics(self, player: str, game: str | None = None) -> answers.PlayerStatistics:
+        """What a player started and finished, their stars and their gold. Raises as `surveying` does, and `Unknown`."""
+        with self.surveying() as seen:
+            return player_statistics(seen, player, game)
 
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
         """Who stands where: all rows, or the first `limit`, or those of some players. Raises as `asking` does."""
@@ -102,9 +144,9 @@ class View:
                 refuse_unknown(facts, player)
             found = asked.ladders.standings(ladder)
             wanted = {facts.current(player) for player in players}
-            unfinished = answers.why_unfinished(asked.ladders, ladder, clock.now())
+            unfinished = why_unfinished(asked.ladders, ladder, clock.now())
             rows = [row for row in found.rows if not wanted or row.player in wanted][:limit]
-            return answers.standings_answer(found, rows, asked.coordinates, asked.times, unfinished)
+            return standings_answer(found, rows, asked.ladders.coordinates, asked.times, unfinished)
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
         """The list of a ladder that was published last, or last for `as_of`, from its events.
@@ -112,27 +154,22 @@ class View:
         Raises `BadArgument`, `Unknown` (list-unknown) if none was, `StoreDamaged`.
         """
         with self.ledger.reading() as connection:
-            try:
-                times, zone = times_of(connection), date_zone(connection, ladder)
-                instant = instant_played(self.as_of, zone)
-                position = position_known(connection, self.known_at, zone, self._note)
-                lists = published_lists(connection, position, ladder)
-                lists = [one for one in lists if self.as_of is None or one.as_of == instant]
-                if not lists:
-                    versions_of(self._known(connection, position).facts, ladder)
-                    played = "" if instant is None else f" as of {times.second(instant)}"
-                    told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
-                    raise Unknown("list-unknown", told)
-            except UnknownLadder as problem:
-                raise BadArgument(str(problem), "ladder") from None
+            times, zone = times_of(connection), date_zone(connection, ladder)
+            instant = instant_played(self.as_of, zone)
+            position = position_known(connection, self.known_at, zone, self._note)
+            lists = published_lists(connection, position, ladder)
+            lists = [one for one in lists if self.as_of is None or one.as_of == instant]
+            if not lists:
+                versions_of(self._known(connection, position).facts, ladder)
+                played = "" if instant is None else f" as of {times.second(instant)}"
+                told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
+                raise Unknown("list-unknown", told)
             one, ids = lists[-1], identities(connection)
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
             rows = [row for row in found.rows if not players or row.player in wanted][:limit]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
             remark = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
-            return answers.standings_answer(
-                found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source
-            )
+            return standings_answer(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
 
     def history(self, ladder: str, player: str) -> answers.History:
         """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
@@ -141,7 +178,7 @@ class View:
             player = asked.ladders.facts.current(player)
             rows = history(asked.connection, asked.ladders, ladder, player)
             ranking = asked.ladders.versions(ladder)[0].rule.ranking
-            return answers.history_answer(player, ladder, rows, ranking, asked.coordinates, asked.times)
+            return answers.History(player, ladder, asked.ladders.coordinates, rows, ranking=ranking, times=asked.times)
 
     def has_game(self, game_id: str) -> bool:
         """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""
@@ -154,25 +191,19 @@ class View:
         Raises as `asking` does, `Unknown` (game-unknown) for a game that is not recorded.
         """
         with self.asking(ladder) as asked:
-            try:
-                row = row_of_game(asked.connection, asked.ladders.facts, game_id)
-            except UnknownGame as problem:
-                raise Unknown("game-unknown", str(problem)) from None
-            told = explain_game(asked.ladders, ladder, game_id, row)
-            ranking = asked.ladders.versions(ladder)[0].rule.ranking
-            return answers.game_answer(told, ranking, asked.coordinates, asked.times)
+            row = row_of_game(asked.connection, asked.ladders.facts, game_id)
+            return explain_game(asked.ladders, ladder, game_id, row, asked.times)
 
     def account(self, ladder: str, player: str) -> answers.PlayerExplanation:
         """How a player's place comes about, or why they have none. Raises as `history` does."""
         with self.asking(ladder) as asked:
             refuse_unknown(asked.ladders.facts, player)
-            told = explain_player(asked.connection, asked.ladders, ladder, player)
-            return answers.player_answer(told, asked.coordinates, asked.times)
+            return explain_player(asked.connection, asked.ladders, ladder, player, asked.times)
 
     def balance(self, ladder: str) -> answers.Balance:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
         with self.asking(ladder) as asked:
-            return answers.balance_answer(asked.ladders.standings(ladder), asked.coordinates, asked.times)
+            return balance_answer(asked.ladders.standings(ladder), asked.ladders.coordinates, asked.times)
 
     def _note(self, text: str) -> None:
         """Say something odd, once."""

@@ -51,10 +51,10 @@ def changes_by_replay(ledger: Ledger, names: Sequence[str] = ()) -> dict[str, Ro
     with ledger.reading() as connection:
         ladders = Ladders(decode(connection))
         for name in names or [name for each in ladders.facts.rulesets for name in ladders.every(each)]:
-            rows = list(changes(connection, ladders, name))
-            for row in rows:
-                row.pop("reason", None)
-                row["occurred_at"] = told(datetime.fromisoformat(row["occurred_at"]))
+            rows = []
+            for player, change in changes(connection, ladders, name):
+                row = {"player": player, **change.model_dump(), "occurred_at": told(change.occurred_at)}
+                rows.append({name: row[name] for name in row if name != "reason" and not name.endswith("_decimal")})
             if rows:
                 found[name] = rows
     return found

@@ -74,7 +74,7 @@ def test_first_game_explained_with_carried_points(
     with ledger.reading() as connection:
         told = explain_game(Ladders(facts), "b5-league/2010-2", "two", row_of_game(connection, facts, "two"))
 
-    assert {player["player"]: player["before"] for player in told["players"]} == {"a": "105", "b": "100", "d": "100"}
+    assert {player.player: player.before for player in told.players} == {"a": 105, "b": 100, "d": 100}
 
 
 def test_carry_over_without_seasons_is_refused() -> None:

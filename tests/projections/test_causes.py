@@ -19,7 +19,7 @@ from ledger.events.canonical import microseconds
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
 from projections.queries.attribution import Attribution, attribute
-from projections.queries.standings import Coordinates
+from projections.queries.coordinates import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

@@ -15,7 +15,8 @@ from time_ledgers import enter
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
 from projections.queries.attribution import Attribution, Cause, attribute
-from projections.queries.standings import Coordinates, UnknownLadder
+from projections.queries.coordinates import Coordinates
+from projections.queries.standings import UnknownLadder
 
 POOL, ELO = "galactic-points", "catan-elo/basic"
 FIRST, SECOND, THIRD = (f"2010-03-0{day}T12:00:00Z" for day in (1, 2, 3))

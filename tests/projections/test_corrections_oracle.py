@@ -37,9 +37,11 @@ from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
 from projections.admission.events import Admission
 from projections.facts.decoding import decode
+from projections.queries.answers import GameExplanation
+from projections.queries.coordinates import Times
 from projections.queries.explanation import explain_game, history, row_of_game
 from projections.queries.impact import Effect, impact_of
-from projections.queries.standings import Ladders, books
+from projections.queries.standings import Ladders, balance_answer
 from projections.replay.ladders import streams
 from projections.rulesets.versions import shipped
 
@@ -138,7 +140,7 @@ def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[st
         assert found.games == sum(played.counted for played in wanted.played.values())
         totals = [Fraction(n, found.scale) for n in (found.started, found.minted, found.burned, found.adjusted)]
         assert totals == [wanted.started, wanted.minted, wanted.burned, wanted.adjusted], (name, known_at, as_of)
-        assert sum(amount for _, amount in books(found)) == 0
+        assert balance_answer(found, Ladders(facts, since).coordinates, Times()).sum == 0
         note({"ladders compared": 1})
     return expected
 
@@ -153,20 +155,19 @@ def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None
             agree_on_game(explain_game(Ladders(facts, since), name, game_id, row), played)
         for player, steps in wanted.history.items():
             rows = history(connection, Ladders(facts, since), name, player)
-            told = [(r["game_id"], r["place"], Fraction(r["before"]), Fraction(r["change"])) for r in rows]
+            told = [(r.game_id, r.place, r.before, r.change) for r in rows]
             assert told == steps, (name, player)
     note({"games explained": len(wanted.played), "histories compared": len(wanted.history)})
 
 
-def agree_on_game(found: dict[str, Any], played: Played) -> None:
+def agree_on_game(found: GameExplanation, played: Played) -> None:
     """Whether and how a game counted; terms sum to changes, and changes and accounts to zero."""
-    assert found["counted"] == played.counted == (found["why_not"] is None), found
-    assert {row["player"]: Fraction(row["before"]) for row in found["players"]} == played.before, found
-    for row in found["players"]:
-        change = Fraction(row["change"])
-        assert change == played.change.get(row["player"], 0) == Fraction(row["after"]) - Fraction(row["before"]), found
-        assert change == sum(Fraction(term["amount"]) for term in row["terms"]), found
-    accounts = {entry["account"]: Fraction(entry["amount"]) for entry in found["accounts"]}
+    assert found.counted == played.counted == (found.why_not is None), found
+    assert {row.player: row.before for row in found.players} == played.before, found
+    for row in found.players:
+        assert row.change == played.change.get(row.player, 0) == row.after - row.before, found
+        assert row.change == sum(term.amount or 0 for term in row.terms), found
+    accounts = {entry.account: entry.amount for entry in found.accounts}
     assert accounts == {"minted": -played.minted, "burned": played.burned}, found
     assert sum(played.change.values()) + sum(accounts.values()) == 0
 

@@ -16,8 +16,9 @@ from ledger.store.upgrading import upgrade
 from ledger.validation.identities import identities
 from projections.facts.decoding import decode
 from projections.queries.attribution import attribute
+from projections.queries.coordinates import Coordinates
 from projections.queries.decisions import DECIDED, decided
-from projections.queries.standings import Coordinates, Ladders, UnknownLadder
+from projections.queries.standings import Ladders, UnknownLadder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 

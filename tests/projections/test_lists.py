@@ -1,6 +1,7 @@
 """The lists as functions: given the points of games, when ranked, then these rows in this order."""
 
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_equal_points_share_a_rank():
     given = results(Params(), "zoe 5 anna 5 ben 7", "cleo -3")
 
     assert ranks("points", given) == [(1, "ben"), (2, "anna"), (2, "zoe"), (4, "cleo")]
-    assert LISTS["points"].explain(given, "cleo") == [("points", "-3", "after all games and adjustments")]
+    assert LISTS["points"].explain(given, "cleo") == [("points", -3, "after all games and adjustments")]
 
 
 def test_too_few_games_means_no_rank():
@@ -89,7 +90,7 @@ def test_adjustment_counts_beside_best_games():
 
     assert table(params, *LEAGUE, adjusted={"cleo": 4}) == [(1, "cleo", 7), (2, "anna", 6), (2, "ben", 6)]
     assert LISTS["table"].explain(given, "cleo") == [
-        ("sum", "7", "of the best 1 of 4 games, with what was adjusted"),
+        ("sum", 7, "of the best 1 of 4 games, with what was adjusted"),
     ]  # fmt: skip
 
 
@@ -97,7 +98,7 @@ def test_scaled_sum_is_exact():
     """The explanation of a table with a scale gives the exact sum."""
     given = results(TableParams(), "anna 5600 ben 0", scale=840)
 
-    assert LISTS["table"].explain(given, "anna") == [("sum", "20/3", "of all games")]
+    assert LISTS["table"].explain(given, "anna") == [("sum", Fraction(20, 3), "of all games")]
 
 
 TIES = {
@@ -224,10 +225,10 @@ def test_month_explains_sum_and_mean():
     given = results(PeriodParams(min_games=7), *["anna 90 ben 60"] * 6, "anna 60", scale=60)
     told = LISTS["period"].explain
 
-    assert told(given, "anna") == [("sum", "10", "the points of 7 games"), ("mean", "10/7", "10 divided by 7")]
+    assert told(given, "anna") == [("sum", 10, "the points of 7 games"), ("mean", Fraction(10, 7), "10 divided by 7")]
     assert told(given, "ben")[-1] == ("no rank", None, "6 of 7 games; 1 is missing")
     summed = given._replace(params=PeriodParams(score="sum"))
-    assert told(summed, "ben") == [("sum", "6", "the points of 6 games")]
+    assert told(summed, "ben") == [("sum", 6, "the points of 6 games")]
 
 
 def year(places, excluded=None, **params):
@@ -294,10 +295,10 @@ def test_year_explains_counted_months():
     told = LISTS["annual"].explain
 
     assert told(given, "anna") == [
-        ("2010-02", "1", "place"), ("2010-04", "2", "place"), ("2010-05", "3", "place"), ("2010-03", "5", "place"),
-        ("sum", "11", "of the best 4 places"), ("2010-01", None, "place 9, not among the best"),
+        ("2010-02", 1, "place"), ("2010-04", 2, "place"), ("2010-05", 3, "place"), ("2010-03", 5, "place"),
+        ("sum", 11, "of the best 4 places"), ("2010-01", None, "place 9, not among the best"),
     ]  # fmt: skip
     assert told(given, "ben") == [
-        *[("missing", "150", "no place that month")] * 3, ("2010-02", "200", "place"),
-        ("sum", "650", "of the best 4 places"), ("no rank", None, "a free account"),
+        *[("missing", 150, "no place that month")] * 3, ("2010-02", 200, "place"),
+        ("sum", 650, "of the best 4 places"), ("no rank", None, "a free account"),
     ]  # fmt: skip

@@ -273,5 +273,5 @@ def test_bulk_explanations_match_single_ones(tmp_path: Path, caches: Path, monke
                 for player in ladders.facts.players
             })  # fmt: skip
     assert told[0] == told[1]
-    reasons = {game["why_not"] for found in told[0].values() if found for game in found["games"]}
+    reasons = {game.why_not for found in told[0].values() for game in found.games}
     assert len(reasons) > 1

@@ -80,7 +80,7 @@ def test_results_are_exact_and_frozen(url: str) -> None:
     assert all(isinstance(row.points, Fraction) for row in found.rows)
     assert [row.occurred_at for row in history.rows] == [datetime(2024, 1, 5, 20, tzinfo=UTC),
                                                         datetime(2024, 2, 5, 20, tzinfo=UTC)]  # fmt: skip
-    assert history.as_of == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
+    assert history.at.until == datetime(2024, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(FrozenInstanceError):
         found.rows[0].points = Fraction(0)  # type: ignore[misc]
 

@@ -1,0 +1,46 @@
+"""Commands and groups of commands; what a question refuses becomes a message of the command that asked it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import click
+
+from cli.output import render
+from ledger.errors import BadArgument, RuleFailed, Unknown
+
+# the arguments of questions that are options of commands
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")}
+
+
+class Command(click.Command):
+    """A command that may ask the ledger anything."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Raises `click.UsageError` for a bad argument, `click.ClickException` for the unknown and for failed rules."""
+        try:
+            return super().invoke(context)
+        except BadArgument as problem:
+            if problem.argument in OPTIONS:
+                hint = OPTIONS[problem.argument]
+                raise click.BadParameter(str(problem), context, param_hint=hint) from None
+            raise click.UsageError(str(problem), context) from None
+        except Unknown as problem:
+            raise click.ClickException(f"{problem.reason}: {problem}") from None
+        except RuleFailed as problem:
+            raise click.ClickException(str(problem)) from None
+
+
+class Group(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+command: Callable[..., Callable[[Callable[..., Any]], Command]] = partial(click.command, cls=Command)
+group: Callable[..., Callable[[Callable[..., Any]], Group]] = partial(click.group, cls=Group)
+
+
+def print_note(text: str) -> None:
+    """Print what is odd about an answer."""
+    render.note(f"note: {text}")

@@ -1,0 +1,86 @@
+"""How all ladders, all lists and the statistics of a player look, as tables and as CSV."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from datetime import datetime
+
+from cli.output import render
+from cli.output.coordinates import AXES, heading
+from projections.queries.answers import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
+
+
+def print_all_csv(found: AllLadders | AllLists) -> None:
+    """One line per ladder or list, each with its own coordinates."""
+    kind = LadderRow if isinstance(found, AllLadders) else ListRow
+    header = [member.name for member in fields(kind) if member.name != "as_of"]
+    axes = found.at.axes()
+    cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in found.rows]
+    render.print_csv((*header, *AXES), cells)
+
+
+def print_ladders(found: AllLadders) -> None:
+    """The ladders, or why there are none."""
+    if not found.rows:
+        scored = "Results go in with: ratings import FILE"
+        if found.has_games:
+            scored = (
+                "No ruleset scores the recorded games; add one with: ratings rules publish --shipped elo --game NAME"
+            )
+        render.note(f"No ladder has a game yet. {scored}")
+        return
+    _heading_of_all(found, render.count(len(found.rows), "ladder"), [row.as_of for row in found.rows])
+    rows = [
+        (row.ladder, row.players, row.games, found.times.minute(row.last_game) if row.last_game else "")
+        for row in found.rows
+    ]
+    header = ("ladder", "players", "games", found.times.column("last game"))
+    render.print_table(header, rows, right=("players", "games"))
+
+
+def print_lists(found: AllLists) -> None:
+    """The lists, and whether they are open."""
+    if not found.rows:
+        render.note("There is no such list yet.")
+        return
+    _heading_of_all(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
+    rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
+    render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
+
+
+Many = AllLadders | AllLists | PlayerStatistics
+
+
+def _heading_of_all(found: Many, subject: str, until: Sequence[datetime | None]) -> None:
+    """What a table of several rulesets is about; a date ends at another instant in each of their zones."""
+    moments = {moment for moment in until if moment is not None}
+    ends = [found.times.second(moment) for moment in moments]
+    played = ends[0] if len(ends) == 1 else f"{found.asked} in the time zone of each ruleset"
+    heading(subject, "", found.at, found.times, f"played up to {played}" if ends else None)
+    render.echo()
+
+
+def print_statistics_csv(found: PlayerStatistics) -> None:
+    """One line per number; what a list paid has its own coordinates."""
+    axes = found.at.axes()
+    until = {f"  {ladder}": moment for ladder, moment in found.model_dump()["gold_as_of"].items()}
+    cells = [[what, value, until.get(what, axes["as_of"]), axes["known_at"], axes["rules"]]
+             for what, value in _numbers(found)]  # fmt: skip
+    render.print_csv(("what", "value", *AXES), cells)
+
+
+def print_statistics(found: PlayerStatistics) -> None:
+    """What the player started, finished and was paid."""
+    subject = render.plain(found.player) + (f": games of {render.plain(found.game)}" if found.game else "")
+    _heading_of_all(found, subject, [found.at.until, *found.gold_as_of.values()])
+    render.print_table(("what", "value"), _numbers(found))
+
+
+def _numbers(found: PlayerStatistics) -> list[tuple[str, str | int]]:
+    percent = "-" if found.ratio is None else f"{render.human(found.ratio * 100)} %"
+    golden = f"{found.stars} golden" if found.golden else str(found.stars)
+    return [
+        ("games started", found.started), ("games finished", found.finished),
+        ("taken over as a substitute", found.substituted), ("finished of the last 99", percent),
+        ("stars", "after 20 games" if found.stars is None else golden), ("gold", found.gold),
+        *((f"  {ladder}", pieces) for ladder, pieces in found.gold_by_list.items()),
+    ]  # fmt: skip
