@@ -8,6 +8,7 @@ from cli.output import render
 from ledger.events.canonical import format_instant, parse_instant
 from ledger.events.revisions import Events, RevisedGame, live_game
 from ledger.intake.csv_cells import CsvColumns, TableOptions
+from ledger.intake.csv_games import TIE
 from ledger.intake.files import Far, Item, read_items, read_lines
 from ledger.rejections import Refused, Rejection, shown
 from ledger.validation.identities import Identities
@@ -119,6 +120,15 @@ def as_it_should_be(
         replaced = before.get(people.current(composed(str(one.get("replaces")))), {}) if "replaces" in one else {}
         participants.append({**rest, **one, **own, **({"replaces": replaced["player"]} if replaced else {})})
     return {**kept, **told, "participants": participants}
+
+
+def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Players in the order of their places, tied ones joined by =, as the participants of a game."""
+    found: list[dict[str, Any]] = []
+    for seat in players:
+        place = len(found) + 1
+        found += [{"player": player.strip(), "place": place} for player in seat.split(TIE)]
+    return found
 
 
 def note_unchanged(names: list[str], state: str) -> None:

@@ -2,14 +2,16 @@
 
 import getpass
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.output import render
 from ledger.events.types import read_by, read_slug
+from ledger.intake.files import STDIN
 from ledger.rejections import Refused
 from ledger.store.exports import Place, read_place
 
@@ -90,6 +92,16 @@ def head_value(context: click.Context, parameter: click.Parameter, value: str | 
     if value is not None and found is None:
         raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
     return found
+
+
+def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
+    """Raises `click.UsageError` unless these are different files that can be read twice."""
+    for number, name in enumerate(files):
+        if name in files[:number]:
+            raise click.UsageError(f"{name} is named twice")
+        if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
+            what = "standard input" if name == STDIN else name
+            raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
 
 
 def composed(text: str) -> str:

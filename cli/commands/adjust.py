@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -14,15 +13,15 @@ from cli.arguments.facts import decoded
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.one_ladder import failures_told
 from cli.arguments.options import composed
-from cli.commands.correct import How, enter, reason_option, refuse_event, writing
+from cli.arguments.writing import How, writing
+from cli.commands.correct import reason_option
 from ledger.events.canonical import format_instant
 from ledger.events.types import read_decimal
 from ledger.intake.csv_cells import DELIMITERS
-from ledger.intake.files import STDIN, Item, read_lines
+from ledger.intake.files import Item, read_lines
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import head
-from ledger.store.opening import open_ledger
-from projections.admission.events import Admission
+from ledger.store.opening import Ledger
 from projections.contract import decimal
 from projections.facts.columns import Facts
 from projections.queries.standings import Ladders
@@ -70,46 +69,33 @@ def adjust(
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
         raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")
-    ledger = open_ledger(how.db)
     try:
-        usual = AdjustRow(STDIN, 1, str(player), points, to, reason, instant_or_now(ledger, at, zone))
-        rows = [usual] if file is None else [*_rows(how.db, file, usual, zone)]
-        with ledger.reading() as connection:
+        usual = AdjustRow("", 0, str(player), points, to, reason, instant_or_now(how.ledger, at, zone))
+        rows = [usual] if file is None else [*_rows(how.ledger, file, usual, zone)]
+        with how.ledger.reading() as connection:
             seen = head(connection).position
             added = [*_added(connection, ladder, rows, seen)]
     except Refused as problem:
-        return refuse_event(how, TYPE, problem)
+        return how.refuse(TYPE, problem)
+    if not added:
+        who = shown(rows[0].player) if file is None else "everybody"
+        return how.refuse(TYPE, Refused("nothing-to-correct", f"{who} already has these points on {ladder}"))
     items = [
         Item(row.file, row.line, {"type": TYPE, "occurred_at": format_instant(row.instant), "data": {
             "ladder": ladder, "player": row.player, "points": units, "reason": row.reason}}, None)
         for row, units in added
     ]  # fmt: skip
-    if not items:
-        who = shown(rows[0].player) if file is None else "everybody"
-        return refuse_event(
-            how, TYPE, Refused("nothing-to-correct", f"{who} already has these points on {ladder}")
-        )  # fmt: skip
-    to_values = any(row.to is not None for row in rows)
-    return enter(how, TYPE, items, ladders=partial(Unchanged, seen) if to_values else Admission)
 
-
-class Unchanged(Admission):
-    """The ladders' checks, and that nothing has changed since it was worked out what somebody lacks."""
-
-    def __init__(self, seen: int, connection: Connection, **rest: Any) -> None:
-        super().__init__(connection, **rest)
-        self._changed = head(connection).position != seen
-
-    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """As the ladders do; raises `Refused` (changed-meanwhile) if anything was recorded since."""
-        if self._changed:
+    def still(connection: Connection) -> None:
+        if any(row.to is not None for row in rows) and head(connection).position != seen:
             raise Refused("changed-meanwhile", "others recorded something meanwhile; try again")
-        super().admit(type_name, occurred_at, data)
+
+    return how.enter(TYPE, how.propose(items, still=still))
 
 
-def _rows(db: str, file: str, usual: AdjustRow, zone: str | None) -> Iterator[AdjustRow]:
+def _rows(ledger: Ledger, file: str, usual: AdjustRow, zone: str | None) -> Iterator[AdjustRow]:
     """The rows of a file, with the given reason and time where they have none. Raises `Refused`, with the line."""
-    ledger, header, delimiter = open_ledger(db), list[str](), ","
+    header, delimiter = list[str](), ","
     for number, line in read_lines(file):
         try:
             text = line.decode("utf-8")

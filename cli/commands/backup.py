@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from cli.arguments.command import group
-from cli.arguments.options import head_value
-from cli.arguments.result_options import refuse_unreadable_twice, result_format
+from cli.arguments.options import head_value, refuse_unreadable_twice
+from cli.arguments.writing import result_format
 from cli.output import render
 from cli.output.appended import rejection_line
 from ledger import clock

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -12,33 +12,21 @@ import click
 from cli.arguments.command import command
 from cli.arguments.facts import decoded
 from cli.arguments.moments import zone_option
-from cli.arguments.options import by_option, head_value, ignore_clock_option
-from cli.arguments.preview import Preview
-from cli.arguments.result_options import (
-    CHANGES_GAMES,
-    allow_uncounted_option,
-    any_date_option,
-    new_names_option,
-    refuse_unreadable_twice,
-    refused_names,
-    result_format,
-    strict_option,
-)
+from cli.arguments.options import head_value, refuse_unreadable_twice
+from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless, report_appended, tell_new_ladders
-from ledger import clock
+from cli.output.appended import note_homeless, note_leagueless, tell_recorded
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.csv_cells import GAME_COLUMNS, TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
-from ledger.intake.importing import Imported, import_items
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
 from ledger.store.exports import Place
-from ledger.store.log import home_zone
-from ledger.store.opening import Ledger, open_ledger
-from ledger.validation.new_names import Newcomers, close_names
-from projections.admission.events import Admission, RecordedChecks
-from projections.admission.new_ladders import NewLadders
+from ledger.store.log import head, home_zone
+from ledger.validation.new_names import close_names
+from ledger.validation.published_lists import published_lists
+from projections.admission.events import RecordedChecks
+from projections.admission.proposals import Proposal
 from projections.facts.players import known_players
 
 
@@ -68,96 +56,69 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
               help="The same value for all rows of a CSV file.")  # fmt: skip
 @zone_option
 @click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
-@click.option("--dry-run", is_flag=True, help="Check everything, append nothing.")
-@strict_option
-@new_names_option
-@any_date_option
-@allow_uncounted_option
-@click.option("--follow", is_flag=True,
+@click.option("--follow", "following", is_flag=True,
               help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
 @click.option("--restore", "restoring", is_flag=True,
               help="Take an export, and increments after it, into an empty ledger, byte for byte.")  # fmt: skip
 @click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
               help="With --restore: where it must end; for exports without a last line.")  # fmt: skip
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
-@ignore_clock_option
-@by_option
-@result_format
-@click.pass_obj
+@taking_games("tables")
 def import_(
-    db: str, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None, keep_going: bool,
-    dry_run: bool, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, follow: bool, restoring: bool,
-    expected: Place | None, incomplete: bool, ignore_clock: bool, by: str, form: str,
+    how: How, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None,
+    keep_going: bool, following: bool, restoring: bool, expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
     """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
 
     Everything is checked before anything is appended; if one line is refused, nothing at all is appended. With --follow
     each line is taken or refused by itself.
     """
-    if follow:
-        if files != (STDIN,) or renamed or fixed or zone or keep_going or dry_run or strict or restoring:
+    if following:
+        if files != (STDIN,) or renamed or fixed or zone or keep_going or how.dry_run or how.terms.strict or restoring:
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
-        from cli.commands.follow import follow as follow_lines  # the only way in that handles signals
+        from cli.commands.follow import follow  # the only way in that handles signals
 
-        return follow_lines(db, by, allow_uncounted, any_date, ignore_clock)
-    if restoring and (dry_run or keep_going or strict):
-        raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
-    refusing = refused_names(new_names, strict, "tables")
-    ledger = open_ledger(db)
+        return follow(how.db, how.terms._replace(refusing="", keep_going=True))
     if restoring:
-        refuse_unreadable_twice(files, "--restore")
-        if expected is not None and incomplete:
-            raise click.UsageError("--head says where the backup ends, --incomplete that it need not; choose one")
-        done = restore(ledger, BackupFiles(files, expected, incomplete), RecordedChecks)
-        return report_appended(ledger, _introduced(ledger, done), form, dry_run=False)
+        if how.dry_run or keep_going or how.terms.strict:
+            raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
+        return _restore(how, BackupFiles(files, expected, incomplete))
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
-    with ledger.reading() as connection:
+    with how.ledger.reading() as connection:
         options = TableOptions(zone or home_zone(connection), renamed, fixed)
-    homeless: dict[str, str] = {}
-    leagueless: dict[str, str] = {}
-    preview = Preview(ledger, games_max=None if dry_run else CHANGES_GAMES, if_published=not dry_run)
-    new_ladders = NewLadders(preview.facts, strict)
-    with _rejects(keep_going and not dry_run) as reject, _bar(files) as (read, appended):
-        result = import_items(
-            ledger,
-            (item for name in files for item in read_items(name, options)),
-            by=by,
-            clock=clock.now,
-            ladders=partial(
-                Admission,
-                allow_uncounted=allow_uncounted,
-                homeless=homeless,
-                leagueless=leagueless,
-                new_ladders=new_ladders,
-            ),
-            reject=reject,
-            keep_going=keep_going,
-            dry_run=dry_run,
-            ignore_clock=ignore_clock,
-            reading=read,
-            progress=appended,
-            checked=preview,
-            newcomers=Newcomers(preview.known, refusing, strict),
-            any_date=any_date,
-            cores=available_cores(),
-        )
-    tell_new_ladders(result, new_ladders)
-    note_homeless(result, homeless)
-    note_leagueless(result, leagueless)
-    if dry_run or preview.found is None:
-        return report_appended(ledger, result, form, dry_run, preview.found)
-    return report_appended(ledger, result, form, dry_run, lists=preview.found.lists)
+    how = replace(how, terms=how.terms._replace(keep_going=keep_going))
+    with _rejects(keep_going and not how.dry_run) as reject, _bar(files) as (read, appended):
+        items = (item for name in files for item in read_items(name, options))
+        plan = how.propose(items, reject=reject, reading=read, cores=available_cores())
+        found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
+        result = plan.result if how.dry_run else plan.commit(appended)
+    note_homeless(result)
+    note_leagueless(result)
+    if how.dry_run:
+        return tell_recorded(how.ledger, result, how.form, True, found)
+    return tell_recorded(how.ledger, result, how.form, False, lists=None if found is None else found.lists)
 
 
-def _introduced(ledger: Ledger, result: Imported) -> Imported:
-    """What a restore did, with the ledger's players, who are all new to it."""
+def _touches_lists(plan: Proposal) -> bool:
+    """Whether published lists may come out differently, as far as that is worked out for so many games."""
+    with plan.ledger.reading() as connection:
+        published = published_lists(connection, head(connection).position)
+    return bool(published) and plan.is_small()
+
+
+def _restore(how: How, backup: BackupFiles) -> int:
+    """Take a backup into the ledger, and say which players it has, who are all new to it."""
+    refuse_unreadable_twice(backup.files, "--restore")
+    if backup.head is not None and backup.incomplete:
+        raise click.UsageError("--head says where the backup ends, --incomplete that it need not; choose one")
+    result = restore(how.ledger, backup, RecordedChecks)
     if not result.rejected_count:
-        with ledger.reading() as connection:
+        with how.ledger.reading() as connection:
             result.new_players = sorted(known_players(decoded(connection)))
         result.close = dict(close_names(result.new_players, ()))
-    return result
+    return tell_recorded(how.ledger, result, how.form, dry_run=False)
 
 
 @contextmanager

@@ -7,14 +7,15 @@ import click
 from cli.arguments.command import command
 from cli.arguments.moments import zone_name
 from cli.arguments.options import by_option, elo_games, ignore_clock_option
-from cli.arguments.result_options import result_format
+from cli.arguments.writing import result_format
 from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.intake.files import Item
-from ledger.intake.importing import import_items
+from ledger.intake.importing import Terms
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
+from projections.admission.proposals import Proposal
 from projections.queries.coordinates import times_of
 from projections.rulesets.versions import shipped, shipped_elo
 
@@ -85,6 +86,6 @@ def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) ->
         if times_of(connection).home == name:
             return None
     event = {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
-    done = import_items(ledger, [Item("-", 1, event, None)], by=by, clock=clock.now, ignore_clock=ignore_clock)
+    done = Proposal(ledger, [Item("", 0, event, None)], Terms(by, ignore_clock)).commit()
     assert done.head is not None
     return done.head.position

@@ -12,16 +12,14 @@ from cli.arguments.facts import decoded
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.one_ladder import failures_noted, reading_of
 from cli.arguments.options import composed, format_option
-from cli.commands.correct import How, writing
+from cli.arguments.writing import How, writing
 from cli.commands.standings import standings_
 from cli.output import render
-from cli.output.appended import report_appended
+from cli.output.appended import tell_recorded
 from cli.output.standings import print_rows
-from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.events.revisions import live_game
-from ledger.intake.files import STDIN, Item
-from ledger.intake.importing import Imported, import_items
+from ledger.intake.importing import Imported
 from ledger.rejections import Refused, Rejection
 from ledger.store.log import Log, head, read_live
 from ledger.store.opening import open_ledger
@@ -52,17 +50,14 @@ def league() -> None:
 @writing
 def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
-    if (problem := _why_no_table(how, game)) is not None:
-        return report_appended(open_ledger(how.db), problem, how.form, how.dry_run)
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
-    return report_appended(
-        open_ledger(how.db), _append(how, [("league.created", data)], _instant(how, at, zone)), how.form, how.dry_run
-    )
+    result = _why_no_table(how, game) or _append(how, [("league.created", data)], _instant(how, at, zone))
+    return tell_recorded(how.ledger, result, how.form, how.dry_run)
 
 
 def _why_no_table(how: How, game: str) -> Imported | None:
     """A refusal if no ruleset makes tables for leagues of a game, with the remedy; None if one does."""
-    with open_ledger(how.db).reading() as connection:
+    with how.ledger.reading() as connection:
         newest, rulesets = head(connection), Admission(connection).versions
     scored = {
         slug: ruleset_id
@@ -91,7 +86,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
     """PLAYER subscribes to LEAGUE. The eighth draws the schedule of its games."""
     instant = _instant(how, at, zone)
     for _ in range(ATTEMPTS):
-        with open_ledger(how.db).reading() as connection:
+        with how.ledger.reading() as connection:
             try:
                 there = known_league(Log(connection), name)
             except Refused as problem:
@@ -100,7 +95,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         events = [("league.joined", {"league": name, "player": player})]
         if len(there.players) == PLAYERS - 1:
             events.append(("league.scheduled", _schedule(there, [*there.players, player], seed)))
-        result = _append(how, events, instant, partial(Subscribing, there))
+        result = _append(how, events, instant, still=partial(_still_waiting, there))
         if [rejection.code for rejection in result.rejected] != ["changed-meanwhile"]:
             break
     if how.form == "table" and result.appended:
@@ -108,7 +103,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         if len(events) > 1:
             render.echo(f"The schedule is drawn; see: ratings league show {name}")
         return 0
-    return report_appended(open_ledger(how.db), result, how.form, how.dry_run)
+    return tell_recorded(how.ledger, result, how.form, how.dry_run)
 
 
 @league.command()
@@ -117,31 +112,16 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
 @writing
 def schedule(how: How, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
-    with open_ledger(how.db).reading() as connection:
+    with how.ledger.reading() as connection:
         there = known_league(Log(connection), name)
     events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
     if not events:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return report_appended(open_ledger(how.db), _append(how, events, _instant(how, None, None)), how.form, how.dry_run)
-
-
-class Subscribing(Admission):
-    """The ladders' checks, and that nobody else has subscribed since a league was looked at."""
-
-    def __init__(self, seen: League, connection: Connection) -> None:
-        super().__init__(connection)
-        now = league_of(Log(connection), seen.name)
-        self._changed = now is None or now.joined != seen.joined or now.created != seen.created
-
-    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """As the ladders do; raises `Refused` (changed-meanwhile) for a league that changed."""
-        if self._changed:
-            raise Refused("changed-meanwhile", f"others subscribed to {data['league']} at the same time; try again")
-        super().admit(type_name, occurred_at, data)
+    return tell_recorded(how.ledger, _append(how, events, _instant(how, None, None)), how.form, how.dry_run)
 
 
 def _instant(how: How, at: str | None, zone: str | None) -> str:
-    return format_instant(instant_or_now(open_ledger(how.db), at, zone))
+    return format_instant(instant_or_now(how.ledger, at, zone))
 
 
 def _schedule(there: League, players: list[str], seed: str | None) -> dict[str, Any]:
@@ -152,14 +132,18 @@ def _schedule(there: League, players: list[str], seed: str | None) -> dict[str, 
     return {"league": there.name, "seed": seed, "games": games}
 
 
-def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, ladders: Any = Admission) -> Imported:
+def _still_waiting(seen: League, connection: Connection) -> None:
+    """Raises `Refused` (changed-meanwhile) if somebody has subscribed since a league was looked at."""
+    now = league_of(Log(connection), seen.name)
+    if now is None or now.joined != seen.joined or now.created != seen.created:
+        raise Refused("changed-meanwhile", f"others subscribed to {seen.name} at the same time; try again")
+
+
+def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, **hooks: Any) -> Imported:
     """Append some steps of a league in one transaction."""
-    given = [{"type": name, "occurred_at": at, "data": data} for name, data in events]
-    result = import_items(
-        open_ledger(how.db), [Item(STDIN, 1, event, None) for event in given], by=how.by, clock=clock.now,
-        ladders=ladders, dry_run=how.dry_run, ignore_clock=how.ignore_clock,
-    )  # fmt: skip
-    result.rejected = [rejection._replace(file=None, line=None) for rejection in result.rejected[:1]]
+    plan = how.proposed([{"type": name, "occurred_at": at, "data": data} for name, data in events], **hooks)
+    result = plan.result if how.dry_run else plan.commit()
+    result.rejected = result.rejected[:1]
     return result
 
 

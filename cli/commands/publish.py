@@ -1,7 +1,5 @@
 """`publish`: standings as people get to see them, fixed by events that hold every row."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import click
@@ -9,18 +7,16 @@ import click
 from cli.arguments.all_ladders import Survey, survey
 from cli.arguments.command import command
 from cli.arguments.one_ladder import reading_of
-from cli.arguments.options import by_option, composed, ignore_clock_option
-from cli.arguments.result_options import result_format
+from cli.arguments.options import composed
+from cli.arguments.writing import How, writing
 from cli.output import render
 from cli.output.appended import rejection_line
 from ledger import clock
 from ledger.events.canonical import format_instant
-from ledger.intake.files import STDIN, Item
-from ledger.intake.importing import Imported, import_items
+from ledger.intake.importing import Imported
 from ledger.rejections import Refused
 from ledger.store.opening import open_ledger
 from ledger.validation.published_lists import published_lists
-from projections.admission.events import Admission
 from projections.queries.coordinates import Coordinates, Times
 from projections.queries.publication import publication
 from projections.queries.standings import Ladders, Ranking
@@ -35,14 +31,8 @@ from projections.rulesets.periods import is_running, period_of
 @click.option(
     "--due", is_flag=True, help="Publish all lists of months and years that are over and were never published."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be published, write nothing.")
-@ignore_clock_option
-@by_option
-@result_format
-@click.pass_obj
-def publish(
-    db: str, ladder: str | None, as_of: str | None, due: bool, dry_run: bool, ignore_clock: bool, by: str, form: str
-) -> int:
+@writing
+def publish(how: How, ladder: str | None, as_of: str | None, due: bool) -> int:
     """Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.
 
     A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
@@ -54,31 +44,30 @@ def publish(
     """
     if due == (ladder is not None) or (due and as_of is not None):
         raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
-    ledger, now = open_ledger(db), clock.now()
-    append = partial(
-        import_items, ledger, by=by, clock=clock.now, ladders=Admission, dry_run=dry_run, ignore_clock=ignore_clock
-    )
+    now = clock.now()
     if ladder is None:
-        return _publish_due(db, now, append, dry_run, form)
-    with reading_of(ledger, ladder, as_of, None, None) as reading:
-        ladders, at = reading.ladders, reading.ladders.coordinates
+        return _publish_due(how, now)
+    with reading_of(how.ledger, ladder, as_of, None, None) as reading:
+        ladders = reading.ladders
         ruleset = ladders.versions(ladder)[0].ruleset
         if as_of is None and period_of(ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now
-            ladders, at = ladders.at(now), at._replace(as_of=now)
-        found = ladders.standings(ladder)
+            ladders = ladders.at(now)
+        found, at = ladders.standings(ladder), ladders.coordinates
         try:
             events = publication(ladders, found, now, asked=as_of is not None)
         except Refused as problem:
             refused = Imported(rejected=[problem.rejection()])
-            return _tell({"ladder": ladder, **at.stated()}, refused, form, dry_run, reading.times)
-    result = append(_items(events, now))
-    return _tell(_told(found, at, result), result, form, dry_run, reading.times)
+            return _tell({"ladder": ladder, **at.stated()}, refused, how, reading.times)
+    result = _append(how, events, now)
+    return _tell(_told(found, at, result), result, how, reading.times)
 
 
-def _items(events: list[tuple[str, dict[str, Any]]], now: int) -> list[Item]:
+def _append(how: How, events: list[tuple[str, dict[str, Any]]], now: int) -> Imported:
+    """Append the events that publish a list, in one transaction."""
     occurred_at = format_instant(now)
-    return [Item(STDIN, 1, {"type": name, "occurred_at": occurred_at, "data": data}, None) for name, data in events]
+    plan = how.proposed({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events)
+    return plan.result if how.dry_run else plan.commit()
 
 
 def _told(found: Ranking, at: Coordinates, result: Imported) -> dict[str, Any]:
@@ -89,9 +78,9 @@ def _told(found: Ranking, at: Coordinates, result: Imported) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _publish_due(db: str, now: int, append: Callable[[list[Item]], Imported], dry_run: bool, form: str) -> int:
+def _publish_due(how: How, now: int) -> int:
     """Publish each list that is due, each in a transaction of its own."""
-    seen = survey(db, None, None, None)
+    seen = survey(how.db, None, None, None)
     rows, failed = [], False
     for ladders, stream in _due(seen, now):
         try:
@@ -102,14 +91,14 @@ def _publish_due(db: str, now: int, append: Callable[[list[Item]], Imported], dr
             continue
         if not found.rows:
             continue
-        result = append(_items(publication(ladders, found, now), now))
+        result = _append(how, publication(ladders, found, now), now)
         failed = failed or bool(result.rejected)
         told = _told(found, seen.coordinates, result)
-        rows.append({**told, **_counts(result, dry_run)})
-        if form != "json":
-            _say(told, result, dry_run, seen.times)
-    if form == "json":
-        render.print_json({**seen.coordinates.stated(), "dry_run": dry_run, "rows": rows})
+        rows.append({**told, **_counts(result, how.dry_run)})
+        if how.form != "json":
+            _say(told, result, how.dry_run, seen.times)
+    if how.form == "json":
+        render.print_json({**seen.coordinates.stated(), "dry_run": how.dry_run, "rows": rows})
     elif not rows and not failed:
         render.echo("No list is due.")
     return int(failed)
@@ -134,11 +123,11 @@ def _counts(result: Imported, dry_run: bool) -> dict[str, Any]:
     return {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
 
 
-def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool, times: Times) -> int:
-    if form == "json":
-        render.print_json({**told, **_counts(result, dry_run)})
+def _tell(told: dict[str, Any], result: Imported, how: How, times: Times) -> int:
+    if how.form == "json":
+        render.print_json({**told, **_counts(result, how.dry_run)})
     else:
-        _say(told, result, dry_run, times)
+        _say(told, result, how.dry_run, times)
         render.echo("Nothing was published." if result.rejected else f"digest {told['digest']}")
     return int(bool(result.rejected))
 
@@ -146,7 +135,7 @@ def _tell(told: dict[str, Any], result: Imported, form: str, dry_run: bool, time
 def _say(told: dict[str, Any], result: Imported, dry_run: bool, times: Times) -> None:
     """Print a line about a published list, or why it is not published."""
     if result.rejected:
-        render.note(rejection_line(result.rejected[-1]._replace(file=None, line=None)))
+        render.note(rejection_line(result.rejected[-1]))
         return
     did = "would be published" if dry_run else f"is published at position {told['position']:,}"
     as_of = f", played up to {times.stated(told['as_of'])}" if told["as_of"] else ""

@@ -10,11 +10,10 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import group
 from cli.arguments.moments import known_position
-from cli.arguments.options import by_option, elo_games, format_of, format_option, ignore_clock_option, known_at_option
-from cli.arguments.preview import Preview
-from cli.arguments.result_options import result_format
+from cli.arguments.options import elo_games, format_of, format_option, known_at_option
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.ruleset_files import problem_line, read_file
+from cli.arguments.writing import How, writing
 from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from cli.output import render
 from cli.output.appended import rejection_line
@@ -24,11 +23,12 @@ from ledger.errors import LedgerError, NotALedger
 from ledger.events.canonical import format_instant
 from ledger.events.types import Ruleset, read_slug
 from ledger.intake.files import Item
-from ledger.intake.importing import Imported, import_items
+from ledger.intake.importing import Imported, Terms
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import Log, head, read_live, read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.events import Admission
+from projections.admission.proposals import Proposal
 from projections.queries.coordinates import Times, times_of
 from projections.queries.impact import Impact
 from projections.rulesets.registry import rule, rule_names
@@ -294,16 +294,11 @@ def check(files: tuple[str, ...], seed: int, rule_seconds: float) -> int:
 )  # fmt: skip
 @click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
               help=f"With --shipped {ELO}: the game that it rates, such as chess; repeatable.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 @rule_seconds_option
-@ignore_clock_option
-@by_option
-@result_format
-@click.pass_obj
+@writing
 def publish(
-    db: str, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], dry_run: bool,
-    rule_seconds: float, ignore_clock: bool, by: str, form: str,
-) -> int:  # fmt: skip
+    how: How, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], rule_seconds: float
+) -> int:
     """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this are left alone.
 
     A version scores games from its effective_from on: a day in the past corrects history, a future one leaves it alone.
@@ -314,14 +309,13 @@ def publish(
         raise click.UsageError("name files, or --shipped")
     if games and from_shipped != ELO:
         raise click.UsageError(f"--game goes with --shipped {ELO}")
-    ledger = open_ledger(db)
     if from_shipped is not None:
-        if dry_run or form == "json":
+        if how.dry_run or how.form == "json":
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
-        published = publish_missing(ledger, by, _shipped_as(ledger, from_shipped, games))
+        published = publish_missing(how.ledger, how.terms.by, _shipped_as(how.ledger, from_shipped, games))
         render.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
-    if wrong := _tried_first(db, files, rule_seconds):
+    if wrong := _tried_first(how.db, files, rule_seconds):
         for name, problem in wrong:
             render.echo(problem_line(name, problem), err=True)
         return 1
@@ -332,25 +326,23 @@ def publish(
     rulesets = [(name, ruleset) for name, ruleset, _ in read if ruleset is not None]
     if len(rulesets) < len(files):
         return 1
-    preview = Preview(ledger)
-    result = _publish(ledger, rulesets, by, format_instant(clock.now()), ignore_clock, dry_run, preview)
+    plan = how.propose(_items(how.ledger, rulesets, format_instant(clock.now())))
+    found = Impact() if plan.is_refused else plan.impact()
+    result = plan.result if how.dry_run else plan.commit()
     names = [ruleset.name for _, ruleset in rulesets]
-    if form == "json":
+    if how.form == "json":
         refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
-        counts = {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
-        render.print_json(
-            {"rulesets": names, **counts, "head": _position(result), **impact_json(preview.found or Impact())}
-        )
+        counts = {"appended": result.appended, "existing": result.existing, "dry_run": how.dry_run, "rejected": refused}
+        render.print_json({"rulesets": names, **counts, "head": _position(result), **impact_json(found)})
         return int(bool(result.rejected))
     for rejection in result.rejected:
         render.note(rejection_line(rejection._replace(line=None)))
     if result.rejected:
         return 1
-    render.echo(_told(", ".join(names), len(names), result, dry_run))
-    found = preview.found or Impact()
+    render.echo(_told(", ".join(names), len(names), result, how.dry_run))
     note_failed(found)
     if result.would_append:
-        print_impact(found, ledger)
+        print_impact(found, how.ledger)
     return 0
 
 
@@ -365,7 +357,9 @@ def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[st
         read = [(name, read_file(name)[0]) for name in files]
         ledger = open_ledger(db)
         given = [(name, ruleset) for name, ruleset in read if ruleset is not None]
-        _publish(ledger, given, "preview", format_instant(clock.now()), True, True, Preview(ledger))
+        Proposal(
+            ledger, _items(ledger, given, format_instant(clock.now())), Terms("preview", ignore_clock=True)
+        ).impact()
 
     reason = why_not_in_time(preview, seconds)
     return [(foreign[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []
@@ -407,17 +401,14 @@ def publish_missing(ledger: Ledger, by: str, texts: Sequence[str], *, only_new_i
         assert ruleset is not None, problems
         if (ruleset.id, "" if only_new_ids else ruleset.version) not in known:
             missing.append((ruleset.name, ruleset))
-    result = _publish(ledger, missing, by, SHIPPED_AT, False, False, Preview(ledger, wanted=False))
+    result = Proposal(ledger, _items(ledger, missing, SHIPPED_AT), Terms(by)).commit()
     for problem in result.rejected:
         raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
     return [name for name, _ in missing]
 
 
-def _publish(
-    ledger: Ledger, rulesets: list[tuple[str, Ruleset]], by: str, occurred_at: str, ignore_clock: bool,
-    dry_run: bool, preview: Preview,
-) -> Imported:  # fmt: skip
-    """Publish rulesets, each with the name of the file it comes from, all or none."""
+def _items(ledger: Ledger, rulesets: list[tuple[str, Ruleset]], occurred_at: str) -> list[Item]:
+    """The events that publish rulesets, each with the name of the file it comes from."""
     items = []
     with ledger.reading() as connection:
         live = {entry.event["id"] for entry in _published(connection)}
@@ -429,7 +420,4 @@ def _publish(
             if event_id in live or Log(connection).event(event_id) is None:
                 event["id"] = event_id
             items.append(Item(name, 1, event, None))
-    return import_items(
-        ledger, items, by=by, clock=clock.now, ladders=Admission, ignore_clock=ignore_clock, dry_run=dry_run,
-        checked=preview,
-    )  # fmt: skip
+    return items

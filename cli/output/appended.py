@@ -1,6 +1,7 @@
 """Printing what was appended, what was refused and who is new."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from cli.output import render
@@ -10,7 +11,6 @@ from ledger.rejections import Rejection, shown
 from ledger.store.opening import Ledger
 from ledger.validation.new_names import TOLD_MAX
 from ledger.validation.published_lists import PublishedList
-from projections.admission.new_ladders import NewLadders
 from projections.queries.coordinates import times_of
 from projections.queries.impact import Impact
 
@@ -21,22 +21,15 @@ WRITTEN = frozenset({"bad-utf8", "bad-time", "naive-time"})
 _WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
 
 
-def tell_new_ladders(result: Imported, new_ladders: NewLadders) -> None:
-    """Add to a result which ladders begin, unless something was refused."""
-    if not result.rejected_count:
-        result.new_ladders = [begun.ladder for begun in new_ladders.found]
-        result.close_ladders = {begun.ladder: begun.like for begun in new_ladders.found if begun.like}
-
-
-def note_homeless(result: Imported, homeless: dict[str, str]) -> None:
+def note_homeless(result: Imported) -> None:
     """Report games that are on no ladder, one for each reason, unless something was refused."""
-    for reason, game_id in homeless.items() if not result.rejected_count else ():
+    for reason, game_id in result.homeless.items() if not result.rejected_count else ():
         render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
 
 
-def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
+def note_leagueless(result: Imported) -> None:
     """Report games that a league has scheduled but that do not name it, one for each league."""
-    for league, game_id in leagueless.items() if not result.rejected_count else ():
+    for league, game_id in result.leagueless.items() if not result.rejected_count else ():
         league, game_id = render.plain(league), render.plain(game_id)
         render.note(
             f"note: {game_id} is scheduled in the league {league}, but does not say so; fix it with: "
@@ -44,7 +37,7 @@ def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
         )
 
 
-def report_appended(
+def tell_recorded(
     ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Impact | None = None, quiet: bool = False,
     lists: list[PublishedList] | None = None,
 ) -> int:  # fmt: skip
@@ -89,7 +82,7 @@ def report_appended(
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
     if not quiet or result.rejected_count:
         render.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
-    if found is not None and result.would_append and not quiet:
+    if found is not None and (result.would_append if dry_run else result.appended) and not quiet:
         print_impact(found, ledger)
     if lists:
         with ledger.reading() as connection:
@@ -115,16 +108,17 @@ def _more(rejections: list[Rejection]) -> str:
 def new_told(result: Imported) -> dict[str, Any]:
     """Who is new, whose name is close to another, and the same for ladders, as stated in JSON."""
     close = [{"player": name, "close_to": others} for name, others in result.close.items()]
-    ladders = [{"ladder": name, "close_to": [other]} for name, other in result.close_ladders.items()]
+    new_ladders, like = ([], {}) if result.rejected_count else (result.new_ladders, result.close_ladders)
+    ladders = [{"ladder": name, "close_to": [other]} for name, other in like.items()]
     return {
         "new_players": result.new_players, "close_names": close,
-        "new_ladders": result.new_ladders, "close_ladders": ladders,
+        "new_ladders": new_ladders, "close_ladders": ladders,
     }  # fmt: skip
 
 
 def note_new(result: Imported) -> None:
     """Print which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
-    if result.new_ladders:
+    if result.new_ladders and not result.rejected_count:
         named = {name: f" (like {other}?)" for name, other in result.close_ladders.items()}
         names = ", ".join(name + named.get(name, "") for name in result.new_ladders[:TOLD_MAX])
         more = f" and {len(result.new_ladders) - TOLD_MAX:,} more" if len(result.new_ladders) > TOLD_MAX else ""
@@ -143,3 +137,52 @@ def rejection_line(rejection: Rejection) -> str:
     """`FILE:LINE: code: message`, on one line."""
     where = "".join(f"{part}:" for part in (rejection.file, rejection.line) if part is not None)
     return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
+
+
+def _rejected(one: Rejection) -> dict[str, Any]:
+    told = {"code": one.code, "message": one.message}
+    return told if one.line is None else {"file": one.file, "line": one.line, **told}
+
+
+def tell_entered(
+    ledger: Ledger, type_name: str, result: Imported, form: str, dry_run: bool, entered: Sequence[str] = (),
+    found: Impact | None = None, unchanged: Sequence[str] | None = None,
+) -> int:  # fmt: skip
+    """Print what became of events of one type, with these ids, and what they change; returns the exit code."""
+    found = found or Impact()
+    position = result.head.position if result.head and result.appended else None
+    if form == "json":
+        render.print_json(
+            {
+                "type": type_name,
+                "event_id": entered[0] if entered else None,
+                "position": position,
+                "appended": result.appended,
+                "existing": result.existing,
+                "dry_run": dry_run,
+                "rejected": [_rejected(r) for r in result.rejected],
+                **({} if unchanged is None else {"unchanged": unchanged}),
+                **new_told(result),
+                **impact_json(found),
+            }
+        )
+        return int(result.rejected_count > 0)
+    if result.rejected_count:
+        for rejection in result.rejected[:SHOWN_REJECTIONS]:
+            render.note(rejection_line(rejection))
+        if (untold := result.rejected_count - SHOWN_REJECTIONS) > 0:
+            render.note(f"... and {untold:,} more (--format json lists them)")
+        render.echo("Nothing was recorded.")
+        return 1
+    if not entered:
+        render.echo("This is already recorded.")
+        return 0
+    note_new(result)
+    if dry_run:
+        render.echo(f"Nothing was recorded; this is what {type_name} would do.")
+    elif len(entered) > 1:
+        render.echo(f"{len(entered):,} events {type_name} are recorded, the last at position {position:,}.")
+    else:
+        render.echo(f"{type_name} is recorded at position {position:,}.")
+    print_impact(found, ledger)
+    return 0

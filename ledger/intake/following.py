@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ledger.intake.files import LINE_BYTES_MAX, STDIN, Item
-from ledger.intake.importing import Imported
+from ledger.intake.importing import Reject, Settled
 from ledger.rejections import Refused, Rejection
 from ledger.store.log import positions_of
 from ledger.store.opening import Ledger
@@ -25,8 +25,8 @@ BATCH_READS = 64
 READ_BYTES = 1 << 16
 
 Line = tuple[int, bytes | Refused]
-# imports the items of a batch, continuing after refusals: (items, reject, settled) -> what it did
-Import = Callable[..., Imported]
+# imports the items of a batch, continuing after refusals: (items, reject, settled)
+Import = Callable[[Sequence[Item], Reject, Settled], object]
 
 
 def batches(descriptor: int, stopped: int) -> Iterator[list[Line]]:
@@ -86,7 +86,7 @@ class _Lines:
 
 
 def answers(ledger: Ledger, batch: Sequence[Line], import_batch: Import) -> list[dict[str, Any]]:
-    """Import a batch; what became of each of its lines, in order. Raises what `import_items` raises."""
+    """Import a batch; what became of each of its lines, in order. Raises what `import_batch` raises."""
     rejected: dict[int, Rejection] = {}
     settled: dict[int, tuple[str, bool]] = {}
 

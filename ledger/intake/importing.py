@@ -1,17 +1,18 @@
-"""Import: everything is validated before anything is appended, then appended in chunks, each a transaction.
+"""Import: everything is checked before anything is appended, then appended in chunks, each a transaction.
 
 A single refusal means that nothing is appended, unless `keep_going`; a crash leaves whole chunks, and running the same
 import again completes the rest, because events already there are recognised.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ledger import clock as system_clock
 from ledger.clock import Clock
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
@@ -21,11 +22,11 @@ from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
 from ledger.processes.memory import rarely_collecting
 from ledger.rejections import Refused, Rejection, shown
-from ledger.store.appending import append, game_exists, lookup, next_recorded_at, same_drafts
+from ledger.store.appending import Fresh, append, game_exists, lookup, next_recorded_at, same_drafts
 from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
-from ledger.validation.new_names import First, Newcomers, names_of
+from ledger.validation.new_names import First, Newcomers, Refusing, names_of
 from ledger.validation.repeated_games import resent
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
@@ -36,6 +37,28 @@ REJECTIONS_MAX = 10_000
 Reject = Callable[[Rejection, Any], None]
 # called with the line of every event that ends up in the log, its id, and whether this import appended it
 Settled = Callable[[int, str, bool], None]
+# raises `Refused` (changed-meanwhile) if what the events were based on is no longer so
+Still = Callable[[Connection], None]
+
+
+class Terms(NamedTuple):
+    """On what terms events are taken: who records them, and what is taken all the same.
+
+    ignore_clock:    events after a last one that is dated ahead of this machine's time
+    any_date:        games dated more than a day ahead, or before 1900
+    allow_uncounted: games that a ladder's rule cannot score
+    refusing:        where new names are refused that are close to others
+    strict:          whether all new names are refused there, and games that begin a ladder
+    keep_going:      whether what is good is appended although something is refused
+    """
+
+    by: str
+    ignore_clock: bool = False
+    any_date: bool = False
+    allow_uncounted: bool = False
+    refusing: Refusing = ""
+    strict: bool = False
+    keep_going: bool = False
 
 
 @dataclass
@@ -54,136 +77,266 @@ class Imported:
     alike: dict[str, list[str]] = field(default_factory=dict)
     # what is wrong with the files of a restore that takes them all the same
     passed: list[str] = field(default_factory=list)
-    # the ladders that begin, and the names that theirs are close to; filled in by whoever knows about ladders
+    # the ladders that begin, and the names that theirs are close to
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
+    # a game for each reason why games are on no ladder, and for each league whose scheduled games do not name it
+    homeless: dict[str, str] = field(default_factory=dict)
+    leagueless: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass
-class _Intake:
-    """The state of one validation pass."""
+class Intake:
+    """Items that were checked, and wait to be appended; `result` says what became of them so far."""
 
-    connection: Connection
-    spool: Spool
-    validator: Validator
-    reject: Reject
-    settled: Settled
-    by: str
-    keep_going: bool
-    result: Imported
-    position: int
-    recorded_at: int
-    newcomers: Newcomers | None
-    people: Callable[[], Identities]
-    rejected_games: set[tuple[str, str | None]] = field(default_factory=set)
+    def __init__(
+        self,
+        ledger: Ledger,
+        items: Iterable[Item | Rejection | Far],
+        terms: Terms,
+        *,
+        ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
+        newcomers: Newcomers | None = None,
+        based_on: Mapping[str, str | int] | None = None,
+        still: Still = lambda connection: None,
+        clock: Clock | None = None,
+        reject: Reject = lambda rejection, source: None,
+        settled: Settled = lambda line, event_id, appended: None,
+        reading: Callable[[Far], None] = lambda far: None,
+        cores: int = 1,
+    ) -> None:
+        """Check all items. `newcomers` says who is new.
 
-
-def import_items(
-    ledger: Ledger,
-    items: Iterable[Item | Rejection | Far],
-    *,
-    by: str,
-    clock: Clock,
-    ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
-    reject: Reject = lambda rejection, source: None,
-    settled: Settled = lambda line, event_id, appended: None,
-    keep_going: bool = False,
-    dry_run: bool = False,
-    ignore_clock: bool = False,
-    reading: Callable[[Far], None] = lambda far: None,
-    progress: Callable[[int], None] = lambda appended: None,
-    checked: Callable[[Iterator[Draft]], None] = lambda drafts: None,
-    newcomers: Newcomers | None = None,
-    any_date: bool = False,
-    cores: int = 1,
-) -> Imported:
-    """Validate all items, then append the new ones, which `checked` gets first. `newcomers` says who is new.
-
-    With more than one of `cores` a long input is read by a forked process. Raises `ClockBehind`, `StoreUnavailable`,
-    `WorkerLost`.
-    """
-    result = Imported()
-    with rarely_collecting(), closing(Spool()) as spool:
-        with ledger.reading() as connection:
-            result.head = head(connection)
-            recorded_at = next_recorded_at(result.head, clock, ignore_clock)
-            validator = Validator(connection, spool, ladders, None if any_date else clock())
-            intake = _Intake(
-                connection,
-                spool,
-                validator,
-                reject,
-                settled,
-                by,
-                keep_going,
-                result,
-                result.head.position,
-                recorded_at,
-                newcomers,
-                cache(lambda: identities(connection)),
-            )
-            with closing(read_blocks(items, keep_going, cores)) as blocks:
+        What somebody decided holds only if nobody decided otherwise meanwhile: `based_on` has by subject the event, its
+        id or position, that was the last one about it when they looked; `still` is asked again under the lock. With
+        more than one of `cores` a long input is read by a forked process. Raises `ClockBehind`, `StoreUnavailable`,
+        `WorkerLost`.
+        """
+        self.ledger = ledger
+        self.terms = terms
+        self.result = Imported()
+        self._clock = clock = clock or system_clock.now
+        self._still, self._reject, self._settled = still, reject, settled
+        self._newcomers, self._based_on = newcomers, based_on or {}
+        self._rejected_games: set[tuple[str, str | None]] = set()
+        self._spool = Spool()
+        with rarely_collecting(), ledger.reading() as self._connection:
+            self.result.head = head(self._connection)
+            self._recorded_at = next_recorded_at(self.result.head, clock, terms.ignore_clock)
+            now = None if terms.any_date else clock()
+            self._validator = Validator(self._connection, self._spool, ladders, now)
+            with closing(read_blocks(items, terms.keep_going, cores)) as blocks:
                 for block in blocks:
-                    _validate(intake, block, reading)
-                    if result.rejected_count >= REJECTIONS_MAX and not keep_going:
+                    self._validate(block, reading)
+                    if self.result.rejected_count >= REJECTIONS_MAX and not terms.keep_going:
                         break
             if newcomers is not None:
-                _introduce(intake, newcomers)
-        if result.rejected_count and not keep_going:
-            return result
-        result.would_append = spool.count
-        checked(waiting.draft for chunk in spool.chunks(CHUNK_EVENTS) for waiting in chunk)
-        if dry_run:
-            return result
-        # the head when the drafts were looked up, as long as nobody else appends
-        absent_at: int | None = validator.seen
-        for chunk in spool.chunks(CHUNK_EVENTS):
-            rest = chunk
-            while True:
-                done = append(
-                    ledger, [waiting.draft for waiting in rest], by=by, clock=clock, ignore_clock=ignore_clock,
-                    recheck=validator.recheck, absent_at=absent_at,
-                )  # fmt: skip
-                if not done.refused:
+                self._introduce(newcomers)
+            if not self.is_refused:
+                self.result.would_append = self._spool.count
+            if self._spool.count and not self.result.rejected_count:
+                try:
+                    still(self._connection)
+                except Refused as problem:
+                    self.refuse(problem)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing will be appended, because something was refused."""
+        return bool(self.result.rejected_count) and not self.terms.keep_going
+
+    def drafts(self) -> Iterator[Draft]:
+        """What would be appended, in order."""
+        return (waiting.draft for chunk in self._spool.chunks(CHUNK_EVENTS) for waiting in chunk)
+
+    def close(self) -> None:
+        """Give back what waits."""
+        self._spool.close()
+
+    def commit(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+        """Append what was checked, unless it is refused. Raises `ClockBehind`, `StoreUnavailable`."""
+        with rarely_collecting():
+            # the head when the drafts were looked up, as long as nobody else appends
+            absent_at: int | None = self._validator.seen
+            for chunk in () if self.is_refused else self._spool.chunks(CHUNK_EVENTS):
+                absent_at = self._append(chunk, absent_at)
+                if self.is_refused:
                     break
-                # somebody else recorded something since it was checked
-                for index, rejection in done.refused:
-                    _note(intake, rejection, rest[index].file, rest[index].line, rest[index].rows)
-                if not keep_going:
-                    return result
-                taken = {index for index, _ in done.refused}
-                rest = [waiting for index, waiting in enumerate(rest) if index not in taken]
-            for index, waiting in enumerate(rest):
-                settled(waiting.line, waiting.draft.event_id, index not in done.known)
-            absent_at = done.head.position if absent_at == done.head.position - done.appended else None
-            validator.seen = done.head.position
-            result.appended += done.appended
-            result.existing += done.existing
-            result.head = done.head
-            progress(result.appended)
-    return result
+                progress(self.result.appended)
+        self.close()
+        return self.result
 
+    def _append(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
+        """Append a chunk; returns where the next one is surely absent from the log, if that is known."""
+        while True:
+            done = append(
+                self.ledger, [waiting.draft for waiting in chunk], by=self.terms.by, clock=self._clock,
+                ignore_clock=self.terms.ignore_clock, recheck=self._recheck, absent_at=absent_at,
+            )  # fmt: skip
+            if not done.refused:
+                break
+            # somebody else recorded something since it was checked
+            for index, rejection in done.refused:
+                self._note(rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
+            if self.is_refused:
+                return None
+            taken = {index for index, _ in done.refused}
+            chunk = [waiting for index, waiting in enumerate(chunk) if index not in taken]
+        for index, waiting in enumerate(chunk):
+            self._settled(waiting.line, waiting.draft.event_id, index not in done.known)
+        self._validator.seen = done.head.position
+        self.result.appended += done.appended
+        self.result.existing += done.existing
+        self.result.head = done.head
+        return done.head.position if absent_at == done.head.position - done.appended else None
 
-def _validate(intake: _Intake, block: Block, reading: Callable[[Far], None]) -> None:
-    drafts = [entry.outcome[0] for entry in block if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple)]
-    known = _known_one_by_one(lookup(intake.connection, drafts, intake.spool), len(drafts))
-    intake.spool.look_ahead(drafts)
-    for item in block:
-        if not isinstance(item, ParsedItem):
-            if isinstance(item, Far):
-                reading(item)
-            else:
-                _note(intake, item, item.file, item.line, None)
-            continue
-        outcome = item.outcome
-        problem = outcome.rejection() if isinstance(outcome, Refused) else _take(intake, item, *outcome, next(known))
-        if problem is not None and item.rows_of is not None:
-            problem = _refuse_rows(intake, item, item.rows_of, problem)
-        if problem is not None:
-            _note(intake, problem, item.file, item.line, item.source)
-            if intake.newcomers is not None:
-                named = item.names if isinstance(outcome, Refused) else names_of(outcome[0].type, outcome[1])
-                intake.newcomers.mention(named)
+    def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
+        """Under the lock: which drafts must be refused, since others appended after what was seen."""
+        if before.position != self._validator.seen:
+            try:
+                self._still(connection)
+            except Refused as problem:
+                return [(fresh[0][0], problem.rejection())]
+        return self._validator.recheck(connection, before, fresh)
+
+    def refuse(self, problem: Refused) -> None:
+        """Refuse what was checked, for a reason that whoever proposes it knows."""
+        self._note(problem.rejection(), "", 0, None)
+        self.result.would_append = 0
+
+    @cached_property
+    def _people(self) -> Identities:
+        return identities(self._connection)
+
+    def _validate(self, block: Block, reading: Callable[[Far], None]) -> None:
+        parsed = [entry for entry in block if isinstance(entry, ParsedItem)]
+        drafts = [entry.outcome[0] for entry in parsed if isinstance(entry.outcome, tuple)]
+        known = _known_one_by_one(lookup(self._connection, drafts, self._spool), len(drafts))
+        self._spool.look_ahead(drafts)
+        for item in block:
+            if not isinstance(item, ParsedItem):
+                if isinstance(item, Far):
+                    reading(item)
+                else:
+                    self._note(item, item.file, item.line, None)
+                continue
+            outcome = item.outcome
+            problem = outcome.rejection() if isinstance(outcome, Refused) else self._take(item, *outcome, next(known))
+            if problem is not None and item.rows_of is not None:
+                problem = self._refuse_rows(item, item.rows_of, problem)
+            if problem is not None:
+                self._note(problem, item.file, item.line, item.source)
+                if self._newcomers is not None:
+                    named = item.names if isinstance(outcome, Refused) else names_of(outcome[0].type, outcome[1])
+                    self._newcomers.mention(named)
+
+    def _take(
+        self, item: ParsedItem, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+    ) -> Rejection | None:
+        """Add a draft to the spool, count it as existing, or say why it is refused."""
+        if (item.file, item.rows_of) in self._rejected_games:
+            return _rows_apart(draft.subject)
+        if known[0]:
+            problem = known[1]
+            if problem is not None and item.table:
+                problem = resent(Log(self._connection), self._people, draft, problem)
+            if problem is None:
+                self._settle_existing(item, draft)
+            return problem
+        if (waiting := self._spool.find(draft)) is not None:
+            return self._against_waiting(item, draft, waiting)
+        try:
+            if not surely_fits(draft, self.terms.by):
+                self._build(draft)
+            if (supersedes := self._validator.validate(draft, data)) is not None:
+                self._refuse_other(draft, supersedes)
+                draft = draft._replace(supersedes=supersedes)
+                self._build(draft)
+        except Refused as problem:
+            return problem.rejection()
+        self._spool.add(draft, item.file, item.line, item.source if item.table else None)
+        if self._newcomers is not None:
+            place = First(item.file, item.line, item.table, item.rows_of is not None)
+            self._newcomers.meet(draft.type, data, place)
+        return None
+
+    def _refuse_other(self, draft: Draft, supersedes: str) -> None:
+        """Raises `Refused` (changed-meanwhile) if a draft supersedes another event than somebody looked at."""
+        last = Log(self._connection).event(supersedes) if draft.subject in self._based_on else None
+        if last is not None and self._based_on[draft.subject] not in (last.event_id, last.position):
+            what = draft.subject.partition(":")[2]
+            raise Refused(
+                "changed-meanwhile", f"{shown(what)} was last changed at position {last.position}; look at it again"
+            )
+
+    def _introduce(self, newcomers: Newcomers) -> None:
+        """Say who is new. Refused names are reported with each game that has them."""
+        result, refused = self.result, newcomers.refusals(self._connection)
+        result.new_players, result.alike = newcomers.names, newcomers.alike
+        if refused:
+            named: set[str] = set()
+            for waiting in [waiting for chunk in self._spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
+                names = names_of(waiting.draft.type, parse_object(waiting.draft.data.encode()))
+                wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
+                if not wrong:
+                    named.update(names)
+                elif self.terms.keep_going:
+                    self._spool.remove(waiting.draft.event_id)
+                    self._note(refused[wrong[0]], waiting.file, waiting.line, waiting.rows)
+                else:
+                    for name in dict.fromkeys(wrong):
+                        self._note(refused[name], waiting.file, waiting.line, None)
+            if self.terms.keep_going:
+                result.new_players = [name for name in result.new_players if name in named]
+        result.close = {name: newcomers.close[name] for name in result.new_players if name in newcomers.close}
+        files = {rejection.file: None for rejection in result.rejected}
+        order = {file: number for number, file in enumerate(files)}
+        result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
+
+    def _build(self, draft: Draft) -> None:
+        """Build the record that a draft would have, only to see whether that is possible. Raises `Refused`."""
+        assert self.result.head is not None
+        position = self.result.head.position + self._spool.count + 1
+        build(draft, position, self._recorded_at, draft.by or self.terms.by, draft.supersedes)
+
+    def _against_waiting(self, item: ParsedItem, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
+        if waiting.draft.event_id != draft.event_id:
+            return game_exists(draft, waiting.draft.event_id)
+        if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
+            return _rows_apart(draft.subject)
+        if same_drafts(waiting.draft, draft):
+            self._settle_existing(item, draft)
+            return None
+        return Rejection(
+            "id-conflict",
+            f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
+        )
+
+    def _settle_existing(self, item: ParsedItem, draft: Draft) -> None:
+        self.result.existing += 1
+        self._settled(item.line, draft.event_id, False)
+
+    def _refuse_rows(self, item: ParsedItem, game_id: str, problem: Rejection) -> Rejection:
+        """A game of several rows is refused as a whole: rows of it that were already taken are refused, too."""
+        apart = isinstance(item.source, list)  # a block of rows; otherwise a single one that could not be read
+        again = (item.file, game_id) in self._rejected_games
+        self._rejected_games.add((item.file, game_id))
+        waiting = self._spool.find_id(f"game:{game_id}")
+        if waiting is not None and waiting.rows is not None and waiting.file == item.file:
+            again = True
+            self._spool.remove(waiting.draft.event_id)
+            told = f"the row at line {item.line}, which was refused, may belong to this game"
+            if self.terms.keep_going:
+                # otherwise nothing is appended anyway, and one refusal is enough
+                found = _rows_apart(waiting.draft.subject) if apart else Rejection("bad-csv", told)
+                self._note(found, waiting.file, waiting.line, waiting.rows)
+        return _rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
+
+    def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
+        placed = rejection._replace(file=file or None, line=line or None)
+        self.result.rejected_count += 1
+        if len(self.result.rejected) < REJECTIONS_MAX:
+            self.result.rejected.append(placed)
+        self._reject(placed, source)
 
 
 def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
@@ -191,111 +344,6 @@ def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterato
     return ((index in known, known.get(index)) for index in range(count))
 
 
-def _take(
-    intake: _Intake, item: ParsedItem, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
-) -> Rejection | None:
-    """Add a draft to the spool, count it as existing, or say why it is refused."""
-    if (item.file, item.rows_of) in intake.rejected_games:
-        return _rows_apart(draft.subject)
-    if known[0]:
-        problem = known[1]
-        if problem is not None and item.table:
-            problem = resent(Log(intake.connection), intake.people(), draft, problem)
-        if problem is None:
-            _settle_existing(intake, item, draft)
-        return problem
-    if (waiting := intake.spool.find(draft)) is not None:
-        return _against_waiting(intake, item, draft, waiting)
-    try:
-        if not surely_fits(draft, intake.by):
-            _build(intake, draft)
-        if (supersedes := intake.validator.validate(draft, data)) is not None:
-            draft = draft._replace(supersedes=supersedes)
-            _build(intake, draft)
-    except Refused as problem:
-        return problem.rejection()
-    intake.spool.add(draft, item.file, item.line, item.source if item.table else None)
-    if intake.newcomers is not None:
-        place = First(item.file, item.line, item.table, item.rows_of is not None)
-        intake.newcomers.meet(draft.type, data, place)
-    return None
-
-
-def _introduce(intake: _Intake, newcomers: Newcomers) -> None:
-    """Say who is new. Refused names are reported with each game that has them."""
-    result, refused = intake.result, newcomers.refusals(intake.connection)
-    result.new_players, result.alike = newcomers.names, newcomers.alike
-    if refused:
-        named: set[str] = set()
-        for waiting in [waiting for chunk in intake.spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
-            names = names_of(waiting.draft.type, parse_object(waiting.draft.data.encode()))
-            wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
-            if not wrong:
-                named.update(names)
-            elif intake.keep_going:
-                intake.spool.remove(waiting.draft.event_id)
-                _note(intake, refused[wrong[0]], waiting.file, waiting.line, waiting.rows)
-            else:
-                for name in dict.fromkeys(wrong):
-                    _note(intake, refused[name], waiting.file, waiting.line, None)
-        if intake.keep_going:
-            result.new_players = [name for name in result.new_players if name in named]
-    result.close = {name: newcomers.close[name] for name in result.new_players if name in newcomers.close}
-    files = {rejection.file: None for rejection in result.rejected}
-    order = {file: number for number, file in enumerate(files)}
-    result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
-
-
-def _build(intake: _Intake, draft: Draft) -> None:
-    """Build the record that a draft would have, only to see whether that is possible. Raises `Refused`."""
-    place = intake.position + intake.spool.count + 1
-    build(draft, place, intake.recorded_at, draft.by or intake.by, draft.supersedes)
-
-
-def _against_waiting(intake: _Intake, item: ParsedItem, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
-    if waiting.draft.event_id != draft.event_id:
-        return game_exists(draft, waiting.draft.event_id)
-    if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
-        return _rows_apart(draft.subject)
-    if same_drafts(waiting.draft, draft):
-        _settle_existing(intake, item, draft)
-        return None
-    return Rejection(
-        "id-conflict",
-        f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
-    )
-
-
-def _settle_existing(intake: _Intake, item: ParsedItem, draft: Draft) -> None:
-    intake.result.existing += 1
-    intake.settled(item.line, draft.event_id, False)
-
-
 def _rows_apart(subject: str) -> Rejection:
     game_id = subject.removeprefix("game:")
     return Rejection("rows-apart", f"the rows of {shown(game_id)} are not together; sort the file by game_id")
-
-
-def _refuse_rows(intake: _Intake, item: ParsedItem, game_id: str, problem: Rejection) -> Rejection:
-    """A game of several rows is refused as a whole: rows of it that were already taken are refused, too."""
-    apart = isinstance(item.source, list)  # a block of rows; otherwise a single one that could not be read
-    again = (item.file, game_id) in intake.rejected_games
-    intake.rejected_games.add((item.file, game_id))
-    waiting = intake.spool.find_id(f"game:{game_id}")
-    if waiting is not None and waiting.rows is not None and waiting.file == item.file:
-        again = True
-        intake.spool.remove(waiting.draft.event_id)
-        incomplete = Rejection("bad-csv", f"the row at line {item.line}, which was refused, may belong to this game")
-        if intake.keep_going:
-            # otherwise nothing is appended anyway, and one refusal is enough
-            found = _rows_apart(waiting.draft.subject) if apart else incomplete
-            _note(intake, found, waiting.file, waiting.line, waiting.rows)
-    return _rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
-
-
-def _note(intake: _Intake, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
-    placed = rejection._replace(file=file, line=line)
-    intake.result.rejected_count += 1
-    if len(intake.result.rejected) < REJECTIONS_MAX:
-        intake.result.rejected.append(placed)
-    intake.reject(placed, source)

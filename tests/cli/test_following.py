@@ -6,7 +6,6 @@ import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from correction_helpers import Ratings, event, game, head, new_ledger, read
 from followers import following
 from sqlalchemy import make_url
 
-from ledger import clock
 from ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
-from ledger.intake.importing import import_items
+from ledger.intake.importing import Intake, Terms
 from ledger.rejections import Refused, Rejection
 from ledger.store import appending
 from ledger.store.log import head as store_head
@@ -225,9 +223,12 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
             return appending.Appended(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
 
     monkeypatch.setattr("ledger.intake.importing.append", refused_once)
-    take = partial(import_items, store, by="test", clock=clock.now, keep_going=True)
+    terms = Terms("test", keep_going=True)
     line = game("g-1", "anna", "ben").encode()
-    told = answers(store, [(1, line), (2, line)], lambda items, *hooks: take(items, reject=hooks[0], settled=hooks[1]))
+    told = answers(
+        store, [(1, line), (2, line)],
+        lambda items, reject, settled: Intake(store, items, terms, reject=reject, settled=settled).commit(),
+    )  # fmt: skip
     assert [(one["line"], one["result"]) for one in told] == [(1, "rejected"), (2, "appended")]
     assert recorded(ratings, db) == ["g-1"]
 

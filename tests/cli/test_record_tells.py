@@ -7,7 +7,7 @@ import pytest
 from correction_helpers import Ratings, all_points, catan, difference, game, head, read, small_ledger
 from told import exact
 
-from cli.commands import record
+from projections.admission import proposals
 
 COMMAND = ("record", "--game", "galactic-magnate", "--game-id", "g-9", "--at", "2010-03-05T10:00Z", "cleo", "anna")
 
@@ -60,7 +60,7 @@ def test_quiet_prints_only_what_is_wrong(db: str, ratings: Ratings) -> None:
 
 def test_long_ledger_is_not_replayed(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long ledger is not replayed to report changes, and the game is still recorded."""
-    monkeypatch.setattr(record, "CHANGES_GAMES", 3)
+    monkeypatch.setattr(proposals, "SMALL_GAMES", 3)
     before = head(ratings, db)
     told = json.loads(ratings(*COMMAND, "--format", "json", db=db).stdout)
     assert "changes" not in told

@@ -17,7 +17,7 @@ from ledger import clock
 from ledger.events.revisions import Events
 from ledger.events.types import Draft
 from ledger.intake.files import Item
-from ledger.intake.importing import import_items
+from ledger.intake.importing import Intake, Terms
 from ledger.store.appending import append
 from ledger.store.log import Log
 from ledger.store.opening import open_ledger
@@ -224,10 +224,10 @@ def take_in(url: str, name: str, events: Sequence[dict[str, Any]], number: int, 
     """Import events of a round; between their check and the append, meet the other. Tells in a file how it went."""
     texts = [json.dumps(event).replace("N", str(number)) for event in events]
     items = [Item("-", at, json.loads(text), None) for at, text in enumerate(texts, 1)]
-    done = import_items(
-        open_ledger(url), items, by="test", clock=clock.now, ladders=Admission,
-        checked=lambda drafts: (list(drafts), met())[1],
-    )  # fmt: skip
+    intake = Intake(open_ledger(url), items, Terms("test"), ladders=Admission)
+    if not intake.is_refused:
+        met()
+    done = intake.commit()
     if name:
         Path(name).write_text(json.dumps([done.appended, *(rejection.code for rejection in done.rejected)]))
 
@@ -278,14 +278,10 @@ def test_changed_game_refuses_its_corrections(ledger_url: str) -> None:
         played("g-3", "anna", "ben"), line("game.voided", game_id="g-3"),
     ]  # fmt: skip
 
-    def somebody_else(drafts: Any) -> None:
-        list(drafts)
-        assert append_games(ledger_url, [decision("game.voided", game_id="g-1")]).appended == 1
-
-    done = import_items(
-        open_ledger(ledger_url), [Item("-", at, event, None) for at, event in enumerate(events, 1)],
-        by="test", clock=clock.now, keep_going=True, checked=somebody_else,
-    )  # fmt: skip
+    items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
+    intake = Intake(open_ledger(ledger_url), items, Terms("test", keep_going=True))
+    assert append_games(ledger_url, [decision("game.voided", game_id="g-1")]).appended == 1
+    done = intake.commit()
     assert [(rejection.line, rejection.code) for rejection in done.rejected] == [
         (1, "changed-meanwhile"), (2, "changed-meanwhile"),
     ]  # fmt: skip

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fault_helpers import append_games, findings, fork, game, records, wait_for
 
-import cli.commands.publish
 from cli.main import invoke
 from ledger.store.opening import open_ledger
+from projections.admission.proposals import Proposal
 from projections.stored.verification import verify_published
 
 WAIT_SECONDS = 60
@@ -22,14 +22,14 @@ PUBLISHERS = 4
 
 def publish(url: str, meet: Barrier, out: Path) -> int:
     """Publish the list; what it has computed is appended when all others have computed theirs."""
-    append = cli.commands.publish.import_items
+    commit = Proposal.commit
 
-    def import_together(*given: Any, **options: Any) -> Any:
+    def commit_together(*given: Any, **options: Any) -> Any:
         meet.wait(WAIT_SECONDS)
-        return append(*given, **options)
+        return commit(*given, **options)
 
     with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as stdout:
-        patch.setattr("cli.commands.publish.import_items", import_together)
+        patch.setattr(Proposal, "commit", commit_together)
         patch.setattr("sys.stdout", stdout)
         return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
 

@@ -16,12 +16,11 @@ import pytest
 from fault_helpers import findings, records
 from sqlalchemy import event, text
 
-from ledger import clock
 from ledger.errors import StoreUnavailable
 from ledger.intake import importing
 from ledger.intake.csv_cells import TableOptions
 from ledger.intake.files import read_items
-from ledger.intake.importing import import_items
+from ledger.intake.importing import Intake, Terms
 from ledger.store.opening import open_ledger
 from ledger.store.postgres import failure
 from ledger.store.upgrading import upgrade
@@ -80,7 +79,7 @@ def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Cal
         connection.execute("PRAGMA max_page_count = 250")
 
     with pytest.raises(StoreUnavailable, match="no space left"):
-        import_items(ledger, read_items(str(games), TableOptions()), by="test", clock=clock.now)
+        Intake(ledger, read_items(str(games), TableOptions()), Terms("test")).commit()
     held = assert_whole_chunks(url)
     result = ratings("import", games, "--format", "json", db=url)
     assert result.exit_code == 0

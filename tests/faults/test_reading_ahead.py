@@ -20,7 +20,7 @@ from ledger.errors import WorkerLost
 from ledger.intake import parsing
 from ledger.intake.csv_cells import TableOptions
 from ledger.intake.files import read_items
-from ledger.intake.importing import Imported, import_items
+from ledger.intake.importing import Imported, Intake, Terms
 from ledger.processes.forking import ahead
 from ledger.store.opening import open_ledger
 from projections.admission.events import Admission
@@ -65,11 +65,11 @@ def csv_rows(chance: random.Random) -> Iterator[str]:
 
 def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple[Imported, list[Any], dict[int, str]]:
     refused: list[Any] = []
-    result = import_items(
+    result = Intake(
         open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
-        by="test", clock=lambda: NOW, ladders=partial(Admission, homeless={}),
-        reject=lambda rejection, source: refused.append((rejection, source)), keep_going=keep_going, cores=cores,
-    )  # fmt: skip
+        Terms("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, homeless={}),
+        reject=lambda rejection, source: refused.append((rejection, source)), cores=cores,
+    ).commit()  # fmt: skip
     return result, refused, records(url)
 
 

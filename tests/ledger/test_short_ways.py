@@ -18,7 +18,7 @@ from ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely
 from ledger.events.types import Draft, read_event
 from ledger.intake import importing
 from ledger.intake.files import Item
-from ledger.intake.importing import import_items
+from ledger.intake.importing import Intake, Terms
 from ledger.intake.spool import Spool
 from ledger.store.appending import append
 from ledger.store.log import read_records
@@ -225,10 +225,8 @@ def test_import_sees_concurrent_append(
         if appended == 2:
             assert append(ledger, [theirs], by="somebody", clock=clock.now).appended == 1
 
-    done = import_items(
-        ledger, [Item("-", at, event, None) for at, event in enumerate(events, 1)], by="test", clock=clock.now,
-        progress=somebody_else, keep_going=True,
-    )  # fmt: skip
+    items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
+    done = Intake(ledger, items, Terms("test", keep_going=True)).commit(somebody_else)
     assert (done.appended, done.existing, [found.code for found in done.rejected]) == (7, existing, codes)
     with ledger.reading() as connection:
         records = [json.loads(record) for page in read_records(connection) for _, record in page]

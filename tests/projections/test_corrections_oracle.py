@@ -7,9 +7,8 @@ histories. The comparison is exact, refusals and their codes included.
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,20 +26,17 @@ from oracle.running import Ladder, Played
 from oracle.times import instant
 
 from cli.commands.rules import publish_missing
-from ledger import clock
 from ledger.events.canonical import microseconds, parse_object
-from ledger.events.types import Draft
 from ledger.intake.files import Item
-from ledger.intake.importing import Imported, import_items
+from ledger.intake.importing import Terms
 from ledger.store.log import read_records
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
-from projections.admission.events import Admission
+from projections.admission.proposals import Proposal
 from projections.facts.decoding import decode
 from projections.queries.answers import GameExplanation
 from projections.queries.coordinates import Times
 from projections.queries.explanation import explain_game, history, row_of_game
-from projections.queries.impact import Effect, impact_of
 from projections.queries.standings import Ladders, balance_answer
 from projections.replay.ladders import streams
 from projections.rulesets.versions import shipped
@@ -92,23 +88,20 @@ def records(ledger: Ledger) -> list[str]:
         return [record for page in read_records(connection) for _, record in page]
 
 
-def enter(ledger: Ledger, steps: list[Step], **options: Any) -> Imported:
+def propose(ledger: Ledger, steps: list[Step]) -> Proposal:
     """Send steps in one import, which goes on after a refusal."""
     items = [
         Item("steps", number, parse_object(json.dumps(step.event).encode()), None) for number, step in enumerate(steps)
     ]
     allowed = any(step.allow_uncounted for step in steps)
-    return import_items(
-        ledger, items, by="test", clock=clock.now, ladders=partial(Admission, allow_uncounted=allowed), keep_going=True,
-        **options,
-    )  # fmt: skip
+    return Proposal(ledger, items, Terms("test", allow_uncounted=allowed, keep_going=True))
 
 
 def go_through(ledger: Ledger, steps: list[Step], log: Log) -> Log:
     """Take the steps one by one; what becomes of each is as the oracle says. Returns the log that they make."""
     log = list(log)
     for step in steps:
-        result = enter(ledger, [step])
+        result = propose(ledger, [step]).commit()
         codes = {rejection.code for rejection in result.rejected}
         found = (result.appended, result.existing, len(codes))
         existing, refused = step.verdict.existing, bool(step.verdict.codes)
@@ -247,7 +240,7 @@ def test_copies_and_batches_match_single_steps(
         while steps:
             size = chance.randint(1, 40)
             part, steps = steps[:size], steps[size:]
-            result = enter(batched, part)
+            result = propose(batched, part).commit()
             wrong = {rejection.line: rejection.code for rejection in result.rejected}
             assert wrong.keys() == {n for n, step in enumerate(part) if step.verdict.codes}, result.rejected
             assert all(code in part[n].verdict.codes for n, code in wrong.items() if n is not None), result.rejected
@@ -314,15 +307,8 @@ def changed(before: Points, after: Points, was: Callable[[str], str], now: Calla
 
 def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
     """What a step would change, as the program announces it."""
-    found: list[Effect] = []
-
-    def note_effects(drafts: Iterator[Draft]) -> None:
-        for draft in drafts:
-            with ledger.reading() as connection:
-                reach = impact_of(connection, decode(connection), [draft])
-            assert not [told for told in reach.failed if ruleset_of(told) in BOOK]
-            found.extend(reach.effects)
-
-    enter(ledger, [step], checked=note_effects, dry_run=True)
+    reach = propose(ledger, [step]).impact()
+    assert not [told for told in reach.failed if ruleset_of(told) in BOOK]
+    found = reach.effects
     note({"changes announced": len(found)})
     return {(e.ladder, e.player): (e.before, e.after) for e in found if ruleset_of(e.ladder) in BOOK}

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sql_views import changes_by_replay, changes_by_sql, games_by_command, games_by_sql, select
 from stores import postgres_database
-from test_corrections_oracle import enter
+from test_corrections_oracle import propose
 from time_histories import history as time_history
 from time_ledgers import enter as enter_events
 
@@ -147,7 +147,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
             size = chance.randint(1, 30)
             some, steps = steps[:size], steps[size:]
             met.update(step.event["type"] for step in some if not step.verdict.codes)
-            enter(ledger, some)
+            propose(ledger, some).commit()
             rebuild(ledger, ticking(), keep_history=True)
             met["changes"] += agree(ratings, ledger)
 

@@ -14,7 +14,7 @@ from oracle.log import numbered
 from oracle.times import instant
 
 from ledger.intake.files import Item
-from ledger.intake.importing import import_items
+from ledger.intake.importing import Intake, Terms
 from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
 from projections.admission.events import Admission
@@ -80,7 +80,7 @@ def imported(path, events):
     """The ledger of that name, filled as the command line does it, so that every event is validated."""
     ledger = open_ledger(str(path))
     items = [Item("year", number, event, None) for number, event in enumerate(events, 1)]
-    result = import_items(ledger, items, by="test", clock=ticking(), ladders=Admission)
+    result = Intake(ledger, items, Terms("test"), clock=ticking(), ladders=Admission).commit()
     assert (result.rejected, result.appended) == ([], len(events))
     return ledger
 

@@ -12,7 +12,7 @@ from told import exact
 from ledger import clock
 from ledger.events.canonical import microseconds, parse_object
 from ledger.intake.files import Item
-from ledger.intake.importing import Imported, import_items
+from ledger.intake.importing import Imported, Intake, Terms
 from ledger.store.opening import Ledger
 from projections.admission.events import Admission
 from projections.facts.decoding import decode
@@ -47,7 +47,7 @@ def enter(ledger: Ledger, events: list[Event], now: clock.Clock = clock.now) -> 
         Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(given)
     ]
     allowing = partial(Admission, allow_uncounted=True)
-    return import_items(ledger, items, by="test", clock=now, ladders=allowing, keep_going=True)
+    return Intake(ledger, items, Terms("test", keep_going=True), clock=now, ladders=allowing).commit()
 
 
 def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:

@@ -1,0 +1,117 @@
+"""What commands that write have in common: their options, and the proposal that they check before they commit it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import Any
+
+import click
+
+from cli.arguments.facts import decoded
+from cli.arguments.options import by_option, ignore_clock_option
+from cli.output.appended import tell_entered
+from cli.output.impact import note_failed
+from ledger.intake.files import Far, Item
+from ledger.intake.importing import Imported, Terms
+from ledger.rejections import Refused, Rejection
+from ledger.store.opening import Ledger, open_ledger
+from ledger.validation.new_names import Refusing
+from projections.admission.proposals import Known, Proposal
+from projections.queries.impact import Impact
+
+Writing = Callable[..., int]
+
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
+result_format = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+new_names_option = click.option(
+    "--new-names", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True,
+    help="What to do with a new name that is close to another one, or looks like two.",
+)  # fmt: skip
+any_date_option = click.option(
+    "--any-date", is_flag=True, help="Take games dated more than a day ahead of the clock, or before 1900."
+)
+strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse players who are new, and games that begin a ladder."
+)
+allow_uncounted_option = click.option(
+    "--allow-uncounted", is_flag=True, help="Record games that a ladder's rule cannot score."
+)
+
+
+@dataclass(frozen=True)
+class How:
+    """How a command is carried out: in which ledger, on what terms, whether it only shows, and in which format."""
+
+    db: str
+    terms: Terms
+    form: str
+    dry_run: bool
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger, opened when it is first needed."""
+        return open_ledger(self.db)
+
+    def propose(self, items: Iterable[Item | Rejection | Far], **hooks: Any) -> Proposal:
+        """Check some events, and write nothing yet."""
+        return Proposal(self.ledger, items, self.terms, Known(self.terms.strict, decoded), **hooks)
+
+    def proposed(self, events: Iterable[dict[str, Any]], **hooks: Any) -> Proposal:
+        """The same for events that come from no file."""
+        return self.propose([Item("", 0, event, None) for event in events], **hooks)
+
+    def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:
+        """Work out what a proposal of events of one type changes, commit it unless it is only to be shown, and report.
+
+        `unchanged` are the games of a file that are left alone.
+        """
+        entered = [] if plan.is_refused else [draft.event_id for draft in plan.drafts()]
+        found = plan.impact() if entered else Impact()
+        note_failed(found)
+        result = plan.result if self.dry_run else plan.commit()
+        return tell_entered(self.ledger, type_name, result, self.form, self.dry_run, entered, found, unchanged)
+
+    def refuse(self, type_name: str, problem: Refused) -> int:
+        """Report that an event was refused before it was made."""
+        result = Imported(rejected=[problem.rejection()], rejected_count=1)
+        return tell_entered(self.ledger, type_name, result, self.form, self.dry_run)
+
+
+def writing(command: Writing) -> Writing:
+    """Gives a command the options of all commands that write; they reach it as its first argument, `how`."""
+
+    def carried_out(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
+        return command(How(db, Terms(by, ignore_clock), form, dry_run), **rest)
+
+    wrapped: Writing = click.pass_obj(wraps(command)(carried_out))
+    for option in (result_format, by_option, ignore_clock_option, dry_run_option):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def taking_games(where: Refusing) -> Callable[[Writing], Writing]:
+    """Gives a command that takes games the options that all of those have; they are part of its `how`.
+
+    New names are refused in all its events, or only in tables. Raises `click.UsageError`.
+    """
+
+    def decorate(command: Writing) -> Writing:
+        def taken(
+            how: How, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
+        ) -> int:  # fmt: skip
+            if strict and new_names == "accept":
+                raise click.UsageError("--strict takes no new names, and --new-names accept takes them all")
+            refusing: Refusing = "all" if strict else where if new_names == "refuse" else ""
+            terms = how.terms._replace(
+                any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
+            )
+            return command(replace(how, terms=terms), **rest)
+
+        wrapped = writing(wraps(command)(taken))
+        for option in (allow_uncounted_option, any_date_option, new_names_option, strict_option):
+            wrapped = option(wrapped)
+        return wrapped
+
+    return decorate
