@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from cli.arguments.writing import How
+from projections.admission.proposals import Proposal
+
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
 
@@ -132,20 +135,22 @@ def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: P
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
 
 
-def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "commit")], ids=["proposed", "committed"])
+def test_concurrent_adjustment_is_refused(
+    ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch, place: type, step: str
+) -> None:
     """`adjust --to` is refused if another adjustment lands between its read and its lock.
 
     Nobody receives both adjustments.
     """
-    from cli.commands import adjust as adjusting
 
-    def meanwhile(*arguments: Any, **options: Any) -> int:
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
         assert adjust(ratings, db, "anna", "7", "--at", "2024-01-05").exit_code == 0
-        return int(enter(*arguments, **options))
+        return done(*arguments, **options)
 
-    enter = adjusting.enter
-    monkeypatch.setattr(adjusting, "enter", meanwhile)
+    done = getattr(place, step)
+    monkeypatch.setattr(place, step, meanwhile)
     told = adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05")
     assert (told.exit_code, "changed-meanwhile" in told.stderr) == (1, True), told
     assert adjust(ratings, db, "anna", "--to", "1500", "--at", "2024-01-05").exit_code == 0

@@ -9,6 +9,9 @@ import pytest
 from correction_helpers import Ratings, all_points, difference, game, head, new_ledger, read
 from told import exact
 
+from cli.arguments.writing import How
+from projections.admission.proposals import Proposal
+
 WHY = ("--reason", "entered twice")
 
 
@@ -166,18 +169,19 @@ def test_table_with_mistake_corrects_nothing(
     assert head(ratings, one_db) == before
 
 
-def test_concurrent_change_refuses_the_call(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "commit")], ids=["proposed", "committed"])
+def test_concurrent_change_refuses_the_call(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, place: type, step: str
+) -> None:
     """If one of two games is changed before their corrections are entered, neither is corrected."""
-    from cli.commands import correct
-
-    enter = correct.enter
+    done = getattr(place, step)
 
     def late(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
         assert ratings("correct", "g-5", "dora", "anna", "--reason", "quicker", db=db).exit_code == 0
-        return enter(*arguments, **options)
+        return done(*arguments, **options)
 
-    monkeypatch.setattr(correct, "enter", late)
+    monkeypatch.setattr(place, step, late)
     table = HEADER + row(4, "anna", "dora") + row(5, "ben", "anna")
     done = told(ratings, db, "correct", "--file", "-", *WHY, given=table, code=1)
     assert [one["code"] for one in done["rejected"]] == ["changed-meanwhile"]
