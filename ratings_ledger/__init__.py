@@ -44,14 +44,16 @@ from projections.queries.answers import (
     Standing,
     Standings,
 )
+from projections.queries.answers_recorded import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
 from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
 
 __all__ = [
     "ABSENT", "Absent", "Account", "AlreadyRunning", "BadArgument", "Balance", "Change", "Explained", "ExplainedTerm",
     "GameExplanation", "Head", "History", "Ledger", "LedgerError", "NoLedger", "NotALedger", "PlayedGame",
-    "PlayerExplanation", "Publication", "Result", "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings",
-    "StoreDamaged", "StoreUnavailable", "Unknown", "View", "open",
+    "PlayerExplanation", "Publication", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames", "Result",
+    "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings", "StoreDamaged", "StoreUnavailable", "Unknown",
+    "View", "open",
 ]  # fmt: skip
 
 

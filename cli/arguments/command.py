@@ -11,6 +11,7 @@ from ledger.errors import BadArgument, RuleFailed, Unknown
 
 # the arguments of questions that are options of commands
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")}
+OPTIONS["types"] = "'--type'"
 
 
 class Command(click.Command):

@@ -31,7 +31,7 @@ from ledger.validation.schedules import PLAYERS, draw_schedule
 from projections.admission.events import Admission
 from projections.queries.coordinates import times_of
 from projections.queries.entrants import league_ids, unmet
-from projections.queries.standings import Ladders, Ranking, standing
+from projections.queries.standings import Ladders, Ranking, standing_row
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2
@@ -268,7 +268,7 @@ def show(db: str, name: str, form: str) -> None:
     render.hanging(f"players: {render.plain(', '.join(players)) or 'nobody yet'}", 2)
     if seen.table is not None and seen.table.rows:
         render.echo()
-        print_rows([standing(row, seen.table.scale) for row in seen.table.rows])
+        print_rows([standing_row(row, seen.table.scale) for row in seen.table.rows])
     if games:
         render.echo()
         lines = [(g["game_id"], "open" if g["played"] is None else times.minute(g["played"]), ", ".join(g["seats"]))
