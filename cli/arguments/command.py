@@ -27,7 +27,8 @@ class Command(click.Command):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
             raise click.UsageError(str(problem), context) from None
         except Unknown as problem:
-            raise click.ClickException(f"{problem.reason}: {problem}") from None
+            told = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
+            raise click.ClickException(told) from None
         except RuleFailed as problem:
             raise click.ClickException(str(problem)) from None
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.output import explanation, history, recorded, render, standings, survey
+from cli.output import explanation, history, leagues, recorded, render, standings, survey
 from projections.queries import answers, answers_recorded
 from projections.queries.results import Result
 
@@ -18,6 +18,9 @@ PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]]
     answers.AllLists: (survey.print_all_lists, survey.print_all_csv),
     answers_recorded.RecordedGames: (recorded.print_games, recorded.print_games_csv),
     answers_recorded.RecordedEvents: (recorded.print_events, recorded.print_events_csv),
+    answers_recorded.AllLeagues: (leagues.print_leagues, leagues.print_leagues_csv),
+    answers_recorded.LeagueState: (leagues.print_league, leagues.print_league_csv),
+    answers_recorded.Unmet: (leagues.print_unmet, leagues.print_unmet_csv),
     answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
 }
 

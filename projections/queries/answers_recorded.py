@@ -1,11 +1,11 @@
-"""Answers about what is recorded: games as they now stand, and events as they were written."""
+"""Answers about what is recorded: games as they now stand, events as they were written, and leagues."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ledger.events.revisions import KnownEvent
-from projections.queries.answers import Answer
+from projections.queries.answers import Answer, Standing
 from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
 
 
@@ -57,3 +57,74 @@ class RecordedEvents(Answer):
     older: int = field(default=0, metadata=HIDDEN, kw_only=True)
     subject: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
     narrowed: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueGame(Result):
+    """A game of a league's schedule: the players by seat, and when it was played, None if it is open."""
+
+    game_id: str
+    seats: tuple[str, ...]
+    played: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueState(Answer):
+    """A league: what it waits for, who won, its players as they subscribed, its schedule and its table.
+
+    `ladder` is that of its table, None if no ruleset scores it; `failed` tells why it cannot be replayed, if so.
+    """
+
+    league: str
+    game: str
+    players_per_game: int
+    version: str | None
+    state: str
+    winners: tuple[str, ...]
+    seed: str | None
+    players: tuple[str, ...]
+    games: tuple[LeagueGame, ...]
+    table: tuple[Standing, ...]
+    ladder: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueRow(Result):
+    """A league, with how many players, games and played games it has."""
+
+    league: str
+    game: str
+    players_per_game: int
+    players: int
+    games: int
+    played: int
+    state: str
+    winners: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllLeagues(Answer):
+    """The leagues by name; `failed` tells of each table that cannot be replayed why."""
+
+    rows: tuple[LeagueRow, ...]
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant(Result):
+    """Somebody who entered a ruleset's ladders, with their league id (LID)."""
+
+    lid: int | None
+    player: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet(Answer):
+    """Whom a player has not met yet on a ladder, of so many `others`."""
+
+    ladder: str
+    player: str
+    lid: int | None
+    rows: tuple[Entrant, ...]
+    others: int = field(default=0, metadata=HIDDEN, kw_only=True)

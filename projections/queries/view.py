@@ -14,9 +14,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ledger import clock
-from ledger.errors import BadArgument, RuleFailed, Unknown
+from ledger.errors import BadArgument, LedgerError, RuleFailed, Unknown
 from ledger.events.types import TYPES
-from ledger.rejections import did_you_mean, shown
+from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import first_positions, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import identities
@@ -25,7 +25,14 @@ from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
-from projections.queries.answers_recorded import RecordedEvents, RecordedGame, RecordedGames
+from projections.queries.answers_recorded import (
+    AllLeagues,
+    LeagueState,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+    Unmet,
+)
 from projections.queries.coordinates import (
     Coordinates,
     Note,
@@ -38,8 +45,10 @@ from projections.queries.coordinates import (
     position_since,
     times_of,
 )
+from projections.queries.entrants import unmet
 from projections.queries.explanation import explain_game, explain_player, history, row_of_game
 from projections.queries.ladder_names import labelled, slip
+from projections.queries.leagues import all_leagues, league_state
 from projections.queries.player_statistics import player_statistics
 from projections.queries.publication import as_published
 from projections.queries.recorded import events_as_written, games_as_they_stand
@@ -211,6 +220,27 @@ class View:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
         with self.asking(ladder) as asked:
             return balance_answer(asked.ladders.standings(ladder), asked.ladders.coordinates, asked.times)
+
+    def leagues(self) -> AllLeagues:
+        """The leagues, what they wait for, and who won. Raises as `surveying` does."""
+        with self.surveying() as seen:
+            return all_leagues(seen)
+
+    def league(self, name: str) -> LeagueState:
+        """A league's players, its schedule with what is played and what is open, and its table.
+
+        Raises as `surveying` does, and `LedgerError` with the reason league-unknown.
+        """
+        with self.surveying() as seen:
+            try:
+                return league_state(seen, name)
+            except Refused as problem:
+                raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
+
+    def unmet(self, ladder: str, player: str) -> Unmet:
+        """Whom a player has not met yet on a ladder. Raises as `asking` does, `Unknown` for somebody not on it."""
+        with self.asking(ladder) as asked:
+            return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
 
     def games(
         self, game_id: str | None = None, *, game: str | None = None, player: str | None = None,

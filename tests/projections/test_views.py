@@ -94,6 +94,34 @@ def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> 
         assert (view.games(limit=1).older, view.events("g-2").rows[0].withdrawn) == (2, False)
 
 
+def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
+    """Leagues, one of them with its table, and whom somebody has not met dump to the JSON of their commands."""
+    for name in ("spring", "autumn"):
+        created = (
+            "league",
+            "create",
+            name,
+            "--game",
+            "cartagena",
+            "--players-per-game",
+            3,
+            "--at",
+            "2024-04-01T12:00Z",
+        )
+        assert ratings(*created, db=url).exit_code == 0
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        same_as_printed(ratings, url, {
+            ("league", "list"): view.leagues(), ("league", "show", "spring"): view.league("spring"),
+            ("league", "unmet", LADDER, "dora"): view.unmet(LADDER, "dora"),
+        })  # fmt: skip
+        assert [one.player for one in view.unmet(LADDER, "dora").rows] == ["ben", "cleo"]
+        assert (view.league("spring").state, view.league("spring").ladder) == (
+            "0 of 8 players",
+            "youplay-league/spring",
+        )
+
+
 def test_results_are_exact_and_frozen(url: str) -> None:
     """Points are fractions, times are in UTC, and nothing of a result can be changed."""
     with rl.open(url) as ledger:
@@ -126,6 +154,9 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.at().events(since="99"), rl.BadArgument, "since", 2),
     (lambda ledger: ledger.at().events(types=["game.vided"]), rl.BadArgument, "types", 2),
     (lambda ledger: ledger.at(known_at=99).events(), rl.BadArgument, "known_at", 2),
+    (lambda ledger: ledger.at().league("winter"), rl.LedgerError, "league-unknown", 2),
+    (lambda ledger: ledger.at().unmet(LADDER, "zoe"), rl.Unknown, "unknown", 1),
+    (lambda ledger: ledger.at().unmet("no-such/all", "anna"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
     (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]
