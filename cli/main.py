@@ -24,7 +24,7 @@ COMMANDS = {
     "reinstate": "cli.commands.correct:reinstate",
     "adjust": "cli.commands.adjust:adjust",
     "player": "cli.commands.correct:player",
-    "games": "cli.commands.games:games",
+    "games": "cli.commands.log:games",
     "log": "cli.commands.log:log",
     "export": "cli.commands.export:export",
     "ladders": "cli.commands.lists:ladders_",

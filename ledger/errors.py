@@ -115,12 +115,14 @@ class BadArgument(LedgerError):
 
 
 class Unknown(LedgerError):
-    """No such player or game is recorded (exit code 1). `reason` is the code of a rejection, such as player-unknown."""
+    """No such player or game is recorded (exit code 1). `reason` is the code of a rejection, such as player-unknown, or
+    `unknown` for what has none.
+    """
 
     exit_code = 1
     reason = "unknown"
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str | None, message: str) -> None:
         super().__init__(message, code)
 
 

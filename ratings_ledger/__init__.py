@@ -31,27 +31,46 @@ from ledger.store import opening as _opening
 from ledger.store.log import Head
 from projections.queries.answers import (
     Account,
+    AllLadders,
+    AllLists,
     Balance,
     Change,
     Explained,
     ExplainedTerm,
     GameExplanation,
     History,
+    LadderRow,
+    ListRow,
     PlayedGame,
     PlayerExplanation,
+    PlayerStatistics,
     Publication,
     Shown,
     Standing,
     Standings,
 )
+from projections.queries.answers_recorded import (
+    AllLeagues,
+    Entrant,
+    LeagueGame,
+    LeagueRow,
+    LeagueState,
+    RecordedEvent,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+    Unmet,
+)
 from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
 
 __all__ = [
-    "ABSENT", "Absent", "Account", "AlreadyRunning", "BadArgument", "Balance", "Change", "Explained", "ExplainedTerm",
-    "GameExplanation", "Head", "History", "Ledger", "LedgerError", "NoLedger", "NotALedger", "PlayedGame",
-    "PlayerExplanation", "Publication", "Result", "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings",
-    "StoreDamaged", "StoreUnavailable", "Unknown", "View", "open",
+    "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "BadArgument", "Balance",
+    "Change", "Entrant", "Explained", "ExplainedTerm", "GameExplanation", "Head", "History", "LadderRow", "LeagueGame",
+    "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger", "PlayedGame",
+    "PlayerExplanation", "PlayerStatistics", "Publication", "RecordedEvent", "RecordedEvents", "RecordedGame",
+    "RecordedGames", "Result", "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings", "StoreDamaged",
+    "StoreUnavailable", "Unknown", "Unmet", "View", "open",
 ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from projections.queries.standings import Ladders, check_version
 from projections.replay.containment import RuleFailure, told_with_game
 
 
-class Survey:
+class SurveyOfAll:
     """All ladders of some facts; a date --as-of ends in the home zone or, without one, in each ruleset's own zone."""
 
     def __init__(self, db: str, facts: Facts, as_of: str | None, rules: str | None, times: Times) -> None:
@@ -71,13 +71,13 @@ class Survey:
         heading(subject, "", min(places), self.times, each)
 
 
-def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) -> Survey:
+def survey(db: str, as_of: str | None, known_at: str | None, rules: str | None) -> SurveyOfAll:
     """All ladders of a ledger at coordinates; a version that does not exist is a usage error."""
     with open_ledger(db).reading() as connection:
         times = times_of(connection)
         facts = decoded(connection, known_position(connection, known_at))
     check_version(facts, rules)
-    found = Survey(db, facts, as_of, rules, times)
+    found = SurveyOfAll(db, facts, as_of, rules, times)
     note_future(as_of, times.zone)
     note_unusable(facts)
     return found

@@ -11,6 +11,7 @@ from ledger.errors import BadArgument, RuleFailed, Unknown
 
 # the arguments of questions that are options of commands
 OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")}
+OPTIONS["types"] = "'--type'"
 
 
 class Command(click.Command):
@@ -26,7 +27,8 @@ class Command(click.Command):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
             raise click.UsageError(str(problem), context) from None
         except Unknown as problem:
-            raise click.ClickException(f"{problem.reason}: {problem}") from None
+            told = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
+            raise click.ClickException(told) from None
         except RuleFailed as problem:
             raise click.ClickException(str(problem)) from None
 

@@ -26,15 +26,6 @@ def failures_told(facts: Facts, connection: Connection) -> Iterator[None]:
         raise click.ClickException(told_with_game(problem, facts, connection)) from None
 
 
-@contextmanager
-def failures_noted(facts: Facts, connection: Connection) -> Iterator[None]:
-    """A ladder that cannot be replayed is noted, and the others continue."""
-    try:
-        yield
-    except RuleFailure as problem:
-        render.note(f"ratings: {told_with_game(problem, facts, connection)}")
-
-
 def note_unusable(facts: Facts) -> None:
     """Say which rulesets do not run here."""
     for unusable in facts.unusable.values():

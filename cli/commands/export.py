@@ -9,7 +9,7 @@ from typing import IO
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.all_ladders import Survey, survey
+from cli.arguments.all_ladders import SurveyOfAll, survey
 from cli.arguments.command import group
 from cli.arguments.moments import known_position
 from cli.arguments.one_ladder import note_other_ladder, reading_of
@@ -181,7 +181,7 @@ def _change(player: str, change: Change, form: str, to_stdout: bool) -> str:
 class Export:
     """Standings of many ladders, one after another, whatever happens to some of them."""
 
-    def __init__(self, seen: Survey) -> None:
+    def __init__(self, seen: SurveyOfAll) -> None:
         self.seen = seen
         self.written = 0
         self.complete = not seen.facts.unusable

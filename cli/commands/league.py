@@ -2,34 +2,27 @@
 
 import secrets
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from sqlalchemy import Connection
 
 from cli.arguments.command import group
-from cli.arguments.facts import decoded
 from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.one_ladder import failures_noted, reading_of
+from cli.arguments.one_ladder import view_of
 from cli.arguments.options import composed, format_option
 from cli.arguments.writing import How, writing
-from cli.commands.standings import standings_
 from cli.output import render
 from cli.output.appended import tell_recorded
-from cli.output.standings import print_rows
+from cli.output.emit import emit
 from ledger.events.canonical import format_instant
-from ledger.events.revisions import live_game
 from ledger.intake.importing import Imported
 from ledger.rejections import Refused, Rejection
-from ledger.store.log import Log, head, read_live
+from ledger.store.log import Log, head
 from ledger.store.opening import open_ledger
-from ledger.validation.identities import identities
 from ledger.validation.leagues import League, known_league, league_of
 from ledger.validation.schedules import PLAYERS, draw_schedule
 from projections.admission.events import Admission
-from projections.queries.coordinates import times_of
-from projections.queries.entrants import league_ids, unmet
-from projections.queries.standings import Ladders, Ranking, standing
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
 ATTEMPTS = PLAYERS + 2
@@ -147,77 +140,12 @@ def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, **hooks
     return result
 
 
-class Seen(NamedTuple):
-    """A league and how far it has been played: when each game ended, by game_id, and its ladder's standings."""
-
-    league: League
-    played: dict[str, str]
-    table: Ranking | None
-
-    @property
-    def state(self) -> str:
-        """What the league is waiting for."""
-        if self.league.scheduled is None:
-            full = len(self.league.players) == PLAYERS
-            return "no schedule" if full else f"{len(self.league.players)} of {PLAYERS} players"
-        done = len(self.played) == len(self.league.games)
-        return "finished" if done else f"{len(self.played)} of {len(self.league.games)} games"
-
-    @property
-    def winners(self) -> list[str]:
-        """Who has the first rank, once all games are played."""
-        rows = self.table.rows if self.table is not None and self.state == "finished" else []
-        return [row.player for row in rows if row.rank == 1]
-
-
-def _see(connection: Connection, ladders: Ladders, there: League) -> Seen:
-    log = Log(connection)
-    games = {game_id: live_game(log.about(f"game:{game_id}")) for game_id in there.games}
-    played = {name: format_instant(g.occurred_at) for name, g in games.items() if g is not None and not g.voided}
-    found = None
-    for ruleset_id, versions in ladders.facts.rulesets.items():
-        ruleset = versions[0].ruleset
-        usable = ruleset_id not in ladders.facts.unusable
-        if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
-            with failures_noted(ladders.facts, connection):
-                found = ladders.standings(f"{ruleset_id}/{there.name}")
-    return Seen(there, played, found)
-
-
-def _seen(connection: Connection, name: str) -> Seen:
-    facts = decoded(connection)
-    return _see(connection, Ladders(facts), known_league(Log(connection), name))
-
-
-def _all(connection: Connection, ladders: Ladders) -> list[Seen]:
-    created = read_live(connection, until=ladders.facts.position, type_name="league.created")
-    names = [event.data["league"] for event in created]
-    return [_see(connection, ladders, known_league(Log(connection), name)) for name in sorted(names)]
-
-
 @league.command(name="list")
 @format_option
 @click.pass_obj
 def list_(db: str, form: str) -> None:
     """The leagues, what they wait for, and who won."""
-    with open_ledger(db).reading() as connection:
-        facts = decoded(connection)
-        found = _all(connection, Ladders(facts))
-    header = ("league", "game", "players_per_game", "players", "games", "played", "state", "winners")
-    rows = [
-        (seen.league.name, seen.league.game, seen.league.size, len(seen.league.players), len(seen.league.games),
-         len(seen.played), seen.state, seen.winners)
-        for seen in found
-    ]  # fmt: skip
-    if form == "json":
-        render.print_json({"rows": [dict(zip(header, row, strict=True)) for row in rows]})
-    elif form == "csv":
-        render.print_csv(header, [[*row[:-1], "=".join(row[-1])] for row in rows])
-    elif rows:
-        short = [(row[0], row[1], row[2], row[6], " and ".join(row[7])) for row in rows]
-        render.print_table(("league", "game", "per game", "state", "won by"), short, right=("per game",))
-    else:
-        render.note("No league is created yet; see: ratings league create --help")
+    emit(view_of(open_ledger(db), None, None, None).leagues(), form)
 
 
 @league.command()
@@ -226,56 +154,22 @@ def list_(db: str, form: str) -> None:
 @click.pass_obj
 def show(db: str, name: str, form: str) -> None:
     """The players of LEAGUE, its schedule with what has been played and what is open, and its table so far."""
-    with open_ledger(db).reading() as connection:
-        seen = _seen(connection, name)
-        current, times = identities(connection).current, times_of(connection)
-    there = seen.league
-    games: list[dict[str, Any]] = [
-        {"game_id": game_id, "seats": [current(player) for player in seats], "played": seen.played.get(game_id)}
-        for game_id, seats in there.games.items()
-    ]
-    players = [current(player) for player in there.players]
-    if form == "json":
-        about = {"league": name, "game": there.game, "players_per_game": there.size, "version": there.version}
-        seed = None if there.scheduled is None else there.scheduled.data["seed"]
-        rows = [] if seen.table is None else seen.table.json_rows()
-        told = {"state": seen.state, "winners": seen.winners, "seed": seed, "players": players, "games": games}
-        render.print_json(render.with_decimals({**about, **told, "table": rows}))
-        return
-    if form == "csv":
-        cells = [(game["game_id"], game["played"], "=".join(game["seats"])) for game in games]
-        render.print_csv(("game_id", "played", "seats"), cells)
-        return
-    render.echo(f"{name}: {there.game}, {there.size} players a game, {seen.state}")
-    if seen.winners:
-        render.echo(f"won by {render.plain(' and '.join(seen.winners))}")
-    render.hanging(f"players: {render.plain(', '.join(players)) or 'nobody yet'}", 2)
-    if seen.table is not None and seen.table.rows:
-        render.echo()
-        print_rows([standing(row, seen.table.scale) for row in seen.table.rows])
-    if games:
-        render.echo()
-        lines = [(g["game_id"], "open" if g["played"] is None else times.minute(g["played"]), ", ".join(g["seats"]))
-                 for g in games]  # fmt: skip
-        render.print_table(("game", times.column("played"), "players by seat"), lines)
+    emit(view_of(open_ledger(db), None, None, None).league(name), form)
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=composed)
 @format_option
-@click.pass_context
-def table(context: click.Context, name: str, form: str) -> None:
+@click.pass_obj
+def table(db: str, name: str, form: str) -> None:
     """The table of LEAGUE: the standings of its ladder."""
-    with open_ledger(context.obj).reading() as connection:
-        seen = _seen(connection, name)
-    if seen.table is None:
-        raise click.ClickException(f"no ruleset scores leagues of {seen.league.game}; see: ratings rules list")
-    context.invoke(
-        standings_, ladder=seen.table.ladder, as_published=False, limit=None, players=(), as_of=None, known_at=None,
-        rules=None, form=form,
-    )  # fmt: skip
-    if seen.winners and form == "table":
-        render.echo(f"\nFinished: won by {render.plain(' and '.join(seen.winners))}.")
+    view = view_of(open_ledger(db), None, None, None)
+    found = view.league(name)
+    if found.ladder is None:
+        raise click.ClickException(f"no ruleset scores leagues of {found.game}; see: ratings rules list")
+    emit(view.standings(found.ladder), form)
+    if found.winners and form == "table":
+        render.echo(f"\nFinished: won by {render.plain(' and '.join(found.winners))}.")
 
 
 @league.command(name="unmet")
@@ -285,22 +179,4 @@ def table(context: click.Context, name: str, form: str) -> None:
 @click.pass_obj
 def unmet_(db: str, ladder: str, player: str, form: str) -> None:
     """Whom PLAYER has not yet played on LADDER, such as b5-league/2010-1, with their league ids (LID)."""
-    with reading_of(open_ledger(db), ladder, None, None, None) as reading:
-        player = reading.ladders.facts.current(player)
-        stream = reading.ladders.stream(ladder)
-        ids = league_ids(reading.connection, reading.ladders.facts, stream.versions)
-        rows = [(ids.get(other), other) for other in unmet(stream, player)]
-    if player not in stream.names:
-        raise click.ClickException(f"{render.plain(player)} has no game on {ladder}")
-    if form == "json":
-        told = [{"lid": lid, "player": other} for lid, other in rows]
-        render.print_json({"ladder": ladder, "player": player, "lid": ids.get(player), "rows": told})
-    elif form == "csv":
-        render.print_csv(("lid", "player"), rows)
-    elif rows:
-        others = len(stream.names) - 1
-        about = f"{render.plain(player)} (LID {ids.get(player)}) has met {others - len(rows)} of {others}"
-        render.echo(f"{about} on {ladder}.\n")
-        render.print_table(("LID", "not yet met"), sorted(rows), right=("LID",))
-    else:
-        render.echo(f"{render.plain(player)} (LID {ids.get(player)}) has met everybody on {ladder}.")
+    emit(view_of(open_ledger(db), None, None, None).unmet(ladder, player), form)

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from cli.arguments.all_ladders import Survey, survey
+from cli.arguments.all_ladders import SurveyOfAll, survey
 from cli.arguments.command import command
 from cli.arguments.one_ladder import reading_of
 from cli.arguments.options import composed
@@ -104,7 +104,7 @@ def _publish_due(how: How, now: int) -> int:
     return int(failed)
 
 
-def _due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
+def _due(seen: SurveyOfAll, now: int) -> list[tuple[Ladders, Stream]]:
     """The lists whose period is over and that were never published, by the end of their period."""
     with open_ledger(seen.db).reading() as connection:
         published = {one.ladder for one in published_lists(connection, seen.facts.position)}

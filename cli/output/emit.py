@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.output import explanation, history, render, standings, survey
-from projections.queries import answers
+from cli.output import explanation, history, leagues, recorded, render, standings, survey
+from projections.queries import answers, answers_recorded
 from projections.queries.results import Result
 
 # by kind of result how it is printed as a table, and as CSV
@@ -15,7 +15,12 @@ PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]]
     answers.History: (history.print_history, history.print_history_csv),
     answers.Balance: (standings.print_balance, standings.print_balance_csv),
     answers.AllLadders: (survey.print_ladders, survey.print_all_csv),
-    answers.AllLists: (survey.print_lists, survey.print_all_csv),
+    answers.AllLists: (survey.print_all_lists, survey.print_all_csv),
+    answers_recorded.RecordedGames: (recorded.print_games, recorded.print_games_csv),
+    answers_recorded.RecordedEvents: (recorded.print_events, recorded.print_events_csv),
+    answers_recorded.AllLeagues: (leagues.print_leagues, leagues.print_leagues_csv),
+    answers_recorded.LeagueState: (leagues.print_league, leagues.print_league_csv),
+    answers_recorded.Unmet: (leagues.print_unmet, leagues.print_unmet_csv),
     answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
 }
 

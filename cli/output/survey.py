@@ -37,7 +37,7 @@ def print_ladders(found: AllLadders) -> None:
     render.print_table(header, rows, right=("players", "games"))
 
 
-def print_lists(found: AllLists) -> None:
+def print_all_lists(found: AllLists) -> None:
     """The lists, and whether they are open."""
     if not found.rows:
         render.note("There is no such list yet.")

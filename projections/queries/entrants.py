@@ -4,9 +4,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from ledger.errors import Unknown
 from ledger.store.log import known_events, read_records
 from projections.facts.columns import Facts
-from projections.replay.ladders import Stream
+from projections.queries.answers_recorded import Entrant, Unmet
+from projections.queries.coordinates import Times
+from projections.queries.standings import Ladders
 from projections.rulesets.versions import Version
 
 
@@ -39,17 +42,21 @@ def _game(position: int, record: str) -> dict[str, Any] | None:
     return event.data if event.type == "game.recorded" else event.data.get("game")
 
 
-def met(stream: Stream, player: str) -> set[str]:
-    """Everybody with whom somebody has a counted game on a ladder."""
-    number = stream.names.index(player) if player in stream.names else -1
-    found: set[str] = set()
+def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Unmet:
+    """The players of a ladder with whom somebody has no counted game on it yet, by id.
+
+    Raises `Unknown` for somebody who is not on it.
+    """
+    stream = ladders.stream(ladder)
+    if player not in stream.names:
+        raise Unknown(None, f"{player} has no game on {ladder}")
+    number = stream.names.index(player)
+    met = {number}
     for game in range(len(stream.row)):
         there = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
         if number in there:
-            found.update(stream.names[other] for other in there)
-    return found - {player}
-
-
-def unmet(stream: Stream, player: str) -> list[str]:
-    """The players of a ladder with whom somebody has no counted game on it yet, by id."""
-    return sorted({*stream.names} - met(stream, player) - {player})
+            met.update(there)
+    ids = league_ids(connection, ladders.facts, stream.versions)
+    others = sorted(name for other, name in enumerate(stream.names) if other not in met)
+    rows = tuple(Entrant(ids.get(name), name) for name in others)
+    return Unmet(ladder, player, ids.get(player), rows, others=len(stream.names) - 1, times=times)

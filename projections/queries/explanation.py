@@ -238,7 +238,7 @@ def _everybody(
     return tuple(found)
 
 
-class Played(NamedTuple):
+class PlayedThere(NamedTuple):
     """A game or an adjustment of a player: when, its event, what it changed, or why it does not count."""
 
     occurred_at: int
@@ -262,7 +262,7 @@ def explain_player(
     found, results = ladders.ranked(stream, outcome)
     row = next((row for row in found.rows if row.player == player), None)
     ranking = LISTS[stream.rule.ranking]
-    played: list[Played] = []
+    played: list[PlayedThere] = []
     if stream.rule.ranking != "annual":
         left_out = set() if number is None else ranking.left_out(results, number)
         played = sorted(
@@ -285,17 +285,17 @@ def explain_player(
     )  # fmt: skip
 
 
-def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) -> Iterator[Played]:
+def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
     """A player's counted games and adjustments."""
     adjusted = {adjustment.position: adjustment.occurred_at for adjustment in stream.adjustments}
     for step in steps:
         position = _position(facts, stream, step)
         occurred_at = facts.occurred_at[stream.row[step.game]] if step.game is not None else adjusted[position]
         why_not = "not among the best" if step.game in left_out else None
-        yield Played(occurred_at, position, Fraction(step.change, stream.rule.scale), why_not)
+        yield PlayedThere(occurred_at, position, Fraction(step.change, stream.rule.scale), why_not)
 
 
-def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[Played]:
+def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[PlayedThere]:
     """The games of a player that are on this ladder by their labels, but do not count for them."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
@@ -314,7 +314,7 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[Played
         if reason is None and version is not None:
             reason = why_left_out(facts, row, mine[0], version)
         if reason is not None or row not in own:
-            yield Played(facts.occurred_at[row], facts.live_position[row], None, reason)
+            yield PlayedThere(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
 def _rows_of(facts: Facts, person: int) -> list[int]:
@@ -334,7 +334,7 @@ def _rows_of(facts: Facts, person: int) -> list[int]:
     return found
 
 
-def _told(one: Played, data: dict[str, Any], zone: str) -> PlayedGame:
+def _told(one: PlayedThere, data: dict[str, Any], zone: str) -> PlayedGame:
     """A game or an adjustment as the explanation shows it."""
     game_id = data.get("game_id")
     local = local_time(one.occurred_at, zone).isoformat()

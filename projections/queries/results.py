@@ -34,6 +34,8 @@ class Absent(Enum):
 HIDDEN = {"hidden": True}
 # of an exact number that is no number of points: no decimal stands beside it
 FRACTION_ONLY = {"decimal": False}
+# of a member whose members, in plain data, are members of the whole
+SPREAD = {"spread": True}
 # the value of a member that does not apply: it is left out of the plain data
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
@@ -45,10 +47,12 @@ class Result:
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
         """The result as plain data, as JSON states it."""
         found: dict[str, Any] = {}
-        for name, is_exact in _members(type(self)):
+        for name, is_exact, is_spread in _members(type(self)):
             value = getattr(self, name)
             if isinstance(value, Coordinates):
                 found |= value.stated()
+            elif is_spread:
+                found |= value.model_dump() if isinstance(value, Result) else value
             elif value is not ABSENT:
                 found[name] = _plain(value)
                 if is_exact:
@@ -56,15 +60,16 @@ class Result:
         return found
 
 
-_MEMBERS: dict[type[Result], list[tuple[str, bool]]] = {}
+_MEMBERS: dict[type[Result], list[tuple[str, bool, bool]]] = {}
 
 
-def _members(kind: type[Result]) -> list[tuple[str, bool]]:
-    """The members of a result that are plain data, and whether each is an exact number."""
+def _members(kind: type[Result]) -> list[tuple[str, bool, bool]]:
+    """The members of a result that are plain data, whether each is an exact number, and whether it is spread."""
     if kind not in _MEMBERS:
         hints = get_type_hints(kind)
         _MEMBERS[kind] = [
-            (member.name, _is_exact(hints[member.name]) and member.metadata.get("decimal", True))
+            (member.name, _is_exact(hints[member.name]) and member.metadata.get("decimal", True),
+             member.metadata.get("spread", False))
             for member in fields(kind) if not member.metadata.get("hidden")
         ]  # fmt: skip
     return _MEMBERS[kind]

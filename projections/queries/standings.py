@@ -369,14 +369,14 @@ def standings_answer(
 ) -> answers.Standings:  # fmt: skip
     """Standings with some of their rows, or all. The remark says that their period runs, or who published them."""
     still_open = True if remark and published is ABSENT else ABSENT
-    shown_rows = tuple(standing(row, found.scale) for row in rows)
+    shown_rows = tuple(standing_row(row, found.scale) for row in rows)
     return answers.Standings(
         found.ladder, found.ruleset, at, found.games, found.digest, still_open, published, shown_rows,
         remark=remark, times=times,
     )  # fmt: skip
 
 
-def standing(row: RankedRow, scale: int) -> answers.Standing:
+def standing_row(row: RankedRow, scale: int) -> answers.Standing:
     """A row of a list as a result."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places

@@ -27,7 +27,7 @@ class Survey:
         self.connection = connection
         self.facts = facts
         self.times = times
-        self._failures: list[str] = []
+        self.failures: list[str] = []
         self._kept = kept
         self.asked = as_of
         self._rules = rules
@@ -63,12 +63,12 @@ class Survey:
         try:
             yield
         except RuleFailure as failure:
-            self._failures.append(told_with_game(failure, self.facts, self.connection))
+            self.failures.append(told_with_game(failure, self.facts, self.connection))
 
     def told(self) -> dict[str, Any]:
         """The members that answers about many ladders share, once all ladders were asked."""
         unusable = tuple(ruleset.reason for ruleset in self.facts.unusable.values())
-        return {"asked": self.asked, "unusable": unusable, "failed": tuple(self._failures), "times": self.times}
+        return {"asked": self.asked, "unusable": unusable, "failed": tuple(self.failures), "times": self.times}
 
 
 def all_ladders(seen: Survey) -> AllLadders:

@@ -8,14 +8,16 @@ position, and ladders made once per moment.
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from ledger import clock
-from ledger.errors import BadArgument, RuleFailed, Unknown
-from ledger.rejections import did_you_mean, shown
-from ledger.store.log import first_positions
+from ledger.errors import BadArgument, LedgerError, RuleFailed, Unknown
+from ledger.events.types import TYPES
+from ledger.rejections import Refused, did_you_mean, shown
+from ledger.store.log import first_positions, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import identities
 from ledger.validation.published_lists import published_lists
@@ -23,19 +25,33 @@ from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
+from projections.queries.answers_recorded import (
+    AllLeagues,
+    LeagueState,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+    Unmet,
+)
 from projections.queries.coordinates import (
     Coordinates,
     Note,
     Times,
     instant_played,
+    instant_since,
+    moment,
     note_ahead,
     position_known,
+    position_since,
     times_of,
 )
+from projections.queries.entrants import unmet
 from projections.queries.explanation import explain_game, explain_player, history, row_of_game
 from projections.queries.ladder_names import labelled, slip
+from projections.queries.leagues import all_leagues, league_state
 from projections.queries.player_statistics import player_statistics
 from projections.queries.publication import as_published
+from projections.queries.recorded import events_as_written, games_as_they_stand
 from projections.queries.standings import (
     Ladders,
     balance_answer,
@@ -204,6 +220,82 @@ class View:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
         with self.asking(ladder) as asked:
             return balance_answer(asked.ladders.standings(ladder), asked.ladders.coordinates, asked.times)
+
+    def leagues(self) -> AllLeagues:
+        """The leagues, what they wait for, and who won. Raises as `surveying` does."""
+        with self.surveying() as seen:
+            return all_leagues(seen)
+
+    def league(self, name: str) -> LeagueState:
+        """A league's players, its schedule with what is played and what is open, and its table.
+
+        Raises as `surveying` does, and `LedgerError` with the reason league-unknown.
+        """
+        with self.surveying() as seen:
+            try:
+                return league_state(seen, name)
+            except Refused as problem:
+                raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
+
+    def unmet(self, ladder: str, player: str) -> Unmet:
+        """Whom a player has not met yet on a ladder. Raises as `asking` does, `Unknown` for somebody not on it."""
+        with self.asking(ladder) as asked:
+            return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
+
+    def games(
+        self, game_id: str | None = None, *, game: str | None = None, player: str | None = None,
+        since: str | None = None, by: str | None = None, limit: int = 0,
+    ) -> RecordedGames:  # fmt: skip
+        """The newest `limit` games (0: all) as they stand, by the time they were played.
+
+        All, or those of one name, with one player, played from `since` on, recorded by somebody. Dates are in the home
+        zone. Raises `BadArgument`, `StoreUnavailable`.
+        """
+        with self.ledger.reading() as connection:
+            times = times_of(connection)
+            end = instant_played(self.as_of, times.zone)
+            first = None if since is None else moment(instant_since(since, times.zone))
+            last = None if end is None else moment(end)
+            until = position_known(connection, self.known_at, None, self._note)
+            people = identities(connection, until)
+            ids = None if player is None else people.ids(player)
+
+            def wanted(one: RecordedGame) -> bool:
+                return (
+                    (last is None or one.occurred_at <= last)
+                    and (first is None or one.occurred_at >= first)
+                    and game_id in (None, one.data["game_id"])
+                    and game in (None, one.data["game"])
+                    and (ids is None or any(there["player"] in ids for there in one.data["participants"]))
+                )
+
+            found, count, left_out = games_as_they_stand(connection, until, wanted, by, limit)
+            hint = ""
+            if player is not None and not found:
+                hint = did_you_mean(player, known_players(self._decode(connection, head(connection).position)))
+        rows = tuple(replace(one, data=people.present(one.data)) for one in found)
+        return RecordedGames(
+            rows, older=count - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
+        )  # fmt: skip
+
+    def events(
+        self, subject: str | None = None, *, since: str | None = None, by: str | None = None,
+        types: Collection[str] = (), limit: int = 0,
+    ) -> RecordedEvents:  # fmt: skip
+        """The newest `limit` events (0: all) as they were written, in the order of the log; `as_of` does not matter.
+
+        All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types.
+        Raises `BadArgument`, `StoreUnavailable`.
+        """
+        for name in types:
+            if name not in TYPES:
+                raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
+        with self.ledger.reading() as connection:
+            until = position_known(connection, self.known_at, None, self._note)
+            after = position_since(connection, since)
+            rows, older = events_as_written(connection, until, subject, after, by, types, limit)
+            narrowed = since is not None or by is not None or bool(types)
+            return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, times=times_of(connection))
 
     def _note(self, text: str) -> None:
         """Say something odd, once."""

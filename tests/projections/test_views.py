@@ -64,9 +64,62 @@ def test_results_are_what_commands_print(url: str, ratings: Ratings, coordinates
         }  # fmt: skip
         if not coordinates:
             asked["standings", LADDER, "--as-published"] = view.published(LADDER)
+    same_as_printed(ratings, url, {(*command, *options): result for command, result in asked.items()})
+
+
+def same_as_printed(ratings: Ratings, url: str, asked: dict[tuple[Any, ...], rl.Result]) -> None:
+    """Check that each result dumps to the JSON of its command."""
     for command, result in asked.items():
-        told = ratings(*command, *options, "--format", "json", db=url)
+        told = ratings(*command, "--format", "json", db=url)
         assert (told.exit_code, json.loads(told.stdout)) == (0, result.model_dump()), command
+
+
+def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> None:
+    """Games and events dump to the JSON of their commands, however they are chosen."""
+    assert ratings("void", "g-2", "--reason", "a rehearsal", db=url).exit_code == 0
+    with rl.open(url) as ledger:
+        view, early, before = ledger.at(), ledger.at(as_of="2024-02-29"), ledger.at(known_at=18)
+        same_as_printed(ratings, url, {
+            ("games", "--limit", 0): view.games(), ("games", "g-2"): view.games("g-2"),
+            ("games", "--player", "dora", "--game", "club-catan"): view.games(player="dora", game="club-catan"),
+            ("games", "--since", "2024-02-01", "--by", "mira", "--limit", 1):
+                view.games(since="2024-02-01", by="mira", limit=1),
+            ("games", "--as-of", "2024-02-29"): early.games(), ("games", "--known-at", 18): before.games(),
+            ("log", "--limit", 0): view.events(), ("log", "g-2"): view.events("g-2"),
+            ("log", "anna", "--type", "game.recorded"): view.events("anna", types=["game.recorded"]),
+            ("log", "--since", 20, "--by", "mira", "--limit", 2): view.events(since="20", by="mira", limit=2),
+            ("log", "--known-at", 18, "--limit", 1): before.events(limit=1),
+        })  # fmt: skip
+        assert [game.voided for game in view.games().rows] == [rl.ABSENT, True, rl.ABSENT]
+        assert (view.games(limit=1).older, view.events("g-2").rows[0].withdrawn) == (2, False)
+
+
+def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
+    """Leagues, one of them with its table, and whom somebody has not met dump to the JSON of their commands."""
+    for name in ("spring", "autumn"):
+        created = (
+            "league",
+            "create",
+            name,
+            "--game",
+            "cartagena",
+            "--players-per-game",
+            3,
+            "--at",
+            "2024-04-01T12:00Z",
+        )
+        assert ratings(*created, db=url).exit_code == 0
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        same_as_printed(ratings, url, {
+            ("league", "list"): view.leagues(), ("league", "show", "spring"): view.league("spring"),
+            ("league", "unmet", LADDER, "dora"): view.unmet(LADDER, "dora"),
+        })  # fmt: skip
+        assert [one.player for one in view.unmet(LADDER, "dora").rows] == ["ben", "cleo"]
+        assert (view.league("spring").state, view.league("spring").ladder) == (
+            "0 of 8 players",
+            "youplay-league/spring",
+        )
 
 
 def test_results_are_exact_and_frozen(url: str) -> None:
@@ -96,6 +149,14 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.at().account(LADDER, "zoe"), rl.Unknown, "player-unknown", 1),
     (lambda ledger: ledger.at().explain(LADDER, "g-9"), rl.Unknown, "game-unknown", 1),
     (lambda ledger: ledger.at("1999-01-01").published(LADDER), rl.Unknown, "list-unknown", 1),
+    (lambda ledger: ledger.at().games(since="yesterday"), rl.BadArgument, "since", 2),
+    (lambda ledger: ledger.at("yesterday").games(), rl.BadArgument, "as_of", 2),
+    (lambda ledger: ledger.at().events(since="99"), rl.BadArgument, "since", 2),
+    (lambda ledger: ledger.at().events(types=["game.vided"]), rl.BadArgument, "types", 2),
+    (lambda ledger: ledger.at(known_at=99).events(), rl.BadArgument, "known_at", 2),
+    (lambda ledger: ledger.at().league("winter"), rl.LedgerError, "league-unknown", 2),
+    (lambda ledger: ledger.at().unmet(LADDER, "zoe"), rl.Unknown, "unknown", 1),
+    (lambda ledger: ledger.at().unmet("no-such/all", "anna"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
     (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]

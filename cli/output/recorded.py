@@ -1,0 +1,157 @@
+"""How recorded games and events look, as tables and as CSV."""
+
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from cli.output import render
+from ledger.events.revisions import UNREADABLE
+from ledger.validation.repeated_games import result_of
+from projections.queries.answers_recorded import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
+from projections.queries.coordinates import Times
+
+GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
+EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
+
+
+def print_games_csv(found: RecordedGames) -> None:
+    """One line per game."""
+    cells = [[row["position"], row["occurred_at"], *_named(one)]
+             for one in found.rows for row in [one.model_dump()]]  # fmt: skip
+    render.print_csv(GAMES, cells)
+
+
+def _named(one: RecordedGame) -> list[render.Cell]:
+    """What a game was, and how it ended."""
+    result = _result(one.data) + (" (voided)" if one.voided is True else "")
+    return [one.data["game_id"], one.data["game"], one.data.get("group"), result]
+
+
+def _result(data: dict[str, Any]) -> str:
+    """The participants by place or side, and whether the game counts."""
+    uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
+    return result_of(data) + uncounted
+
+
+def print_games(found: RecordedGames) -> None:
+    """A table, without columns that say nothing: only one game's name, no groups. The one game asked for: all of it."""
+    if not found.rows:
+        render.note(f"No such game is recorded{found.hint or '.'}")
+        return
+    if found.game_id is not None:
+        _print_game(found.rows[0], found.times)
+        return
+    header = ["position", found.times.column("played"), *GAMES[2:]]
+    rows = [[one.position, found.times.minute(one.occurred_at), *_named(one)] for one in found.rows]
+    idle = {"game": 1, "group": 0}
+    kept = [
+        column for column, name in enumerate(header)
+        if name not in idle or len({row[column] for row in rows} - {None}) > idle[name]
+    ]  # fmt: skip
+    render.print_table([header[c] for c in kept], [[row[c] for c in kept] for row in rows], right=("position",))
+    _note_older(found.older)
+
+
+def _note_older(count: int) -> None:
+    """Say that a list is not complete, unless that was asked for."""
+    asked = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
+    if count > 0 and not asked:
+        render.note(f"{count:,} older ones are not shown; all: --limit 0")
+
+
+def _print_game(game: RecordedGame, times: Times) -> None:
+    """Print everything recorded about one game: its own members, then the participants with theirs."""
+    told = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
+    members = [name for participant in game.data["participants"] for name in participant]
+    header = [*dict.fromkeys(["player", *members])]
+    voided = " (voided)" if game.voided is True else ""
+    render.echo(f"played {times.stated(game.occurred_at)}, recorded at position {game.position:,}{voided}\n")
+    render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
+    render.echo()
+    rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]
+    render.print_table(header, rows, right=[name for name in header if name in ("place", "score", "units", "vp")])
+    if centres := game.data.get("centres"):
+        powers = sorted({power for held in centres.values() for power in held})
+        render.echo("\ncentres at the end of each year")
+        rows = [[year, *(str(held.get(power, 0)) for power in powers)] for year, held in sorted(centres.items())]
+        render.print_table(("year", *powers), rows, right=powers)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else render.json_text(value)
+
+
+def print_events_csv(found: RecordedEvents) -> None:
+    """One line per event."""
+    cells = [
+        [*(one.event.get(name) for name in EVENTS[:6]), _reason(one.event), _told(one, found.times)]
+        for one in found.rows
+    ]
+    render.print_csv(EVENTS, cells)
+
+
+def print_events(found: RecordedEvents) -> None:
+    """A line per event: where and when it was recorded, by whom, and what it says."""
+    if not found.rows:
+        about = f" about {found.subject!r}" if found.subject else ""
+        nothing = f"Nothing is recorded{about}." if found.subject else "The log is empty."
+        render.note(f"Nothing like that is recorded{about}." if found.narrowed else nothing)
+        return
+    rows = [
+        (one.event["position"], found.times.minute(one.event["recorded_at"]) if "recorded_at" in one.event else "",
+         one.event.get("by"), one.event["type"], _told(one, found.times))
+        for one in found.rows
+    ]  # fmt: skip
+    render.print_table(("position", found.times.column("recorded"), "by", "type", "what"), rows, right=("position",))
+    _note_older(found.older)
+
+
+def _reason(event: dict[str, Any]) -> Any:
+    return None if UNREADABLE in event else event["data"].get("reason")
+
+
+def _told(one: RecordedEvent, times: Times) -> str:
+    """What an event says, in a few words."""
+    return _what(one, times) + (" (withdrawn)" if one.withdrawn else "")
+
+
+def _what(one: RecordedEvent, times: Times) -> str:
+    event, target = one.event, one.target
+    if UNREADABLE in event:
+        return f"does not count: {event[UNREADABLE]}"
+    data = event["data"]
+    if event["type"] == "event.voided":
+        what = data["id"] if target is None else f"{target.type} at position {target.position}"
+        return f"withdraws {what}: {data['reason']}"
+    if event["type"] == "game.recorded":
+        return f"{data['game_id']}: {_result(data)}"
+    if event["type"] == "game.corrected":
+        moved = data["game"].get("occurred_at")
+        dated = f", played {times.minute(moved)}" if moved else ""
+        return f"{data['game_id']}: {_result(data['game'])}{dated}: {data['reason']}"
+    if event["type"] == "player.renamed":
+        return f"{data['player']} is {data['new_player']}" + (f": {data['reason']}" if "reason" in data else "")
+    if "reason" in data and "points" not in data:
+        return f"{data['game_id']}: {data['reason']}"
+    if event["type"] == "points.adjusted":
+        return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
+    if event["type"] == "league.created":
+        return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
+    if event["type"].startswith("clock."):
+        rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
+        return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
+    if event["type"] == "league.joined":
+        return f"{data['player']} is in {data['league']}"
+    if event["type"] == "league.scheduled":
+        return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
+    if event["type"] == "list.rows":
+        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
+    if event["type"] == "list.published":
+        as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
+        return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
+    if event["type"] == "ruleset.published":
+        return f"{data['id']}@{data['version']}"
+    if event["type"] == "ledger.zone_set":
+        return f"the home zone is {data['zone']}"
+    return ", ".join(str(value) for value in data.values())

@@ -1,0 +1,130 @@
+"""Answers about what is recorded: games as they now stand, events as they were written, and leagues."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ledger.events.revisions import KnownEvent
+from projections.queries.answers import Answer, Standing
+from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGame(Result):
+    """A game as it now stands: the position of its first record, when it was played, its members, whether voided."""
+
+    position: int
+    occurred_at: datetime
+    data: dict[str, Any] = field(metadata=SPREAD)
+    voided: bool | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGames(Answer):
+    """Games by the time they were played; there are so many `older` ones that match.
+
+    `game_id` is the one game that was asked for, `hint` whom else may be meant if there is none of a player; `left_out`
+    are the records that no event can have, by position, with the reason.
+    """
+
+    rows: tuple[RecordedGame, ...]
+    older: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    game_id: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    hint: str = field(default="", metadata=HIDDEN, kw_only=True)
+    left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent(Result):
+    """An event as in its record; of an invalid record only its names, its text as `record`, and in `unreadable` why.
+
+    `withdrawn` tells whether it is, `target` is the event that an `event.voided` names.
+    """
+
+    event: dict[str, Any] = field(metadata=SPREAD)
+    withdrawn: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+    target: KnownEvent | None = field(default=None, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvents(Answer):
+    """Events in the order of the log; there are so many `older` ones that match.
+
+    `subject` is what they are about, `narrowed` tells whether anything else was asked of them.
+    """
+
+    rows: tuple[RecordedEvent, ...]
+    older: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    subject: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    narrowed: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueGame(Result):
+    """A game of a league's schedule: the players by seat, and when it was played, None if it is open."""
+
+    game_id: str
+    seats: tuple[str, ...]
+    played: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueState(Answer):
+    """A league: what it waits for, who won, its players as they subscribed, its schedule and its table.
+
+    `ladder` is that of its table, None if no ruleset scores it; `failed` tells why it cannot be replayed, if so.
+    """
+
+    league: str
+    game: str
+    players_per_game: int
+    version: str | None
+    state: str
+    winners: tuple[str, ...]
+    seed: str | None
+    players: tuple[str, ...]
+    games: tuple[LeagueGame, ...]
+    table: tuple[Standing, ...]
+    ladder: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueRow(Result):
+    """A league, with how many players, games and played games it has."""
+
+    league: str
+    game: str
+    players_per_game: int
+    players: int
+    games: int
+    played: int
+    state: str
+    winners: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllLeagues(Answer):
+    """The leagues by name; `failed` tells of each table that cannot be replayed why."""
+
+    rows: tuple[LeagueRow, ...]
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant(Result):
+    """Somebody who entered a ruleset's ladders, with their league id (LID)."""
+
+    lid: int | None
+    player: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet(Answer):
+    """Whom a player has not met yet on a ladder, of so many `others`."""
+
+    ladder: str
+    player: str
+    lid: int | None
+    rows: tuple[Entrant, ...]
+    others: int = field(default=0, metadata=HIDDEN, kw_only=True)

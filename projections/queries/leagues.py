@@ -1,0 +1,73 @@
+"""Leagues as they stand: what they wait for, which games are played, the table, and who won."""
+
+from datetime import datetime
+
+from ledger.events.revisions import live_game
+from ledger.store.log import Log, read_live
+from ledger.validation.identities import identities
+from ledger.validation.leagues import League, known_league
+from ledger.validation.schedules import PLAYERS
+from projections.queries.answers_recorded import AllLeagues, LeagueGame, LeagueRow, LeagueState
+from projections.queries.coordinates import moment
+from projections.queries.standings import Ranking, standing_row
+from projections.queries.survey import Survey
+
+
+def league_state(seen: Survey, name: str) -> LeagueState:
+    """The live league of this name. Raises `Refused` (league-unknown)."""
+    log, current = Log(seen.connection, seen.facts.position), identities(seen.connection, seen.facts.position).current
+    there = known_league(log, name)
+    games = tuple(
+        LeagueGame(game_id, tuple(map(current, seats)), _played(log, game_id, seen.coordinates.until))
+        for game_id, seats in there.games.items()
+    )
+    found = _table(seen, there)
+    rows = () if found is None else tuple(standing_row(row, found.scale) for row in found.rows)
+    state = _state(there, sum(game.played is not None for game in games))
+    return LeagueState(
+        name, there.game, there.size, there.version, state,
+        tuple(row.player for row in rows if row.rank == 1 and state == "finished"),
+        None if there.scheduled is None else there.scheduled.data["seed"],
+        tuple(map(current, there.players)), games, rows,
+        ladder=found and found.ladder, failed=tuple(seen.failures), times=seen.times,
+    )  # fmt: skip
+
+
+def _played(log: Log, game_id: str, until: datetime | None) -> datetime | None:
+    """When a game ended, None if it is open: not played until then, or voided."""
+    game = live_game(log.about(f"game:{game_id}"))
+    ended = None if game is None or game.voided else moment(game.occurred_at)
+    return None if ended is None or (until is not None and ended > until) else ended
+
+
+def _state(there: League, played: int) -> str:
+    """What a league waits for."""
+    if there.scheduled is None:
+        return "no schedule" if len(there.players) == PLAYERS else f"{len(there.players)} of {PLAYERS} players"
+    return "finished" if played == len(there.games) else f"{played} of {len(there.games)} games"
+
+
+def _table(seen: Survey, there: League) -> Ranking | None:
+    """The standings of a league's ladder; None if no ruleset scores it, or it cannot be replayed, which is noted."""
+    found = None
+    for ruleset_id, versions in seen.facts.rulesets.items():
+        ruleset = versions[0].ruleset
+        usable = ruleset_id not in seen.facts.unusable
+        if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
+            with seen.noting():
+                found = seen.ladders(ruleset_id).standings(f"{ruleset_id}/{there.name}")
+    return found
+
+
+def all_leagues(seen: Survey) -> AllLeagues:
+    """The live leagues, by name."""
+    rows = []
+    created = read_live(seen.connection, until=seen.facts.position, type_name="league.created")
+    for name in sorted(event.data["league"] for event in created):
+        one = league_state(seen, name)
+        played = sum(game.played is not None for game in one.games)
+        rows.append(
+            LeagueRow(name, one.game, one.players_per_game, len(one.players), len(one.games), played, one.state,
+                      one.winners)
+        )  # fmt: skip
+    return AllLeagues(tuple(rows), failed=tuple(seen.failures), times=seen.times)

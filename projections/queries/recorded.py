@@ -1,0 +1,130 @@
+"""What is recorded: the games as they now stand, and the events as they were written."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.events.canonical import dump_text
+from ledger.events.revisions import GAME_EVENTS, UNREADABLE, live_game, successors
+from ledger.rejections import Refused
+from ledger.store.log import (
+    Log,
+    known_event,
+    known_of,
+    read_naming,
+    read_newest,
+    read_records,
+    read_records_at,
+    read_where,
+    withdrawn_ids,
+)
+from ledger.validation.identities import identities, players_of
+from projections.queries.answers_recorded import RecordedEvent, RecordedGame
+from projections.queries.coordinates import moment
+from projections.queries.results import ABSENT
+
+GAME_RECORDED = '"type":"game.recorded"}'
+# so many more games than are wanted are kept before the oldest of them are dropped
+SPARE_GAMES = 10_000
+
+
+def games_as_they_stand(
+    connection: Connection, until: int, wanted: Callable[[RecordedGame], bool], by: str | None, limit: int
+) -> tuple[list[RecordedGame], int, dict[int, str]]:
+    """The games known at a position that are wanted, or the newest `limit` of them, by the time they were played.
+
+    Besides how many there are in all, and the records that no event can have, by position, with the reason. `by` is who
+    recorded them first.
+    """
+    recorded_by = "" if by is None else f'{{"by":{dump_text(by)},'
+    found, count, left_out = list[RecordedGame](), 0, dict[int, str]()
+    changed = _changed_games(connection, until)
+    for page in read_records(connection, until=until):
+        for position, record in page:
+            if not record.endswith(GAME_RECORDED) or not record.startswith(recorded_by):
+                continue
+            try:
+                event = known_event(position, record)
+            except Refused as problem:
+                left_out[position] = problem.message
+                continue
+            game = changed.get(event.data["game_id"]) or RecordedGame(position, moment(event.occurred_at), event.data)
+            if wanted(game):
+                found.append(game)
+                count += 1
+        if limit and len(found) > 2 * limit + SPARE_GAMES:
+            found = sorted(found, key=_replay_order)[-limit:]
+    found.sort(key=_replay_order)
+    return found[-limit:], count, left_out
+
+
+def _replay_order(game: RecordedGame) -> Any:
+    return game.occurred_at, game.position
+
+
+def _changed_games(connection: Connection, until: int) -> dict[str, RecordedGame]:
+    """The games that were corrected, voided or reinstated, by game_id, as they now stand."""
+    found: dict[str, RecordedGame] = {}
+    for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
+        for event in known_of(type_name, read_where(connection, until=until, type_name=type_name)):
+            game_id = event.data["game_id"]
+            history = [] if game_id in found else Log(connection, until).about(f"game:{game_id}")
+            if (game := live_game(history)) is not None:
+                voided = True if game.voided else ABSENT
+                found[game_id] = RecordedGame(history[0].position or 0, moment(game.occurred_at), game.data, voided)
+    return found
+
+
+def events_as_written(
+    connection: Connection, until: int, subject: str | None, after: int, by: str | None, types: Collection[str],
+    limit: int,
+) -> tuple[tuple[RecordedEvent, ...], int]:  # fmt: skip
+    """The newest `limit` events (0: all) after a position and up to another one, and how many older ones there are.
+
+    Of all, or of those about one game, event or player; of those that somebody recorded, or of some types.
+    """
+    if subject is None:
+        records, older = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
+        events = [_as_written(*row) for row in records]
+    else:
+        found = dict([
+            *read_where(connection, until=until, subject=f"game:{subject}"),
+            *read_where(connection, until=until, subject=f"event:{subject}"),
+        ])  # fmt: skip
+        ids = identities(connection, until).ids(subject)
+        found |= read_records_at(connection, list(_about_player(Log(connection, until), ids)))
+        events = [_as_written(*row) for row in sorted(found.items()) if row[0] > after]
+        events = [event for event in events
+                  if by in (None, event.get("by")) and (not types or event["type"] in types)]  # fmt: skip
+        older = max(0, len(events) - limit) if limit else 0
+        events = events[older:]
+    gone, log = withdrawn_ids(connection, until), Log(connection)
+    rows = []
+    for event in events:
+        voids = event["type"] == "event.voided" and UNREADABLE not in event
+        target = log.event(event["data"]["id"]) if voids else None
+        rows.append(RecordedEvent(event, withdrawn=event["id"] in gone, target=target))
+    return tuple(rows), older
+
+
+def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
+    """The positions of the events about somebody, and of those that withdraw them."""
+    for event in read_naming(log.connection, sorted(ids), log.until):
+        if ids & players_of(event):
+            yield event.position or 0
+            if event.type not in GAME_EVENTS:
+                yield from (later.position or 0 for later in successors(log, event))
+
+
+def _as_written(position: int, record: str) -> dict[str, Any]:
+    """An event as in its record; for an invalid record only its names, its text, and what is wrong."""
+    try:
+        known_event(position, record)
+        event: dict[str, Any] = json.loads(record)
+        return event
+    except Refused as problem:
+        names = dict(re.findall(r'"(id|type)":"([^"\\]{1,64})"', record))
+        return {"position": position, "type": "?", "id": "?", **names, UNREADABLE: problem.message, "record": record}
