@@ -17,10 +17,10 @@ class CommandFailure(NamedTuple):
 
 def failure_of(error: Exception) -> CommandFailure:
     """What an error means to the caller."""
-    if isinstance(error, LedgerError):
-        return CommandFailure(error.reason, str(error), error.exit_code)
     if isinstance(error, Refused):
         return CommandFailure(error.code, f"{error.code}: {error.message}", 2)
+    if isinstance(error, LedgerError):
+        return CommandFailure(error.reason, str(error), error.exit_code)
     if isinstance(error, OSError):
         reason = "no-space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "file"
         return CommandFailure(reason, f"{error.filename or 'input or output'}: {error.strerror or error}", 3)

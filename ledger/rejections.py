@@ -10,6 +10,8 @@ from re import Match
 from typing import NamedTuple
 from unicodedata import category
 
+from ledger.errors import LedgerError
+
 CODES = {
     # how a file is written
     "is-a-directory": "a folder was given where a file belongs",
@@ -145,11 +147,13 @@ class Rejection(NamedTuple):
     line: int | None = None
 
 
-class Refused(ValueError):
-    """Raised while one event is read and turned into a `Rejection` by whoever reads many."""
+class Refused(LedgerError, ValueError):
+    """Raised while one event is read and turned into a `Rejection` by whoever reads many (exit code 1)."""
+
+    exit_code = 1
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message, code)
         assert code in CODES, code
         self.code = code
         self.message = message
@@ -158,6 +162,10 @@ class Refused(ValueError):
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """The same as a value, with its place in the input."""
         return Rejection(self.code, self.message, file, self.line if line is None else line)
+
+
+class ChangedMeanwhile(Refused):
+    """Somebody else recorded something first, on which what was decided depends; look again (exit code 1)."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -12,11 +12,16 @@ This package is the public interface; what is behind it may change. A result is 
 word that is never renamed, and `.exit_code`, that of the command.
 """
 
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from types import TracebackType
+from typing import Any, Literal
 
 from ledger.errors import (
     AlreadyRunning,
     BadArgument,
+    ClockBehind,
     LedgerError,
     NoLedger,
     NotALedger,
@@ -26,9 +31,17 @@ from ledger.errors import (
     StoreUnavailable,
     Unknown,
 )
+from ledger.events.canonical import parse_object as _parse_object
+from ledger.events.types import read_by as _read_by
+from ledger.intake.files import Item
+from ledger.intake.importing import Terms
+from ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ledger.store import log as _log
 from ledger.store import opening as _opening
 from ledger.store.log import Head
+from ledger.validation.new_names import Refusing
+from projections.admission.proposals import Proposal
+from projections.admission.proposals import whole_event as _whole_event
 from projections.queries.answers import (
     Account,
     AllLadders,
@@ -65,12 +78,56 @@ from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
 
 __all__ = [
-    "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "BadArgument", "Balance",
-    "Change", "Entrant", "Explained", "ExplainedTerm", "GameExplanation", "Head", "History", "LadderRow", "LeagueGame",
-    "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger", "PlayedGame",
-    "PlayerExplanation", "PlayerStatistics", "Publication", "RecordedEvent", "RecordedEvents", "RecordedGame",
-    "RecordedGames", "Result", "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings", "StoreDamaged",
-    "StoreUnavailable", "Unknown", "Unmet", "View", "open",
+    "ABSENT",
+    "Absent",
+    "Account",
+    "AllLadders",
+    "AllLeagues",
+    "AllLists",
+    "AlreadyRunning",
+    "BadArgument",
+    "Balance",
+    "Change",
+    "ChangedMeanwhile",
+    "ClockBehind",
+    "Entrant",
+    "Explained",
+    "ExplainedTerm",
+    "GameExplanation",
+    "Head",
+    "History",
+    "LadderRow",
+    "LeagueGame",
+    "LeagueRow",
+    "LeagueState",
+    "Ledger",
+    "LedgerError",
+    "ListRow",
+    "NoLedger",
+    "NotALedger",
+    "PlayedGame",
+    "PlayerExplanation",
+    "PlayerStatistics",
+    "Proposal",
+    "Publication",
+    "RecordedEvent",
+    "RecordedEvents",
+    "RecordedGame",
+    "RecordedGames",
+    "Refused",
+    "Rejection",
+    "Result",
+    "RuleFailed",
+    "RulesetUnusable",
+    "Shown",
+    "Standing",
+    "Standings",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "Unknown",
+    "Unmet",
+    "View",
+    "open",
 ]  # fmt: skip
 
 
@@ -107,6 +164,34 @@ class Ledger:
             raise BadArgument(f"known_at is text or a position, not {type(known_at).__name__}", "known_at")
         return View(self._open, as_of, known_at, rules)
 
+    def propose(
+        self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,
+        new_names: Literal["refuse", "accept"] = "refuse", any_date: bool = False, allow_uncounted: bool = False,
+        based_on: Mapping[str, str | int] | None = None,
+    ) -> Proposal:  # fmt: skip
+        """Check events of any kind, which `by` records, and write nothing yet: see `Proposal.commit`.
+
+        An event is a dictionary as a line of JSON has it: `type`, `data` and `occurred_at`, by default now; a game
+        alone will do. The options are those of `ratings record`. `based_on` has by subject, such as game:wl-09, the id
+        or position of the event that was last when somebody looked; what was changed since is refused. What is wrong
+        with events is in `rejections`. Raises `BadArgument`, `ClockBehind`, `StoreUnavailable`.
+        """
+        given = [events] if isinstance(events, Mapping) else events
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise BadArgument(f"events are dictionaries, not {type(events).__name__}", "events")
+        if new_names not in ("refuse", "accept"):
+            raise BadArgument(f"new_names is refuse or accept, not {new_names!r}", "new_names")
+        if not isinstance(by, str):
+            raise BadArgument(f"by is a name, not {type(by).__name__}", "by")
+        try:
+            by = _read_by(by)
+        except Refused as problem:
+            raise BadArgument(problem.message, "by") from None
+        refusing: Refusing = "all" if strict or new_names == "refuse" else ""
+        terms = Terms(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
+        items = [Item("", number, _whole_event(one), None) for number, one in enumerate(map(_as_json, given), 1)]
+        return Proposal(self._open, items, terms, based_on=based_on)
+
     def close(self) -> None:
         """Give back the connections. What is asked of the ledger afterwards is refused; closing again does nothing."""
         if self._store is not None:
@@ -126,6 +211,22 @@ class Ledger:
         if self._store is None:
             raise BadArgument("the ledger is closed; open it again")
         return self._store
+
+
+def _as_json(event: object) -> dict[str, Any]:
+    """An event as JSON would have it; times may be `datetime`s. Raises `BadArgument`."""
+    if not isinstance(event, Mapping):
+        raise BadArgument(f"an event is a dictionary, not {type(event).__name__}", "events")
+    try:
+        return _parse_object(json.dumps(dict(event), default=_time).encode())
+    except (Refused, TypeError, ValueError, RecursionError) as problem:
+        raise BadArgument(f"an event holds what JSON has: {problem}", "events") from None
+
+
+def _time(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is none of it")
 
 
 def open(name: str) -> Ledger:  # noqa: A001

@@ -70,7 +70,7 @@ class How:
         entered = [] if plan.is_refused else [draft.event_id for draft in plan.drafts()]
         found = plan.impact() if entered else Impact()
         note_failed(found)
-        result = plan.result if self.dry_run else plan.commit()
+        result = plan.result if self.dry_run else plan.append()
         return tell_entered(self.ledger, type_name, result, self.form, self.dry_run, entered, found, unchanged)
 
     def refuse(self, type_name: str, problem: Refused) -> int:

@@ -93,7 +93,7 @@ def import_(
         items = (item for name in files for item in read_items(name, options))
         plan = how.propose(items, reject=reject, reading=read, cores=available_cores())
         found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
-        result = plan.result if how.dry_run else plan.commit(appended)
+        result = plan.result if how.dry_run else plan.append(appended)
     note_homeless(result)
     note_leagueless(result)
     if how.dry_run:

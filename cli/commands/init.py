@@ -86,6 +86,6 @@ def _set_zone(ledger: Ledger, name: str, by: str, ignore_clock: bool = False) ->
         if times_of(connection).home == name:
             return None
     event = {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
-    done = Proposal(ledger, [Item("", 0, event, None)], Terms(by, ignore_clock)).commit()
+    done = Proposal(ledger, [Item("", 0, event, None)], Terms(by, ignore_clock)).append()
     assert done.head is not None
     return done.head.position

@@ -135,7 +135,7 @@ def _still_waiting(seen: League, connection: Connection) -> None:
 def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, **hooks: Any) -> Imported:
     """Append some steps of a league in one transaction."""
     plan = how.proposed([{"type": name, "occurred_at": at, "data": data} for name, data in events], **hooks)
-    result = plan.result if how.dry_run else plan.commit()
+    result = plan.result if how.dry_run else plan.append()
     result.rejected = result.rejected[:1]
     return result
 

@@ -67,7 +67,7 @@ def _append(how: How, events: list[tuple[str, dict[str, Any]]], now: int) -> Imp
     """Append the events that publish a list, in one transaction."""
     occurred_at = format_instant(now)
     plan = how.proposed({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events)
-    return plan.result if how.dry_run else plan.commit()
+    return plan.result if how.dry_run else plan.append()
 
 
 def _told(found: Ranking, at: Coordinates, result: Imported) -> dict[str, Any]:

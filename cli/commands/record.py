@@ -21,6 +21,7 @@ from ledger.rejections import Refused
 from ledger.store.log import Log
 from ledger.store.opening import Ledger
 from ledger.validation.leagues import scheduled_games
+from projections.admission.proposals import whole_event
 from projections.queries.impact import Impact
 
 
@@ -49,10 +50,13 @@ def record(
     """
     ledger = how.ledger
     event = _game(players, game, game_id, labels) if players else _read_event(game, game_id, *labels.values())
-    undated = isinstance(event, dict) and at is None and "occurred_at" not in event
-    if isinstance(event, dict) and (at is not None or undated):
-        event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
-    league = _put_into_league(ledger, event) if isinstance(event, dict) else None
+    undated, league = False, None
+    if isinstance(event, dict):
+        undated = at is None and "occurred_at" not in event
+        event = whole_event(event)
+        if at is not None:
+            event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
+        league = _put_into_league(ledger, event)
     result, found = _offered(how, event, quiet)
     if undated and isinstance(event, dict) and [one.code for one in result.rejected] == ["id-conflict"]:
         # nobody said when it was: it is the same event if everything else is the same
@@ -83,10 +87,9 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
     if any(option is not None for option in options):
         raise click.UsageError("these options describe a game with PLAYERS; JSON on standard input has its own")
     try:
-        event = parse_object(sys.stdin.buffer.read(1 << 20))
+        return parse_object(sys.stdin.buffer.read(1 << 20))
     except Refused as problem:
         return problem
-    return {"type": "game.recorded", "data": event} if "type" not in event and "game_id" in event else event
 
 
 def _offered(how: How, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Imported, Impact | None]:
@@ -94,7 +97,7 @@ def _offered(how: How, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Im
     plan = how.propose([Item("", 0, event, None)])
     wanted = how.dry_run or (not quiet and plan.is_small())
     found = plan.impact() if wanted and not plan.is_refused else None
-    return plan.result if how.dry_run else plan.commit(), found
+    return plan.result if how.dry_run else plan.append(), found
 
 
 def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:

@@ -328,7 +328,7 @@ def publish(
         return 1
     plan = how.propose(_items(how.ledger, rulesets, format_instant(clock.now())))
     found = Impact() if plan.is_refused else plan.impact()
-    result = plan.result if how.dry_run else plan.commit()
+    result = plan.result if how.dry_run else plan.append()
     names = [ruleset.name for _, ruleset in rulesets]
     if how.form == "json":
         refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
@@ -401,7 +401,7 @@ def publish_missing(ledger: Ledger, by: str, texts: Sequence[str], *, only_new_i
         assert ruleset is not None, problems
         if (ruleset.id, "" if only_new_ids else ruleset.version) not in known:
             missing.append((ruleset.name, ruleset))
-    result = Proposal(ledger, _items(ledger, missing, SHIPPED_AT), Terms(by)).commit()
+    result = Proposal(ledger, _items(ledger, missing, SHIPPED_AT), Terms(by)).append()
     for problem in result.rejected:
         raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
     return [name for name, _ in missing]

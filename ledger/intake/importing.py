@@ -86,7 +86,7 @@ class Imported:
 
 
 class Intake:
-    """Items that were checked, and wait to be appended; `result` says what became of them so far."""
+    """Items that were checked, and wait to be appended; `result` says what has become of them."""
 
     def __init__(
         self,
@@ -152,20 +152,20 @@ class Intake:
         """Give back what waits."""
         self._spool.close()
 
-    def commit(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+    def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
         """Append what was checked, unless it is refused. Raises `ClockBehind`, `StoreUnavailable`."""
         with rarely_collecting():
             # the head when the drafts were looked up, as long as nobody else appends
             absent_at: int | None = self._validator.seen
             for chunk in () if self.is_refused else self._spool.chunks(CHUNK_EVENTS):
-                absent_at = self._append(chunk, absent_at)
+                absent_at = self._append_chunk(chunk, absent_at)
                 if self.is_refused:
                     break
                 progress(self.result.appended)
         self.close()
         return self.result
 
-    def _append(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
+    def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
         """Append a chunk; returns where the next one is surely absent from the log, if that is known."""
         while True:
             done = append(

@@ -1,6 +1,6 @@
 """Proposals: events of any kind of writing, checked against the log and the ladders, and what they would change.
 
-Nothing is written before `commit`.
+Nothing is written before `append`, or `commit`, which raises what is refused.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,10 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from ledger import clock
+from ledger.events.canonical import format_instant
 from ledger.intake.files import Far, Item
 from ledger.intake.importing import Intake, Terms
-from ledger.rejections import Rejection
-from ledger.store.log import head, known_events, read_records
+from ledger.rejections import ChangedMeanwhile, Refused, Rejection
+from ledger.store.log import Head, head, known_events, read_records
 from ledger.store.opening import Ledger
 from ledger.validation.new_names import Newcomers, names_of
 from projections.admission.events import Admission
@@ -60,6 +62,12 @@ class Known:
         return self._names
 
 
+def whole_event(given: dict[str, Any]) -> dict[str, Any]:
+    """An event as it was given, or a game alone as the event that records it; without a time it is now."""
+    event = {"type": "game.recorded", "data": given} if "type" not in given and "game_id" in given else given
+    return {"occurred_at": format_instant(clock.now()), **event}
+
+
 class Proposal(Intake):
     """Events that were checked; `result` tells what is refused, who is new and which ladders begin."""
 
@@ -82,6 +90,23 @@ class Proposal(Intake):
         self.result.homeless, self.result.leagueless = homeless, leagueless
         self.result.new_ladders = [one.ladder for one in begun]
         self.result.close_ladders = {one.ladder: one.like for one in begun if one.like}
+
+    @property
+    def rejections(self) -> tuple[Rejection, ...]:
+        """What is refused; with any, nothing is appended."""
+        return tuple(self.result.rejected)
+
+    def commit(self) -> Head:
+        """Append what was proposed, all or nothing; returns the new head.
+
+        Raises `Refused` with the first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`.
+        """
+        result = self.append()
+        for one in result.rejected:
+            kind = ChangedMeanwhile if one.code == "changed-meanwhile" else Refused
+            raise kind(one.code, one.message)
+        assert result.head is not None
+        return result.head
 
     def impact(self) -> Impact:
         """What the events would change; it is worked out once. Raises `StoreUnavailable`."""

@@ -135,7 +135,7 @@ def test_export_as_of_omits_later_changes(ratings: Ratings, db: str, tmp_path: P
     assert [json.loads(line)["game_id"] for line in file.read_text().splitlines()] == ["g-0", "g-0"]
 
 
-@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "commit")], ids=["proposed", "committed"])
+@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "append")], ids=["proposed", "committed"])
 def test_concurrent_adjustment_is_refused(
     ratings: Ratings, db: str, monkeypatch: pytest.MonkeyPatch, place: type, step: str
 ) -> None:

@@ -227,7 +227,7 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
     line = game("g-1", "anna", "ben").encode()
     told = answers(
         store, [(1, line), (2, line)],
-        lambda items, reject, settled: Intake(store, items, terms, reject=reject, settled=settled).commit(),
+        lambda items, reject, settled: Intake(store, items, terms, reject=reject, settled=settled).append(),
     )  # fmt: skip
     assert [(one["line"], one["result"]) for one in told] == [(1, "rejected"), (2, "appended")]
     assert recorded(ratings, db) == ["g-1"]

@@ -169,7 +169,7 @@ def test_table_with_mistake_corrects_nothing(
     assert head(ratings, one_db) == before
 
 
-@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "commit")], ids=["proposed", "committed"])
+@pytest.mark.parametrize(("place", "step"), [(How, "propose"), (Proposal, "append")], ids=["proposed", "committed"])
 def test_concurrent_change_refuses_the_call(
     db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch, place: type, step: str
 ) -> None:

@@ -227,7 +227,7 @@ def take_in(url: str, name: str, events: Sequence[dict[str, Any]], number: int, 
     intake = Intake(open_ledger(url), items, Terms("test"), ladders=Admission)
     if not intake.is_refused:
         met()
-    done = intake.commit()
+    done = intake.append()
     if name:
         Path(name).write_text(json.dumps([done.appended, *(rejection.code for rejection in done.rejected)]))
 
@@ -281,7 +281,7 @@ def test_changed_game_refuses_its_corrections(ledger_url: str) -> None:
     items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
     intake = Intake(open_ledger(ledger_url), items, Terms("test", keep_going=True))
     assert append_games(ledger_url, [decision("game.voided", game_id="g-1")]).appended == 1
-    done = intake.commit()
+    done = intake.append()
     assert [(rejection.line, rejection.code) for rejection in done.rejected] == [
         (1, "changed-meanwhile"), (2, "changed-meanwhile"),
     ]  # fmt: skip

@@ -22,14 +22,14 @@ PUBLISHERS = 4
 
 def publish(url: str, meet: Barrier, out: Path) -> int:
     """Publish the list; what it has computed is appended when all others have computed theirs."""
-    commit = Proposal.commit
+    commit = Proposal.append
 
     def commit_together(*given: Any, **options: Any) -> Any:
         meet.wait(WAIT_SECONDS)
         return commit(*given, **options)
 
     with pytest.MonkeyPatch.context() as patch, out.open("w", encoding="utf-8") as stdout:
-        patch.setattr(Proposal, "commit", commit_together)
+        patch.setattr(Proposal, "append", commit_together)
         patch.setattr("sys.stdout", stdout)
         return invoke(["--db", url, "publish", "club-catan-elo/all", "--by", str(os.getpid()), "--format", "json"])
 

@@ -79,7 +79,7 @@ def test_size_limit_keeps_whole_chunks(tmp_path: Path, games: Path, ratings: Cal
         connection.execute("PRAGMA max_page_count = 250")
 
     with pytest.raises(StoreUnavailable, match="no space left"):
-        Intake(ledger, read_items(str(games), TableOptions()), Terms("test")).commit()
+        Intake(ledger, read_items(str(games), TableOptions()), Terms("test")).append()
     held = assert_whole_chunks(url)
     result = ratings("import", games, "--format", "json", db=url)
     assert result.exit_code == 0

@@ -69,7 +69,7 @@ def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple
         open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
         Terms("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, homeless={}),
         reject=lambda rejection, source: refused.append((rejection, source)), cores=cores,
-    ).commit()  # fmt: skip
+    ).append()  # fmt: skip
     return result, refused, records(url)
 
 

@@ -226,7 +226,7 @@ def test_import_sees_concurrent_append(
             assert append(ledger, [theirs], by="somebody", clock=clock.now).appended == 1
 
     items = [Item("-", at, event, None) for at, event in enumerate(events, 1)]
-    done = Intake(ledger, items, Terms("test", keep_going=True)).commit(somebody_else)
+    done = Intake(ledger, items, Terms("test", keep_going=True)).append(somebody_else)
     assert (done.appended, done.existing, [found.code for found in done.rejected]) == (7, existing, codes)
     with ledger.reading() as connection:
         records = [json.loads(record) for page in read_records(connection) for _, record in page]

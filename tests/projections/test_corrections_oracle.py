@@ -101,7 +101,7 @@ def go_through(ledger: Ledger, steps: list[Step], log: Log) -> Log:
     """Take the steps one by one; what becomes of each is as the oracle says. Returns the log that they make."""
     log = list(log)
     for step in steps:
-        result = propose(ledger, [step]).commit()
+        result = propose(ledger, [step]).append()
         codes = {rejection.code for rejection in result.rejected}
         found = (result.appended, result.existing, len(codes))
         existing, refused = step.verdict.existing, bool(step.verdict.codes)
@@ -240,7 +240,7 @@ def test_copies_and_batches_match_single_steps(
         while steps:
             size = chance.randint(1, 40)
             part, steps = steps[:size], steps[size:]
-            result = propose(batched, part).commit()
+            result = propose(batched, part).append()
             wrong = {rejection.line: rejection.code for rejection in result.rejected}
             assert wrong.keys() == {n for n, step in enumerate(part) if step.verdict.codes}, result.rejected
             assert all(code in part[n].verdict.codes for n, code in wrong.items() if n is not None), result.rejected

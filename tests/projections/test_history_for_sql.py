@@ -147,7 +147,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
             size = chance.randint(1, 30)
             some, steps = steps[:size], steps[size:]
             met.update(step.event["type"] for step in some if not step.verdict.codes)
-            propose(ledger, some).commit()
+            propose(ledger, some).append()
             rebuild(ledger, ticking(), keep_history=True)
             met["changes"] += agree(ratings, ledger)
 

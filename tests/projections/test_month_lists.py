@@ -80,7 +80,7 @@ def imported(path, events):
     """The ledger of that name, filled as the command line does it, so that every event is validated."""
     ledger = open_ledger(str(path))
     items = [Item("year", number, event, None) for number, event in enumerate(events, 1)]
-    result = Intake(ledger, items, Terms("test"), clock=ticking(), ladders=Admission).commit()
+    result = Intake(ledger, items, Terms("test"), clock=ticking(), ladders=Admission).append()
     assert (result.rejected, result.appended) == ([], len(events))
     return ledger
 

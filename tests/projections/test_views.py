@@ -1,11 +1,14 @@
 """A view, and the public package over it: the answers are those of the commands, and refusals are a few exceptions."""
 
 import json
+import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from fractions import Fraction
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,6 +141,11 @@ def test_results_are_exact_and_frozen(url: str) -> None:
         found.rows[0].points = Fraction(0)  # type: ignore[misc]
 
 
+def void(game_id: str) -> dict[str, Any]:
+    """The event that voids a game."""
+    return {"type": "game.voided", "data": {"game_id": game_id, "reason": "never played"}}
+
+
 WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]] = [
     (lambda ledger: ledger.at(as_of="yesterday").standings(LADDER), rl.BadArgument, "as_of", 2),
     (lambda ledger: ledger.at(known_at=99).standings(LADDER), rl.BadArgument, "known_at", 2),
@@ -159,6 +167,19 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.at().unmet("no-such/all", "anna"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
+    (lambda ledger: ledger.propose(7, "mira"), rl.BadArgument, "events", 2),  # type: ignore[arg-type]
+    (lambda ledger: ledger.propose("g-9", "mira"), rl.BadArgument, "events", 2),  # type: ignore[arg-type]
+    (lambda ledger: ledger.propose([7], "mira"), rl.BadArgument, "events", 2),  # type: ignore[list-item]
+    (lambda ledger: ledger.propose({"type": {1}}, "mira"), rl.BadArgument, "events", 2),
+    (lambda ledger: ledger.propose({"points": float("nan")}, "mira"), rl.BadArgument, "events", 2),
+    (lambda ledger: ledger.propose([], ""), rl.BadArgument, "by", 2),
+    (lambda ledger: ledger.propose([], 7), rl.BadArgument, "by", 2),  # type: ignore[arg-type]
+    (lambda ledger: ledger.propose([], "mira", new_names="maybe"), rl.BadArgument, "new_names", 2),  # type: ignore[arg-type]
+    (lambda ledger: ledger.propose({}, "mira").commit(), rl.Refused, "missing-member", 1),
+    (lambda ledger: ledger.propose({"game_id": 7}, "mira").commit(), rl.Refused, "wrong-type", 1),
+    (lambda ledger: ledger.propose(void("g-9"), "mira").commit(), rl.Refused, "game-unknown", 1),
+    (lambda ledger: ledger.propose(void("g-1"), "mira", based_on={"game:g-1": 1}).commit(), rl.ChangedMeanwhile,
+     "changed-meanwhile", 1),
     (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]
     (lambda ledger: rl.open("/no/such/ratings.db"), rl.NoLedger, "no-ledger", 3),
 ]  # fmt: skip
@@ -235,3 +256,66 @@ def test_threads_share_a_ledger(url: str) -> None:
             same = [pool.submit(shared.standings, LADDER) for _ in range(8)]
             found = [task.result() for task in (*own, *same)]
     assert [one.rows for one in found] == [expected.rows] * 16
+
+
+def test_proposal_tells_and_commits(url: str, ratings: Ratings) -> None:
+    """A proposal says what it would change before anything is written, and the ledger is like that after its commit."""
+    with rl.open(url) as ledger:
+        before, head = ledger.at().standings(LADDER), ledger.head
+        game = {"game_id": "g-4", "game": "club-catan", "participants": [
+            {"player": "emil", "place": 1}, {"player": "anna", "place": 2}]}  # fmt: skip
+        plan = ledger.propose([game, void("g-2")], "mira")
+        assert (plan.rejections, plan.result.new_players, ledger.head) == ((), ["emil"], head)
+        effects = {effect.player: effect.after for effect in plan.impact().effects}
+        assert ledger.at().standings(LADDER) == before
+        assert (plan.commit(), ledger.head.position) == (ledger.head, head.position + 2)
+        after = {row.player: row.points for row in ledger.at().standings(LADDER).rows}
+    assert effects == {player: after[player] for player in effects}
+    assert {*effects} == {"anna", "ben", "cleo", "dora", "emil"}
+
+
+def test_committing_after_others_is_refused(url: str, ratings: Ratings) -> None:
+    """Of two proposals about one game the second to be committed is refused, and nothing of it is written."""
+    with rl.open(url) as ledger:
+        plans = [ledger.propose([void("g-1"), void(name)], "mira") for name in ("g-2", "g-3")]
+        plans[0].commit()
+        head = ledger.head
+        with pytest.raises(rl.ChangedMeanwhile, match="changed meanwhile"):
+            plans[1].commit()
+        assert ledger.head == head
+        with pytest.raises(rl.Refused, match="is voided"):
+            ledger.propose(void("g-1"), "mira").commit()
+
+
+def test_ledger_that_vanishes_or_moves_back_is_told(tmp_path: Path, ratings: Ratings) -> None:
+    """A file that is replaced by an earlier copy is answered as it is then; one that is gone is refused."""
+    file, copy = tmp_path / "ratings.db", tmp_path / "before.db"
+    with_games(ratings, str(file))
+    shutil.copy(file, copy)
+    with rl.open(str(file)) as ledger:
+        view, head = ledger.at(), ledger.head
+        before = view.standings(LADDER)
+        ledger.propose(void("g-3"), "mira").commit()
+        assert view.standings(LADDER).games == before.games - 1
+        copy.replace(file)
+        assert (ledger.head, view.standings(LADDER)) == (head, before)
+        file.unlink()
+        with pytest.raises(rl.StoreUnavailable):
+            view.standings(LADDER)
+
+
+def test_forked_process_goes_on(url: str) -> None:
+    """A process that is forked with an open ledger answers and writes with it, and so does its parent."""
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        before = view.standings(LADDER)
+
+        def voids() -> None:
+            ledger.propose(void("g-1"), view.standings(LADDER).rows[0].player).commit()
+
+        child = get_context("fork").Process(target=voids)
+        child.start()
+        child.join()
+        assert (child.exitcode, view.standings(LADDER).games) == (0, before.games - 1)
+        ledger.propose(void("g-2"), "mira").commit()
+        assert view.standings(LADDER).games == before.games - 2

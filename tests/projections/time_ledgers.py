@@ -47,7 +47,7 @@ def enter(ledger: Ledger, events: list[Event], now: clock.Clock = clock.now) -> 
         Item("steps", number, parse_object(json.dumps(event).encode()), None) for number, event in enumerate(given)
     ]
     allowing = partial(Admission, allow_uncounted=True)
-    return Intake(ledger, items, Terms("test", keep_going=True), clock=now, ladders=allowing).commit()
+    return Intake(ledger, items, Terms("test", keep_going=True), clock=now, ladders=allowing).append()
 
 
 def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
