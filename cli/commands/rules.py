@@ -46,12 +46,6 @@ from projections.rulesets.versions import (
 
 # what --shipped without an id means
 EVERY = "all"
-# what becomes of points and ranks when one version follows another, by kind of list
-BY_LAST_GAME = "A list is ranked by the version that scored its last counted game."
-RANKED = {
-    "points": "Running points carry over from one version to the next.",
-    "annual": "The list of a year is ranked by the version in force at its end.",
-}
 
 
 @group()
@@ -244,7 +238,7 @@ def _print_timeline(
     for line in never:
         render.hanging(f"Version {line['version']} is never in force: {line['why']}.", 2)
     version, _ = bind(ruleset)
-    render.hanging(RANKED.get(version.rule.ranking, BY_LAST_GAME) if version else "It does not run here.", 2)
+    render.hanging(version.ranking.by if version else "It does not run here.", 2)
 
 
 def _assumption(ruleset: Ruleset, key: str) -> str:

@@ -36,7 +36,7 @@ def print_game(found: GameExplanation) -> None:
     for player in found.players:
         _print_explained(player)
     # on summed lists every game creates points
-    if found.ranking == "points" and any(account.amount for account in found.accounts):
+    if found.running and any(account.amount for account in found.accounts):
         told = [f"{one.account} {render.human(abs(one.amount), 6)}" for one in found.accounts if one.amount]
         render.echo(f"\nNot zero-sum: {', '.join(told)}.")
 

@@ -25,7 +25,7 @@ def print_history(found: History) -> None:
     """A line per change, and on a terminal how the points went."""
     rows, player = found.rows, render.plain(found.player)
     if not rows:
-        if found.ranking == "annual":
+        if found.sums_lists:
             render.note(f"{found.ladder} sums places of months; see: ratings explain {player} {found.ladder}")
         else:
             render.note(f"{player} has no game or adjustment on {found.ladder}.")
@@ -51,7 +51,7 @@ def print_history(found: History) -> None:
     render.print_table(columns, table, right=("place", "before", "change", "after"))
     if marked:
         render.echo("\npublished: what lists showed then, with their positions in the log")
-    if found.ranking != "points":
+    if not found.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {found.ladder}")
 
 

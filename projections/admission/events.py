@@ -213,7 +213,7 @@ class Admission:
 
     def _adjustment(self, data: dict[str, Any]) -> None:
         versions = self._fitting(data["ladder"])
-        if versions[0].rule.ranking in ("period", "annual"):
+        if not versions[0].ranking.adjustable:
             raise Refused(
                 "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; those cannot be adjusted"
             )
@@ -251,7 +251,7 @@ class Admission:
                 raise Refused(rejection.code, rejection.message)
             if problem := refuse_sequel(version, published):
                 raise Refused("partition-changed", f"{problem.key}: {problem.message}")
-        if version.rule.ranking == "annual":
+        if version.ranking.sums_lists:
             of = getattr(version.params, "of", "")
             if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
                 raise Refused("bad-ruleset", f"params.of: {reason}")

@@ -36,8 +36,6 @@ SEED = 1
 PLAYERS, SEATS_USUAL, SEATS_MANY = 200, 10, 60
 FROM = 1_735_689_600_000_000  # 2025-01-01, made up like the rest
 HOUR = 3_600_000_000
-# the types whose games have places
-PLACED = ("placing", "b5", "diplomacy")
 # how far somebody may be ahead for all together to stay within bounds
 AHEAD = UNITS_MAX // 64
 JUNK = (0, 77, -(2**40))
@@ -62,7 +60,7 @@ class Trial(NamedTuple):
 
 def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
     """Try the rule of a version. A rule of annual lists scores no games, so none are drawn."""
-    if version.rule.ranking == "annual":
+    if version.ranking.sums_lists:
         return Trial(0, seed, 0, [], [], False, True)
     version = version._replace(effective_from=-(2**63))
     facts = _drawn(version, Random(seed), games)
@@ -80,7 +78,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES) -> Trial:
 
 def _predicts(version: Version) -> bool:
     """Whether the games of a rule that predicts results have places to measure it by."""
-    return version.rule.chance is None or any(kind in PLACED for kind in version.ruleset.scope.kind)
+    return version.rule.chance is None or any(GAME_TYPES[kind].placed for kind in version.ruleset.scope.kind)
 
 
 def _why(facts: Facts, row: int, version: Version) -> str:
@@ -102,7 +100,7 @@ def _drawn(version: Version, chance: Random, games: int) -> Facts:
         data = {"game_id": f"g-{number}", "game": chance.choice(version.ruleset.scope.game), "kind": kind,
                 **_labels(version, instant, chance), **GAME_TYPES[kind].draw(seats, chance)}  # fmt: skip
         apply(facts, number, _event("game.recorded", instant, data))
-    if version.rule.ranking not in ("period", "annual"):
+    if version.ranking.adjustable:
         for name in sorted({_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
             for player, units in (("player-001", AHEAD), ("player-002", AHEAD - 1), ("player-003", -AHEAD)):
                 data = {"ladder": name, "player": player, "points": str(units // version.rule.scale), "reason": "drawn"}

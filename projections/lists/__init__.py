@@ -17,6 +17,11 @@ class RankingList(NamedTuple):
     explain: (results, player) -> how their value comes about, and why they have no rank if they have none
     left_out: (results, index of the player) -> which of their games contribute nothing to their value
     params:  the parameters it reads besides those of every rule, and `model`, which provides them
+    running: whether it ranks the points that players have after all games, not what single games gave them
+    adjustable: whether people can add points
+    sums_lists: whether it has no games of its own, but sums the places on the lists of `params.of`
+    pays_gold: whether ranks of a closed list are paid
+    by:      which version ranks it when several follow each other
     """
 
     rank: Callable[[Results], list[RankedRow]]
@@ -24,16 +29,33 @@ class RankingList(NamedTuple):
     left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
     params: tuple[str, ...] = ()
     model: str = "Params"
+    running: bool = False
+    adjustable: bool = True
+    sums_lists: bool = False
+    pays_gold: bool = False
+    by: str = "A list is ranked by the version that scored its last counted game."
 
 
 LISTS = {
-    "points": RankingList(points.rank, points.explain),
+    "points": RankingList(
+        points.rank, points.explain, running=True, by="Running points carry over from one version to the next."
+    ),
     "table": RankingList(table.rank, table.explain, table.left_out, ("best_of", "tie_break"), "TableParams"),
-    "period": RankingList(period.rank, period.explain, params=("score", "gold", "gold_ties"), model="PeriodParams"),
+    "period": RankingList(
+        period.rank,
+        period.explain,
+        params=("score", "gold", "gold_ties"),
+        model="PeriodParams",
+        adjustable=False,
+        pays_gold=True,
+    ),
     "annual": RankingList(
         annual.rank,
         annual.explain,
         params=("of", "months", "missing", "cap_at_missing", "account", "any_account"),
         model="the params of annual-places/1",
+        adjustable=False,
+        sums_lists=True,
+        by="The list of a year is ranked by the version in force at its end.",
     ),
 }

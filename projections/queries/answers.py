@@ -100,7 +100,8 @@ class History(Answer):
     ladder: str
     at: Coordinates
     rows: tuple[Change, ...]
-    ranking: str = field(default="points", metadata=HIDDEN, kw_only=True)
+    sums_lists: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+    running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ class GameExplanation(Answer):
     players: tuple[Explained, ...]
     accounts: tuple[Account, ...]
     at: Coordinates
-    ranking: str = field(default="points", metadata=HIDDEN, kw_only=True)
+    running: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

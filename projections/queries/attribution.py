@@ -97,7 +97,7 @@ class _Walk:
         self.as_of, self.rules = at.as_of, at.rules
         self.first = self._some_version(ahead)
         self.start = Fraction(self.first.start, self.first.rule.scale)
-        self.running_points = self.first.rule.ranking == "points"
+        self.running_points = self.first.ranking.running
         self.world = self._world(self._ladders(strict=True))
 
     def _ladders(self, strict: bool = False) -> Ladders:
@@ -219,7 +219,7 @@ class _Walk:
         ruleset, params = versions[0].ruleset, versions[0].params
         if any(version.params.carry_over for version in versions):
             return True
-        if versions[0].rule.ranking != "annual":
+        if not versions[0].ranking.sums_lists:
             return self.name.values in partition_values(self.facts, row, ruleset)
         own = dict(zip(ruleset.partition.by, self.name.values, strict=True))
         for months in self.facts.rulesets.get(getattr(params, "of", ""), ())[:1]:
@@ -389,7 +389,7 @@ class Situation:
         if parse_name(self.stream.ladder).ruleset_id not in ladders.facts.rulesets:
             return {}
         scale = self.stream.rule.scale
-        if self.stream.rule.ranking == "points":
+        if self.stream.ranking.running:
             there = [name for name in self.candidates if name in self._numbers]
             return {name: Fraction(self.outcome.points[self._numbers[name]], scale) for name in there}
         rows = ladders.ranked(self.stream, self.outcome)[0].rows

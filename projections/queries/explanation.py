@@ -17,7 +17,6 @@ from ledger.store.log import read_records_at, read_where
 from projections import compiling
 from projections.contract import Term
 from projections.facts.columns import LABELS, NONE, Facts
-from projections.lists import LISTS
 from projections.queries.answers import (
     Account,
     Change,
@@ -54,7 +53,7 @@ def history(connection: Connection, ladders: Ladders, ladder: str, player: str) 
     `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
-    if player not in stream.names or stream.rule.ranking == "annual":
+    if player not in stream.names or stream.ranking.sums_lists:
         return ()
     watched = stream.names.index(player)
     _, steps = replay(stream, watch=watched, changes=False)
@@ -78,7 +77,7 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[t
     Raises `UnknownLadder`, `RuleFailure` before the first one.
     """
     facts, stream = ladders.facts, ladders.stream(ladder)
-    if stream.rule.ranking == "annual":
+    if stream.ranking.sums_lists:
         return
     outcome, _ = replay(stream)
     steps = steps_of_all(stream, outcome)
@@ -166,7 +165,7 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int, times: T
         game_id, ladder, version.ruleset.name if version else None, reason is None, reason, remark or ABSENT,
         moment(facts.occurred_at[row]), _everybody(facts, stream, outcome, row, version, counted), accounts,
         ladders.coordinates,
-        ranking=versions[0].rule.ranking, times=times,
+        running=versions[0].ranking.running, times=times,
     )  # fmt: skip
 
 
@@ -185,7 +184,7 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
         return f"{ended}it belongs to {belongs}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
         return "the game was played later than --as-of"
-    if versions[0].rule.ranking != "annual":
+    if not versions[0].ranking.sums_lists:
         return None
     params: Any = newest(versions).params
     monthly = facts.rulesets.get(params.of, [])
@@ -261,9 +260,9 @@ def explain_player(
     outcome, steps = replay(stream, watch=number, changes=needs_changes(stream))
     found, results = ladders.ranked(stream, outcome)
     row = next((row for row in found.rows if row.player == player), None)
-    ranking = LISTS[stream.rule.ranking]
+    ranking = stream.ranking
     played: list[PlayedThere] = []
-    if stream.rule.ranking != "annual":
+    if not stream.ranking.sums_lists:
         left_out = set() if number is None else ranking.left_out(results, number)
         played = sorted(
             [*_steps(facts, stream, steps, left_out), *_uncounted(ladders, stream, player)], key=lambda one: one[:2]

@@ -300,7 +300,7 @@ def impact_between(
     changed |= {name for name in listed_names if _instants(before, old.get(name)) != _instants(after, new.get(name))}
     for name in sorted(changed):
         # with running points, one change moves ranks all over
-        listed = any(stream and stream.rule.ranking != "points" for stream in (old.get(name), new.get(name)))
+        listed = any(stream and not stream.ranking.running for stream in (old.get(name), new.get(name)))
         try:
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
             old_rows, new_rows = was.had(), now.had()
@@ -386,7 +386,7 @@ def same(one: Stream | None, other: Stream | None) -> bool:
     """Whether two streams give the same result, so that neither needs to be replayed."""
     if one is None or other is None:
         return one is other
-    if one.rule.ranking == "annual":
+    if one.ranking.sums_lists:
         return False  # it also depends on accounts and on other lists
     return (
         (one.names, one.offsets, one.players, [*one.columns], one.version, one.versions)

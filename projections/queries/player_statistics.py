@@ -80,7 +80,7 @@ def _gold(seen: Survey, player: str, game: str | None) -> Iterator[tuple[str, in
     versions = {ruleset_id: seen.facts.rulesets[ruleset_id] for ruleset_id in seen.usable}
     paying = [
         ruleset_id for ruleset_id, known in versions.items()
-        if known[0].rule.ranking == "period"
+        if known[0].ranking.pays_gold
         and game in (None, *(name for version in known for name in version.ruleset.scope.game))
     ]  # fmt: skip
     for ladders, stream in seen.streams(paying):

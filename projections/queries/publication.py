@@ -121,7 +121,7 @@ def contradicted(
 
 def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: Point) -> Fraction | None:
     """What a list up to then would show for a player today, given the last game of theirs that it covers."""
-    if ladders.versions(ladder)[0].rule.ranking == "points":
+    if ladders.versions(ladder)[0].ranking.running:
         return last.points
     return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
 

@@ -173,7 +173,7 @@ class Ladders:
         Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
         Raises `RuleFailure`.
         """
-        if as_of is None or stream.rule.ranking == "annual" or stream.previous is not None:
+        if as_of is None or stream.ranking.sums_lists or stream.previous is not None:
             found = self.ranked(stream, outcome)[0] if as_of is None else self.at(as_of).standings(stream.ladder)
             return found.ruleset, found.rows
         facts = self.facts
@@ -185,7 +185,7 @@ class Ladders:
     def ranked(self, stream: Stream, outcome: Outcome) -> tuple[Ranking, Results]:
         """The standings that a replay of a stream comes to, and what its list ranked. Raises `RuleFailure`."""
         version = ranking_version(stream, outcome)
-        annual = stream.rule.ranking == "annual"
+        annual = stream.ranking.sums_lists
         months = self._months(stream, version) if annual else {}
         results = self._results(stream, outcome, version, months)
         rows = LISTS[stream.rule.ranking].rank(results)
@@ -204,7 +204,7 @@ class Ladders:
             stream.names, outcome.points, outcome.games, stream.offsets, stream.players, outcome.changes,
             stream.rule.scale, version.params,
             {month: {row.player: row for row in found.rows} for month, found in months.items()},
-            self._excluded(stream, version, months) if stream.rule.ranking == "annual" else {},
+            self._excluded(stream, version, months) if stream.ranking.sums_lists else {},
         )  # fmt: skip
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
@@ -278,7 +278,7 @@ def ranking_version(stream: Stream, outcome: Outcome) -> Version:
 
     An annual list has no games; it is ranked by the version in force at the end of its year.
     """
-    if stream.rule.ranking == "annual":
+    if stream.ranking.sums_lists:
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         version = None if period is None else in_force(stream.versions, period.end)
         return version or newest(stream.versions)

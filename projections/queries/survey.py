@@ -78,7 +78,7 @@ def all_ladders(seen: Survey) -> AllLadders:
         with seen.noting():
             if stream.broken is not None:
                 raise stream.broken
-            annual = stream.rule.ranking == "annual"
+            annual = stream.ranking.sums_lists
             players = len(ladders.of_stream(stream).rows if annual else stream.names)
             ruleset = stream.versions[stream.version[-1]].ruleset.name if stream.version else ""
             last_game = moment(facts.occurred_at[stream.row[-1]]) if stream.row else None

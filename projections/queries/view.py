@@ -193,8 +193,16 @@ class View:
             refuse_unknown(asked.ladders.facts, player)
             player = asked.ladders.facts.current(player)
             rows = history(asked.connection, asked.ladders, ladder, player)
-            ranking = asked.ladders.versions(ladder)[0].rule.ranking
-            return answers.History(player, ladder, asked.ladders.coordinates, rows, ranking=ranking, times=asked.times)
+            kind = asked.ladders.versions(ladder)[0].ranking
+            return answers.History(
+                player,
+                ladder,
+                asked.ladders.coordinates,
+                rows,
+                running=kind.running,
+                sums_lists=kind.sums_lists,
+                times=asked.times,
+            )
 
     def has_game(self, game_id: str) -> bool:
         """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""

@@ -20,6 +20,7 @@ from ledger.events.zones import local_time
 from ledger.rejections import did_you_mean, shown
 from projections.contract import Rule
 from projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
+from projections.lists import LISTS, RankingList
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import league_starts
 from projections.replay.partition import Numbered, Partitioned, by_time, cell_values, dated, number_players, partition
@@ -80,6 +81,11 @@ class Stream:
     index: int = 0
     previous: Stream | None = None
     broken: RuleFailure | None = None
+
+    @property
+    def ranking(self) -> RankingList:
+        """The kind of list that ranks its players."""
+        return LISTS[self.rule.ranking]
 
     def number(self, facts: Facts, person: int) -> int:
         """The person's number on this ladder, given on first use."""

@@ -247,7 +247,7 @@ def replay_together(streams: Iterable[Stream], changes: bool = False) -> None:
 
 def needs_changes(stream: Stream) -> bool:
     """Whether a ladder's list is made from what the games gave, not just from the final points."""
-    return stream.rule.ranking != "points"
+    return not stream.ranking.running
 
 
 def _outcomes(batch: LadderBatch, changes: bool) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from ledger.events.types import Ruleset
 from ledger.events.zones import day_start
 from ledger.rejections import did_you_mean, shown
 from projections.contract import COMMON_COLUMNS, PLAYERS_MAX, UNITS_MAX, Params, Rule, joined
-from projections.lists import LISTS
+from projections.lists import LISTS, RankingList
 from projections.rulesets.columns import COLUMNS_OF
 from projections.rulesets.faults import FAULTS, fault, integers, quiet, rule_table
 from projections.rulesets.registry import rule, rule_names
@@ -50,6 +50,11 @@ class Version(NamedTuple):
     constants: tuple[int, ...]
     effective_from: int | None  # microseconds; None: never in force by itself
     position: int
+
+    @property
+    def ranking(self) -> RankingList:
+        """The kind of list that ranks its points."""
+        return LISTS[self.rule.ranking]
 
     @property
     def start(self) -> int:
@@ -167,7 +172,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
             )
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(RulesetProblem("scope.players_max", f"it is below players_min, {scope.players_min}"))
-    if found.ranking == "annual" and ("year" not in by or "month" in by or getattr(params, "of", "") == ruleset.id):
+    by_year = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
+    if (kind := LISTS.get(found.ranking)) and kind.sums_lists and not by_year:
         problems.append(
             RulesetProblem("partition.by", "an annual list is partitioned by year, and sums another's months")
         )
@@ -273,7 +279,7 @@ def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
         return f"no ruleset is called {shown(of)}, whose places it sums"
     months = monthly[0].ruleset.partition.by
     wanted = ["month" if part == "year" else part for part in by]
-    if sorted(months) != sorted(wanted) or monthly[0].rule.ranking != "period":
+    if sorted(months) != sorted(wanted) or not monthly[0].ranking.pays_gold:
         return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(wanted)} are needed"
     return None
 

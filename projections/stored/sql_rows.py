@@ -35,7 +35,7 @@ def blocks_of(facts: Facts, stream: Stream, outcome: Outcome) -> list[Block]:
 
     An annual list has none, since it has no games of its own.
     """
-    if stream.rule.ranking == "annual":
+    if stream.ranking.sums_lists:
         return []
     rows = _rows(facts, stream, outcome)
     found = []

@@ -21,6 +21,7 @@ class GameType(NamedTuple):
     columns: the names of the numbers that its participants have besides those of every type, and what each is
     numbers: these numbers for a checked game: for each column a list in the order of the participants
     seats:   how many seats a randomly drawn game may have
+    placed:  whether its games have places, by which predictions can be measured
     """
 
     model: type[Game]
@@ -30,12 +31,15 @@ class GameType(NamedTuple):
     columns: Mapping[str, str] = NONE
     numbers: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
     seats: tuple[int, int] = (2, 10_000)
+    placed: bool = True
 
 
 GAME_TYPES = {
     "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.draw),
     "b5": GameType(b5.B5Game, b5.check, b5.places, b5.draw, b5.COLUMNS, b5.numbers, (b5.PLAYERS_MIN, 10_000)),
-    "battle": GameType(battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers),
+    "battle": GameType(
+        battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers, placed=False
+    ),
     "diplomacy": GameType(
         diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.draw, diplomacy.COLUMNS,
         diplomacy.numbers, (len(diplomacy.POWERS), len(diplomacy.POWERS)),

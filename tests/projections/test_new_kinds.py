@@ -1,0 +1,141 @@
+"""What it takes to add a kind of list or a game type: one module, and one line in the registry.
+
+Each is done here with nothing but that: the module's functions stand in this file, and the registry gets its entry.
+"""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ledger.events.game_types import GAME_TYPES, GameType
+from ledger.events.games import Game, Participant, Seats, competition_places, sat
+from ledger.rejections import Refused
+from projections.lists import LISTS, RankingList
+from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
+from projections.rulesets import columns, registry
+
+Ratings = Callable[..., Any]
+
+
+# a kind of list: everybody's best game counts
+
+
+def rank_best(results: Results) -> list[RankedRow]:
+    """The most that a single game gave to each player."""
+    best = {name: max(change for _, change in results.of(player)) for player, name in enumerate(results.names)}
+    rows = [
+        RankedRow(None, name, best[name], games, games >= results.params.min_games)
+        for name, games in zip(results.names, results.games, strict=True)
+    ]
+    return ranked(rows, key=lambda row: -row.points)
+
+
+def explain_best(results: Results, name: str) -> list[ExplainedLine]:
+    """The best game."""
+    best = max(change for _, change in results.of(results.names.index(name)))
+    return [ExplainedLine("best", Fraction(best, results.scale), "the best of all games")]
+
+
+# a game type: a race, in which seconds decide
+
+
+class Racer(Participant):
+    """A participant with a time."""
+
+    seconds: int
+
+
+class Race(Game):
+    """A game that orders its participants by time."""
+
+    participants: list[Racer]
+
+
+def check_race(game: dict[str, Any]) -> None:
+    """Nobody is faster than light."""
+    if any(one["seconds"] <= 0 for one in game["participants"]):
+        raise Refused("out-of-range", "a race takes time")
+
+
+def places_of_race(game: dict[str, Any]) -> list[int]:
+    """The fewest seconds first."""
+    return competition_places(game, {one["player"]: one["seconds"] for one in game["participants"]})
+
+
+def draw_race(seats: Seats, chance: Any) -> dict[str, Any]:
+    """A race with drawn times."""
+    for seat in seats:
+        for participant in seat:
+            participant["seconds"] = chance.randrange(1, 100)
+    return {"participants": sat(seats)}
+
+
+RULESET = """
+id = "dash"
+version = "1"
+rule = "placement-points/1"
+effective_from = 2000-01-01
+[scope]
+game = ["dash"]
+kind = ["{kind}"]
+players_max = 8
+"""
+# looks at a ladder in every way there is
+COMMANDS = (
+    ["ladders"], ["lists"], ["explain", "d-1", "dash"], ["explain", "ben", "dash"], ["history", "ben", "dash"],
+    ["books", "dash"], ["publish", "dash"], ["diff", "published", "now"], ["rebuild"], ["verify"],
+    ["export", "changes", "dash"], ["games", "d-1"], ["whatif", "dash.toml"], ["rules", "check", "dash.toml"],
+)  # fmt: skip
+
+
+def standings_of(ratings: Ratings, kind: str, games: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    """Rank and points of players after some games of a type, once every command has looked at them."""
+    Path("dash.toml").write_text(RULESET.format(kind=kind), encoding="utf-8")
+    lines = [
+        json.dumps({"type": "game.recorded", "occurred_at": f"2024-01-0{number}T12:00:00Z", "data": {
+            "game_id": f"d-{number}", "game": "dash", "kind": kind, "participants": participants}})
+        for number, participants in enumerate(games, 1)
+    ]  # fmt: skip
+    assert ratings("init", "--no-rules", db="dash.db").exit_code == 0
+    assert ratings("rules", "publish", "dash.toml", db="dash.db").exit_code == 0
+    assert ratings("import", "-", db="dash.db", input="\n".join(lines)).exit_code == 0
+    for command in COMMANDS:
+        told = ratings(*command, db="dash.db")
+        assert told.exit_code == 0, (command, told)
+    rows = json.loads(ratings("standings", "dash", "--format", "json", db="dash.db").stdout)["rows"]
+    return [(row["rank"], row["player"], row["points"]) for row in rows]
+
+
+def test_kind_of_list_is_a_module_and_a_line(
+    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """A new kind of list is ranked, explained, published, compared, stored and verified like the others."""
+    monkeypatch.chdir(tmp_path)
+    own = registry.rule("placement-points/1")
+    assert own is not None
+    monkeypatch.setattr("projections.rulesets.versions.rule", lambda name: own._replace(ranking="best"))
+    monkeypatch.setitem(LISTS, "best", RankingList(rank_best, explain_best))
+    games = [
+        [{"player": name, "place": place} for place, name in enumerate(names, 1)]
+        for names in (("anna", "ben", "cleo"), ("ben", "anna"), ("ben", "cleo"))
+    ]
+    assert standings_of(ratings, "placing", games) == [(1, "anna", "6"), (2, "ben", "2"), (3, "cleo", "0")]
+
+
+def test_game_type_is_a_module_and_a_line(
+    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """A game of a new type is checked, recorded, scored, explained, stored and tried out like the others."""
+    monkeypatch.chdir(tmp_path)
+    race = GameType(Race, check_race, places_of_race, draw_race)
+    monkeypatch.setitem(GAME_TYPES, "race", race)
+    monkeypatch.setitem(columns.COLUMNS_OF, "race", dict(race.columns))  # which is made from the other
+    games = [
+        [{"player": "anna", "seconds": 11}, {"player": "ben", "seconds": 9}, {"player": "cleo", "seconds": 11}],
+        [{"player": "cleo", "seconds": 30}, {"player": "ben", "seconds": 8}],
+    ]
+    assert standings_of(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
