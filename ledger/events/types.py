@@ -199,12 +199,28 @@ class ZoneSet(Members):
     zone: Annotated[str, AfterValidator(_zone)]
 
 
-class EventType(NamedTuple):
-    """A type of event: its current schema version, its model, and what it is about."""
+def _nobody(data: dict[str, Any]) -> list[str]:
+    return []
 
-    schema_version: int
+
+class EventType(NamedTuple):
+    """A type of event: its model, what it is about, and what others have to know about it.
+
+    brings:       the players it names, who may be new
+    is_silent:    whether no ladder depends on it
+    is_watched:   whether it can change what becomes of events that were checked before it was appended
+    is_far:       whether it depends on more than watched events, so that it is checked again whatever was appended
+    cause:        what it is called where it changed points
+    """
+
     model: type[Members]
     subject: Callable[[dict[str, Any]], str]
+    brings: Callable[[dict[str, Any]], list[str]] = _nobody
+    is_silent: bool = False
+    is_watched: bool = False
+    is_far: bool = False
+    cause: str = ""
+    schema_version: int = 1
 
 
 def _player(data: dict[str, Any]) -> str:
@@ -219,25 +235,40 @@ def _league(data: dict[str, Any]) -> str:
     return f"league:{data['league']}"
 
 
+def _its_player(data: dict[str, Any]) -> list[str]:
+    return [data["player"]]
+
+
+def _participants(data: dict[str, Any]) -> list[str]:
+    return [participant["player"] for participant in data["participants"]]
+
+
 TYPES = {
-    "player.registered": EventType(1, PlayerRegistered, _player),
-    "player.account_changed": EventType(1, PlayerAccountChanged, _player),
-    "player.renamed": EventType(1, PlayerRenamed, _player),
+    "player.registered": EventType(PlayerRegistered, _player, _its_player, cause="account"),
+    "player.account_changed": EventType(PlayerAccountChanged, _player, _its_player, cause="account"),
+    "player.renamed": EventType(PlayerRenamed, _player, is_watched=True, is_far=True, cause="rename"),
     # a game's model is chosen by its type
-    "game.recorded": EventType(1, Members, _game),
-    "game.corrected": EventType(1, GameCorrected, _game),
-    "game.voided": EventType(1, GameDecided, _game),
-    "game.reinstated": EventType(1, GameDecided, _game),
-    "event.voided": EventType(1, EventVoided, lambda data: f"event:{data['id']}"),
-    "points.adjusted": EventType(1, PointsAdjusted, _player),
-    "ruleset.published": EventType(1, Ruleset, lambda data: f"ruleset:{data['id']}"),
-    "league.created": EventType(1, LeagueCreated, _league),
-    "league.joined": EventType(1, LeagueJoined, _league),
-    "league.scheduled": EventType(1, LeagueScheduled, _league),
-    "ledger.zone_set": EventType(1, ZoneSet, lambda data: "ledger:zone"),
-    "list.rows": EventType(1, ListRows, lambda data: f"list:{data['digest']}"),
-    "list.published": EventType(1, ListPublished, lambda data: f"ladder:{data['ladder']}"),
-    **{name: EventType(1, model, lambda data: f"clock:{data['game_id']}") for name, model in CLOCK_TYPES.items()},
+    "game.recorded": EventType(Members, _game, _participants),
+    "game.corrected": EventType(GameCorrected, _game, lambda data: _participants(data["game"]), cause="corrected"),
+    "game.voided": EventType(GameDecided, _game, cause="voided"),
+    "game.reinstated": EventType(GameDecided, _game, cause="reinstated"),
+    "event.voided": EventType(
+        EventVoided, lambda data: f"event:{data['id']}", is_watched=True, is_far=True, cause="taken back"
+    ),
+    "points.adjusted": EventType(PointsAdjusted, _player, _its_player, is_far=True, cause="adjustment"),
+    "ruleset.published": EventType(Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change"),
+    "league.created": EventType(LeagueCreated, _league, is_watched=True, is_far=True, cause="league"),
+    "league.joined": EventType(LeagueJoined, _league, _its_player, is_silent=True, is_watched=True, is_far=True),
+    "league.scheduled": EventType(LeagueScheduled, _league, is_silent=True, is_watched=True),
+    "ledger.zone_set": EventType(ZoneSet, lambda data: "ledger:zone", is_silent=True),
+    "list.rows": EventType(ListRows, lambda data: f"list:{data['digest']}", is_silent=True, is_watched=True),
+    "list.published": EventType(
+        ListPublished, lambda data: f"ladder:{data['ladder']}", is_silent=True, is_watched=True
+    ),
+    **{
+        name: EventType(model, lambda data: f"clock:{data['game_id']}", is_watched=True, is_far=True)
+        for name, model in CLOCK_TYPES.items()
+    },
 }
 
 

@@ -16,7 +16,7 @@ from ledger import clock as system_clock
 from ledger.clock import Clock
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
-from ledger.events.types import Draft
+from ledger.events.types import TYPES, Draft
 from ledger.intake.files import Far, Item
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
@@ -26,7 +26,7 @@ from ledger.store.appending import Fresh, append, game_exists, lookup, next_reco
 from ledger.store.log import Head, Log, head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities, identities
-from ledger.validation.new_names import First, Newcomers, Refusing, names_of
+from ledger.validation.new_names import First, Newcomers, Refusing
 from ledger.validation.repeated_games import resent
 from ledger.validation.validator import LadderChecks, NoLadderChecks, Validator
 
@@ -226,7 +226,7 @@ class Intake:
             if problem is not None:
                 self._note(problem, item.file, item.line, item.source)
                 if self._newcomers is not None:
-                    named = item.names if isinstance(outcome, Refused) else names_of(outcome[0].type, outcome[1])
+                    named = item.names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
                     self._newcomers.mention(named)
 
     def _take(
@@ -275,7 +275,7 @@ class Intake:
         if refused:
             named: set[str] = set()
             for waiting in [waiting for chunk in self._spool.chunks(CHUNK_EVENTS) for waiting in chunk]:
-                names = names_of(waiting.draft.type, parse_object(waiting.draft.data.encode()))
+                names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
                 wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
                 if not wrong:
                     named.update(names)

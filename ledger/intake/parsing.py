@@ -10,12 +10,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ledger.events.canonical import load
-from ledger.events.types import Draft, read_event
+from ledger.events.types import TYPES, Draft, read_event
 from ledger.intake.files import Far, Item
 from ledger.intake.json_lines import read_line
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
-from ledger.validation.new_names import names_of, tied_parts, tied_refusal
+from ledger.validation.new_names import tied_parts, tied_refusal
 
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started
@@ -89,7 +89,7 @@ def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Re
 def _names(event: dict[str, Any]) -> Iterator[str]:
     """The names in a refused event, as far as it has the form of an event."""
     with suppress(LookupError, TypeError, AttributeError):
-        yield from (name for name in names_of(event["type"], event["data"]) if isinstance(name, str))
+        yield from (name for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
 def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
+from ledger.events.types import TYPES
 from ledger.rejections import Rejection, shown
 
 # names with this many letters are close if they differ by one
@@ -74,7 +75,7 @@ class Newcomers:
         if first.table:
             self._tables.add(first.file)
         there = self._first
-        for name in names_of(type_name, data):
+        for name in TYPES[type_name].brings(data):
             if name not in there or (first.table and not there[name].table):
                 there[name] = first
 
@@ -143,16 +144,6 @@ class Newcomers:
             return ""
         first = self._first[name]
         return f" (line {first.line})" if first.file == file else f" (line {first.line} of {first.file})"
-
-
-def names_of(type_name: str, data: dict[str, Any]) -> list[str]:
-    """The players named by an event of this type; a rename names nobody who was not there before."""
-    if type_name in ("game.recorded", "game.corrected"):
-        game = data if type_name == "game.recorded" else data["game"]
-        return [participant["player"] for participant in game["participants"]]
-    if type_name in ("player.registered", "player.account_changed", "points.adjusted", "league.joined"):
-        return [data["player"]]
-    return []
 
 
 def tied_parts(name: str) -> list[str]:

@@ -6,23 +6,15 @@ from typing import Any, Protocol
 from sqlalchemy import Connection
 
 from ledger.events.canonical import format_instant, parse_instant, parse_object
-from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.events.revisions import Both, DraftBatch, Events, KnownEvent, refuse_stale, superseded, withdrawn
-from ledger.events.types import Draft, corrected_game
+from ledger.events.types import TYPES, Draft, corrected_game
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.log import Head, Log, changes_behind, head, read_naming
 from ledger.validation import leagues, published_lists
 from ledger.validation.identities import finished_games, identities, meeting, players_of
 
 # events appended by others that can change the outcome for one's own
-WATCHED = (
-    "player.renamed", "event.voided", "ruleset.published", "list.rows", "list.published", *sorted(leagues.TYPES),
-    *CLOCK_TYPES,
-)  # fmt: skip
-# events that depend on more than that, so they are validated again whatever others appended
-FAR_REACHING = frozenset(
-    {"player.renamed", "event.voided", "league.created", "league.joined", "points.adjusted", *CLOCK_TYPES}
-)
+WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)
 
 
 DAY = 86_400_000_000  # microseconds
@@ -115,7 +107,7 @@ class Validator:
         """Under the lock: which drafts must be refused, since others appended after what was seen."""
         others = before.position != self.seen
         self._outdated |= others and changes_behind(connection, self.seen, WATCHED)
-        far_reaching = any(draft.type in FAR_REACHING for _, draft in fresh)
+        far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
         if not (self._outdated or (others and far_reaching)):
             return []
         refused = []

@@ -11,12 +11,13 @@ from sqlalchemy import Connection
 
 from ledger import clock
 from ledger.events.canonical import format_instant
+from ledger.events.types import TYPES
 from ledger.intake.files import Far, Item
 from ledger.intake.importing import Intake, Terms
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ledger.store.log import Head, head, known_events, read_records
 from ledger.store.opening import Ledger
-from ledger.validation.new_names import Newcomers, names_of
+from ledger.validation.new_names import Newcomers
 from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
 from projections.facts.columns import Facts
@@ -57,7 +58,7 @@ class Known:
             for page in read_records(connection, self._position, newest):
                 for event in known_events(page):
                     renamed = event.type == "player.renamed"
-                    self._names.update([event.data["new_player"]] if renamed else names_of(event.type, event.data))
+                    self._names.update([event.data["new_player"]] if renamed else TYPES[event.type].brings(event.data))
             self._position = newest
         return self._names
 

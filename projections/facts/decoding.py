@@ -18,7 +18,7 @@ from ledger.errors import StoreDamaged
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.events.records import ZERO
 from ledger.events.revisions import GAME_EVENTS, KnownEvent
-from ledger.events.types import Ruleset
+from ledger.events.types import TYPES, Ruleset
 from ledger.processes.memory import give_back
 from ledger.rejections import Refused
 from ledger.store.log import (
@@ -200,7 +200,7 @@ def apply(facts: Facts, position: int, event: KnownEvent) -> None:
     if event.type in CLOCK_TYPES:
         told = (position, event.occurred_at, event.type, event.data)
         facts.recorded.clocks.setdefault(event.data["game_id"], []).append(told)
-    else:
+    elif not TYPES[event.type].is_silent:
         APPLY[event.type](facts, position, event.occurred_at, event.data)
     if event.type not in GAME_EVENTS:
         facts.recorded.positions[event.event_id] = position
@@ -305,10 +305,6 @@ def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[st
     facts.recorded.leagues.append(league)
 
 
-def _nothing(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    """Ladders do not depend on it."""
-
-
 APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "player.registered": _account,
     "player.account_changed": _account,
@@ -320,10 +316,5 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "event.voided": _event_voided,
     "points.adjusted": _points_adjusted,
     "ruleset.published": _ruleset_published,
-    "ledger.zone_set": _nothing,
     "league.created": _league_created,
-    "league.joined": _nothing,
-    "league.scheduled": _nothing,
-    "list.rows": _nothing,
-    "list.published": _nothing,
 }

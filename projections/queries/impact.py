@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ledger.errors import Unknown
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.revisions import GAME_EVENTS, known
-from ledger.events.types import Draft
+from ledger.events.types import TYPES, Draft
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply, settle_facts
@@ -181,8 +181,6 @@ def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
 
 
 ALL = "all"
-# types of events that do not matter to any ladder
-SILENT = frozenset({"ledger.zone_set", "league.joined", "league.scheduled", "list.rows", "list.published"})
 
 
 @dataclass
@@ -274,7 +272,7 @@ def about(type_name: str, data: dict[str, Any], slugs: Iterable[str]) -> set[str
         return {f"ruleset:{parse_name(data['ladder']).ruleset_id}"}
     if type_name == "ruleset.published":
         return {f"ruleset:{data['id']}"}
-    return set() if type_name in SILENT else {ALL}
+    return set() if TYPES[type_name].is_silent else {ALL}
 
 
 def matter(matters: set[str], version: Version) -> bool:

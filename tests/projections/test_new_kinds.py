@@ -1,6 +1,6 @@
-"""What it takes to add a kind of list or a game type: one module, and one line in the registry.
+"""What it takes to add a kind of list, a game type or a type of event: one module, and one line in the registry.
 
-Each is done here with nothing but that: the module's functions stand in this file, and the registry gets its entry.
+Each is done here with nothing but that: what the module holds stands in this file, and the registry gets its entry.
 """
 
 import json
@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from ledger.events.fields import Members, PlayerId, Text
 from ledger.events.game_types import GAME_TYPES, GameType
 from ledger.events.games import Game, Participant, Seats, competition_places, sat
+from ledger.events.types import TYPES, EventType
 from ledger.rejections import Refused
 from projections.lists import LISTS, RankingList
 from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
@@ -73,6 +75,20 @@ def draw_race(seats: Seats, chance: Any) -> dict[str, Any]:
             participant["seconds"] = chance.randrange(1, 100)
     return {"participants": sat(seats)}
 
+
+# a type of event: a remark about a player, which no ladder depends on
+
+
+class PlayerPraised(Members):
+    """Somebody was praised."""
+
+    player: PlayerId
+    text: Text
+
+
+PRAISED = EventType(
+    PlayerPraised, lambda data: f"player:{data['player']}", lambda data: [data["player"]], is_silent=True
+)  # fmt: skip
 
 RULESET = """
 id = "dash"
@@ -139,3 +155,34 @@ def test_game_type_is_a_module_and_a_line(
         [{"player": "cleo", "seconds": 30}, {"player": "ben", "seconds": 8}],
     ]
     assert standings_of(ratings, "race", games) == [(1, "ben", "8"), (2, "anna", "1"), (2, "cleo", "1")]
+
+
+def test_type_of_event_is_a_model_and_a_line(
+    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Events of a new type are recorded, found, withdrawn, exported, restored and verified like the others.
+
+    One that ladders depend on has a function in `projections.facts.decoding.APPLY`, too, and one that has to fit the
+    log a check in `ledger.validation`.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(TYPES, "player.praised", PRAISED)
+    games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
+    before = standings_of(ratings, "placing", games)
+    event = {"type": "player.praised", "id": "p-1", "data": {"player": "dora", "text": "fair play"}}
+    told = ratings("record", "--format", "json", db="dash.db", input=json.dumps(event))
+    assert json.loads(told.stdout)["new_players"] == ["dora"]
+    refused = ratings("record", db="dash.db", input=json.dumps({**event, "id": "p-2", "data": {"player": "dora"}}))
+    assert (refused.exit_code, "missing-member" in refused.stderr) == (1, True)
+    assert '"fair play"' in ratings("log", "dora", "--format", "json", db="dash.db").stdout
+    for command in (
+        ["diff", "published", "now"], ["rebuild"], ["verify"], ["explain", "--change", "ben", "dash", "--from", "2"],
+        ["report", "changes", "--from", "1", "-o", "page.html"], ["export", "events", "-o", "all.jsonl"],
+        ["void", "--event", "p-1", "--reason", "somebody else"], ["verify"],
+    ):  # fmt: skip
+        done = ratings(*command, db="dash.db")
+        assert (done.exit_code, "does not count" in done.stderr) == (0, False), (command, done)
+    assert ratings("init", "--no-rules", db="again.db").exit_code == 0
+    assert ratings("import", "--restore", "all.jsonl", db="again.db").exit_code == 0
+    rows = json.loads(ratings("standings", "dash", "--format", "json", db="again.db").stdout)["rows"]
+    assert [(row["rank"], row["player"], row["points"]) for row in rows] == before
