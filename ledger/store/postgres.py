@@ -2,29 +2,38 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.store import postgres_catalogue
-from ledger.store.connections import Connections
-from ledger.store.guards import AHEAD, POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.store.connections import Connections, NamedEvent, transaction
+from ledger.store.guards import (
+    AHEAD,
+    POSTGRES_APPEND,
+    POSTGRES_APPEND_LOCK,
+    POSTGRES_FUNCTIONS,
+    POSTGRES_TRIGGERS,
+    POSTGRES_VIEW,
+)
 from ledger.store.locations import hidden
+from ledger.store.postgres_catalogue import guards_missing as guards_missing
+from ledger.store.postgres_catalogue import object_differences as object_differences
+from ledger.store.postgres_roles import grant_statements as grant_statements
+from ledger.store.postgres_roles import lacking as lacking
+from ledger.store.postgres_roles import who_may_change as who_may_change
+from ledger.store.postgres_roles import wrong_rights as wrong_rights
 from ledger.store.schema import NEWEST
 from ledger.store.settings import Setting, busy_seconds
 
 if TYPE_CHECKING:
     from psycopg import Cursor
-
-
-NamedEvent = tuple[str, str, str, str]
 
 # name by name, in the indexes: with statistics from before an import, many names at once would scan the whole table
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
@@ -78,8 +87,14 @@ CONNECTION = {
     "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
 }  # fmt: skip
 HEARING_SECONDS = 5.0
+IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
-POSTGRES_SCHEMA_LOCK = 7_236_836_024
+READABLE_VIEW = POSTGRES_VIEW
+LAST_POSITIONS: tuple[str, ...] = ("SELECT max(position) FROM events",)
+POSTGRES_REBUILD_LOCK, POSTGRES_FENCE_LOCK, POSTGRES_SCHEMA_LOCK = 7_236_836_022, 7_236_836_023, 7_236_836_024
+_HELD = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
@@ -180,6 +195,54 @@ def lock_appends(connection: Connection) -> None:
     _refuse_unsafe(connection.exec_driver_sql(_settings(locking=True)).one())
 
 
+def fence(connection: Connection) -> None:
+    """Let nobody else begin, promote or roll back a generation until the transaction ends."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
+
+
+@contextmanager
+def only_rebuild(ledger: Connections) -> Iterator[Connection]:
+    """Hold the advisory lock of rebuilds, on a connection of its own. Raises `BlockingIOError` if others do."""
+    with ledger.reading() as connection:
+        if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})").scalar():
+            raise BlockingIOError
+        try:
+            yield connection
+        finally:
+            _let_go(connection, POSTGRES_REBUILD_LOCK)
+
+
+def _let_go(connection: Connection, number: int) -> None:
+    # the server may take a while to notice a closed connection; it may also be gone already
+    with suppress(SQLAlchemyError):
+        connection.exec_driver_sql(f"SELECT pg_advisory_unlock({number:d})")
+
+
+@contextmanager
+def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
+    """A transaction on the table `runs` that waits at most so long for others, and is optionally alone."""
+    with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
+        if alone:
+            connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
+        yield
+
+
+@contextmanager
+def shown_running(ledger: Connections, number: int) -> Iterator[None]:
+    """Hold an advisory lock on a run's number, on a connection of its own, if there is one to be had."""
+    with ExitStack() as stack:
+        with suppress(LedgerError, SQLAlchemyError):
+            connection = stack.enter_context(ledger.reading())
+            connection.exec_driver_sql(f"SELECT pg_advisory_lock({number:d})")
+            stack.callback(_let_go, connection, number)
+        yield
+
+
+def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
+    """Whether a run's number is locked."""
+    return bool(connection.exec_driver_sql(_HELD.format(number)).scalar_one())
+
+
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """Take the append lock; returns the row of the head and the events of these names as of then.
 
@@ -241,6 +304,23 @@ def driver_errors() -> tuple[type[Exception], ...]:
     return (psycopg.Error,)
 
 
+def instant(column: str) -> str:
+    """SQL for microseconds since 1970 as views have them, a timestamp with time zone."""
+    # seconds apart, since an interval is multiplied as a floating-point number
+    seconds, rest = f"({column} / 1000000) * INTERVAL '1 second'", f"mod({column}, 1000000) * INTERVAL '1 microsecond'"
+    return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
+
+
+def head_text(table: str) -> str:
+    """SQL for a row's position and chain hash as people write them."""
+    return f"concat({table}.position, ':', encode({table}.chain_hash, 'hex'))"
+
+
+def as_stored(column: str) -> str:
+    """A text, which the server keeps in UTF-8."""
+    return column
+
+
 def settings(connection: Connection) -> list[Setting]:
     """The server's actual settings, next to what they should be."""
     return _read_settings(connection.exec_driver_sql(_settings()).one())
@@ -270,11 +350,6 @@ def place(connection: Connection) -> tuple[str, ...]:
     driver: Any = connection.connection.driver_connection
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
     return driver.info.host, str(driver.info.port), driver.info.dbname, schema
-
-
-def guards_missing(connection: Connection) -> list[str]:
-    """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
-    return postgres_catalogue.guards_missing(connection)
 
 
 def storage_findings(connection: Connection) -> list[str]:

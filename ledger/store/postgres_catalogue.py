@@ -65,11 +65,8 @@ class _Place(NamedTuple):
     owner: int
 
 
-def postgres_differences(connection: Connection, views: dict[str, str]) -> Found:
-    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards.
-
-    `views` says what each view selects.
-    """
+def object_differences(connection: Connection, views: dict[str, str]) -> Found:
+    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards."""
     with plain_path(connection) as path:
         place = _place(connection, path, views)
         found = [
@@ -460,7 +457,7 @@ def _views(connection: Connection, place: _Place, views: dict[str, str], whole: 
         escaped = place.prefix.replace("\\", r"\\")
         # a view on something else is not planned: that would run what is in it
         if not told and whole:
-            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name])
+            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name].partition(" AS")[2].strip())
             if not _selects(connection, name, oid, place, query):
                 told = ["is not as this program makes it"]
         yield f"the view {name} {' and '.join(told)}" if told else None

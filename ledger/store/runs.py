@@ -20,21 +20,22 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ledger import clock as own_clock
 from ledger.clock import Clock
-from ledger.errors import AlreadyRunning, LedgerError, StoreDamaged
+from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
 from ledger.new_files import is_own_folder, open_own
-from ledger.processes.identity import is_there, this_process
+from ledger.processes.identity import this_process
+from ledger.store.dialect import dialect_of
 from ledger.store.log import ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import job_runs
@@ -48,7 +49,6 @@ WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went do
 # how long a job waits to record that it begins, and how it ended; after Ctrl-C nobody wants to wait
 BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
 TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
-_TRIGGERS = "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'runs'"
 _KIND = re.compile(r"[a-z][a-z-]{0,30}", re.ASCII)
 _FILE = re.compile(r"[a-z][a-z-]{0,30}-\d{1,19}\.json", re.ASCII)
 
@@ -123,8 +123,8 @@ def running(
         secrets.randbits(62), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
     )
     outcome = RunOutcome()
-    beside = only_if_well and ledger.engine.dialect.name == "sqlite"
-    with _alive(ledger, begun.run):
+    beside = only_if_well and ledger.file is not None
+    with ledger.dialect.shown_running(ledger, begun.run):
         in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
         if not in_ledger:
             _keep_in_folder(ledger, begun)
@@ -192,40 +192,13 @@ def _seen(connection: Connection, one: Run, now: int) -> Run:
     """A run as it is now: one without an end is either running or lost."""
     if one.result is not None:
         return one
-    if _is_alive(connection, one, now):
+    if _is_running(connection, one, now):
         return one._replace(result=RUNNING)
     return one._replace(result=LOST, message=WITHOUT_A_WORD)
 
 
-# whether a run is in progress: in PostgreSQL it holds an advisory lock on its number, in SQLite its process exists
-
-
-@contextmanager
-def _alive(ledger: Ledger, number: int) -> Iterator[None]:
-    """Let others see that a run is in progress, until it ends in whatever way."""
-    with ExitStack() as stack:
-        if ledger.engine.dialect.name != "sqlite":
-            with suppress(LedgerError, SQLAlchemyError):
-                connection = stack.enter_context(ledger.reading())
-                connection.execute(text(f"SELECT pg_advisory_lock({number:d})"))
-                stack.callback(_let_go, connection, number)
-        yield
-
-
-def _let_go(connection: Connection, number: int) -> None:
-    with suppress(SQLAlchemyError):
-        connection.execute(text(f"SELECT pg_advisory_unlock({number:d})"))
-
-
-def _is_alive(connection: Connection, one: Run, now: int) -> bool:
-    if connection.dialect.name == "sqlite":
-        return is_there(one.process, one.started_at, now)
-    held = (
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
-        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-        "AND ((classid::bigint << 32) | objid::bigint) = :run"
-    )
-    return bool(connection.execute(text(held), {"run": one.run}).scalar_one())
+def _is_running(connection: Connection, one: Run, now: int) -> bool:
+    return dialect_of(connection).is_running(connection, one.run, one.process, one.started_at, now)
 
 
 # in the ledger
@@ -234,16 +207,15 @@ def _is_alive(connection: Connection, one: Run, now: int) -> bool:
 def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, only_one: bool = False) -> bool:
     """Store a run, replacing what was stored of it before, and sweep old ones; whether it is now in the ledger."""
     try:
-        with _writing(ledger, seconds) as connection:
-            if only_one and connection.dialect.name != "sqlite":
-                connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
+        milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
+        with ledger.reading() as connection, ledger.dialect.brief(connection, milliseconds, only_one):
             # its own row may have been mistaken for that of a run that is gone
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
                 return True
             same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
             rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
-            going_on = [one for one in rows if one.result is None and _is_alive(connection, one, run.started_at)]
+            going_on = [one for one in rows if one.result is None and _is_running(connection, one, run.started_at)]
             if only_one and going_on:
                 raise AlreadyRunning(_told_other(ledger, going_on[0]))
             lost = [one.run for one in rows if one.result is None and one not in going_on]
@@ -297,35 +269,6 @@ def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
     return (LedgerError, SQLAlchemyError, ValueError, OSError, *ledger.dialect.driver_errors())
 
 
-@contextmanager
-def _writing(ledger: Ledger, seconds: float) -> Iterator[Connection]:
-    """A short transaction that waits at most `seconds` for others."""
-    milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
-    with ledger.reading() as connection:
-        sqlite = connection.dialect.name == "sqlite"
-        before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar() if sqlite else None
-        try:
-            if sqlite:
-                connection.exec_driver_sql(f"PRAGMA busy_timeout = {milliseconds}")
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                if connection.exec_driver_sql(_TRIGGERS).first():
-                    # in a stranger's file something might run, even while it is being verified
-                    raise StoreDamaged("the table runs has triggers, none of which is this program's")
-            else:
-                connection.exec_driver_sql("BEGIN")
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
-            yield connection
-            connection.exec_driver_sql("COMMIT")
-        except BaseException:
-            with suppress(SQLAlchemyError):
-                connection.exec_driver_sql("ROLLBACK")
-            raise
-        finally:
-            if sqlite:
-                with suppress(SQLAlchemyError):
-                    connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
-
-
 def _values(run: Run) -> dict[str, Any]:
     return {**run._asdict(), "details": json.dumps(run.details, ensure_ascii=False) if run.details else None}
 
@@ -369,8 +312,8 @@ def _folder(ledger: Ledger, connection: Connection) -> Path | None:
 
 def _database(ledger: Ledger) -> str:
     """What identifies the database, whoever asks."""
-    if ledger.engine.dialect.name == "sqlite":
-        return os.path.realpath(str(ledger.url.database))
+    if ledger.file is not None:
+        return os.path.realpath(ledger.file)
     named = {
         name: ledger.url.query[name] for name in ("host", "port", "service", "options") if name in ledger.url.query
     }
