@@ -5,7 +5,7 @@ what each role can really do, however it got there.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
@@ -53,9 +53,9 @@ def grant_statements(database: str, prefix: str = PREFIX, schema: str = SCHEMA) 
     else:
         close.append(f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC")
     written = [
-        f"GRANT {', '.join(privileges)} ON {', '.join(f'{schema}.{name}' for name in tables)} TO {prefix}{role}"
+        f"GRANT {rights} ON {', '.join(f'{schema}.{name}' for name in tables)} TO {prefix}{role}"
         for role in WRITES
-        for privileges, tables in _by_privileges(WRITES[role])
+        for rights, tables in _together(WRITES[role])
     ]
     return Grants(
         make,
@@ -70,20 +70,8 @@ def grant_statements(database: str, prefix: str = PREFIX, schema: str = SCHEMA) 
     )
 
 
-def _by_privileges(tables: dict[str, tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for name, privileges in tables.items():
-        found[privileges].append(name)
-    yield from found.items()
-
-
-def _quoted(name: str) -> str:
-    return name if NAME.fullmatch(name) else _always_quoted(name)
-
-
-def _always_quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
+def _quoted(name: str, always: bool = False) -> str:
+    return name if NAME.fullmatch(name) and not always else '"' + name.replace('"', '""') + '"'
 
 
 def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
@@ -110,19 +98,27 @@ def who_may_change(connection: Connection) -> tuple[str, str, bool]:
 
 def lacking(connection: Connection, role: str) -> str:
     """What whoever asks lacks for doing what a role does, in words; empty if nothing."""
-    wanted = [(f"{table}", privilege) for table, rights in WRITES[role].items() for privilege in rights]
-    wanted += [(table, "SELECT") for table in (*tables_named(), *DASHBOARD)]
-    missing = defaultdict(set)
-    for table, privilege in wanted:
-        asked = {"table": table, "privilege": privilege}
-        if not connection.execute(text(_MAY), asked).scalar():
-            missing[table].add(privilege)
+    missing = {
+        table: [
+            right for right in rights if not connection.execute(text(_MAY), {"table": table, "right": right}).scalar()
+        ]
+        for table, rights in _wanted([role]).items()
+    }
     told = [f"{rights} on {', '.join(tables)}" for rights, tables in _together(missing)]
     return f"this user lacks {'; '.join(told)}, {ROLES_PAGE}" if told else ""
 
 
+def _wanted(roles: Iterable[str]) -> dict[str, set[str]]:
+    """What whoever does what these roles do needs to have, by table; everybody but a dashboard reads everything."""
+    writes = [(table, rights) for role in roles for table, rights in WRITES[role].items()]
+    wanted = {table: {"SELECT"} for table in (*(table for table, _ in writes), *tables_named(), *DASHBOARD)}
+    for table, rights in writes:
+        wanted[table].update(rights)
+    return wanted
+
+
 _MAY = """SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass(CAST(:table AS pg_catalog.text)),
-  CAST(:privilege AS pg_catalog.text))"""
+  CAST(:right AS pg_catalog.text))"""
 _WHERE = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"
 _ASKING = "SELECT rolname, rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
 # what roles that are not owners can do, in whatever way; `public` stands for everybody
@@ -182,7 +178,7 @@ class _Server:
         for role, table, privilege in connection.execute(text(_TABLES), asked):
             self.can[role][table].add(privilege)
         self.everybody = self.can.pop("public", {})
-        where = {"schema": schema, "owner": _always_quoted(self.owner), "roles": roles}
+        where = {"schema": schema, "owner": _quoted(self.owner, always=True), "roles": roles}
         self.elsewhere = {row[0]: row[1:] for row in connection.execute(text(_ELSEWHERE), where)}
         self.roles = sorted(self.elsewhere)
         *self.open, self.schema = connection.execute(text(_EVERYBODY), {"schema": schema}).one()
@@ -225,19 +221,13 @@ class _Server:
         kinds = [kind for kind in WRITES if self._is(role, kind)]
         yield from self._too_much(role)
         yield from self._elsewhere(role, bool(kinds))
-        wanted: dict[str, set[str]] = defaultdict(set)
-        for kind in kinds:
-            for table, privileges in WRITES[kind].items():
-                wanted[table].update(privileges)
-        if kinds or "SELECT" in self.can[role].get("events", ()):
-            for table in (*tables_named(), *DASHBOARD):
-                wanted[table].add("SELECT")
-        lacking = {
-            table: privileges - self.can[role].get(table, set()) - self.everybody.get(table, set())
-            for table, privileges in wanted.items()
+        reads = kinds or "SELECT" in self.can[role].get("events", ())
+        missing = {
+            table: rights - self.can[role].get(table, set()) - self.everybody.get(table, set())
+            for table, rights in (_wanted(kinds) if reads else {}).items()
             if table in self.owners
         }
-        for rights, tables in _together(lacking):
+        for rights, tables in _together(missing):
             grant = f"GRANT {rights} ON {self._all(tables)} TO {_quoted(role)}"
             yield Wrong(role, f"lacks {rights} on {', '.join(tables)}", grant)
 
@@ -260,30 +250,28 @@ class _Server:
         """Rights elsewhere that let a role get more, and rights it needs to get here."""
         logs_in, makes_roles, connects, temporary, usage, creates, may_be_owner = self.elsewhere[role]
         name, own = _quoted(role), any(role == row[0] for row in self.granted)
-        if may_be_owner and own:
-            revoke = f"REVOKE {_quoted(self.owner)} FROM {name}"
-            yield Wrong(role, f"may become {self.owner}, who owns the ledger", revoke)
-        if makes_roles and writes:
-            yield Wrong(role, "may make roles, and so give itself rights", f"ALTER ROLE {name} NOCREATEROLE")
-        if temporary and writes and not self.open[1]:
-            revoke = f"REVOKE TEMPORARY ON DATABASE {self.database} FROM {name}"
-            yield Wrong(role, "may make temporary tables, which can stand before ours", revoke)
-        if creates and not self.open[3]:
-            revoke = f"REVOKE CREATE ON SCHEMA {self.schema} FROM {name}"
-            yield Wrong(role, f"may make objects in the schema {self.schema}", revoke)
-        if logs_in and own and not connects:
-            grant = f"GRANT CONNECT ON DATABASE {self.database} TO {name}"
-            yield Wrong(role, "lacks CONNECT on the database", grant)
-        if own and not usage:
-            grant = f"GRANT USAGE ON SCHEMA {self.schema} TO {name}"
-            yield Wrong(role, f"lacks USAGE on the schema {self.schema}", grant)
+        for wrong, what, remedy in (
+            (may_be_owner and own, f"may become {self.owner}, who owns the ledger",
+             f"REVOKE {_quoted(self.owner)} FROM {name}"),
+            (makes_roles and writes, "may make roles, and so give itself rights", f"ALTER ROLE {name} NOCREATEROLE"),
+            (temporary and writes and not self.open[1], "may make temporary tables, which can stand before ours",
+             f"REVOKE TEMPORARY ON DATABASE {self.database} FROM {name}"),
+            (creates and not self.open[3], f"may make objects in the schema {self.schema}",
+             f"REVOKE CREATE ON SCHEMA {self.schema} FROM {name}"),
+            (logs_in and own and not connects, "lacks CONNECT on the database",
+             f"GRANT CONNECT ON DATABASE {self.database} TO {name}"),
+            (own and not usage, f"lacks USAGE on the schema {self.schema}",
+             f"GRANT USAGE ON SCHEMA {self.schema} TO {name}"),
+        ):  # fmt: skip
+            if wrong:
+                yield Wrong(role, what, remedy)
 
 
 def _member(role: str) -> str:
     return f"it comes from a role that {role} is a member of: remove it from that"
 
 
-def _together(tables: dict[str, set[str]]) -> Iterator[tuple[str, list[str]]]:
+def _together(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list[str]]]:
     """Rights as they are listed, each with the tables it is on; without those that are on none."""
     found: dict[str, list[str]] = defaultdict(list)
     for table, rights in tables.items():
