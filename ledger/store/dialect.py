@@ -37,9 +37,6 @@ class Dialect(Protocol):
         Raises `NotALedger` for a URL that cannot be meant, `NoLedger` or `StoreUnavailable` where no file can be.
         """
 
-    def driver_errors(self) -> tuple[type[Exception], ...]:
-        """The errors that the driver itself raises."""
-
     def failure(self, error: BaseException, location: str) -> LedgerError | None:
         """A driver's error as one of ours, which names the location; None for an error that is a bug."""
 

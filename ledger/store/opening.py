@@ -82,10 +82,9 @@ class Ledger:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        errors: tuple[type[Exception], ...] = (DBAPIError, *self.dialect.driver_errors())
         try:
             yield
-        except errors as error:
+        except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:
             failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
             if failure is None:
                 raise

@@ -171,7 +171,7 @@ def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
             other.pgconn.consume_input()
             waiting = other.pgconn.is_busy()
         connection.execute(f"UNLISTEN {channel}")
-    except driver_errors():
+    except type(connection).Error:
         return not connection.closed
     return heard or bool(waiting)
 
@@ -297,13 +297,6 @@ def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
     return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
 
 
-def driver_errors() -> tuple[type[Exception], ...]:
-    """The errors that the driver itself raises."""
-    import psycopg  # only here: it is an extra
-
-    return (psycopg.Error,)
-
-
 def instant(column: str) -> str:
     """SQL for microseconds since 1970 as views have them, a timestamp with time zone."""
     # seconds apart, since an interval is multiplied as a floating-point number
@@ -367,36 +360,36 @@ def is_damage(error: BaseException) -> bool:
     return state in DAMAGED or (state == "XX000" and "toast" in str(error))
 
 
+# by how the server's codes begin: of the first that fits, the error, what it says of a location and a text, its reason
+FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...] = (
+    (("55P03", "57014", "40"), StoreUnavailable, "{} is busy: {}; try again", "busy"),
+    (("25006",), StoreUnavailable, "{} takes no changes now: {}; is it a standby, or set to read only?", "read-only"),
+    (("42501",), StoreUnavailable, "this database user may not do that on {}: {}", "no-right"),
+    (
+        ("53100",), StoreUnavailable,
+        "no space left on the server of {}: {}; free some and run the same command again", "no-space",
+    ),
+    (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
+    (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
+    (DAMAGED, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
+    (("42P01", "42703"), StoreDamaged, "{} is not as the migrations made it: {}", None),
+    (("23001",), StoreDamaged, "{} refused what was appended: {}; see: ratings verify", None),  # the guards did
+)  # fmt: skip
+
+
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """A driver error as one of ours, or None for an error that is a bug."""
-    while getattr(error, "sqlstate", None) is None and isinstance(error.__context__, driver_errors()):
+    while getattr(error, "sqlstate", None) is None and error.__context__ and hasattr(error.__context__, "sqlstate"):
         error = error.__context__  # why the connection broke, not that there was nothing left to roll back
-    state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if state in ("55P03", "57014") or (state or "")[:2] == "40":
-        return StoreUnavailable(f"{location} is busy: {text}; try again", "busy")
-    if state == "25006":
-        return StoreUnavailable(
-            f"{location} takes no changes now: {text}; is it a standby, or set to read only?", "read-only"
-        )
-    if state == "42501":
-        return StoreUnavailable(f"this database user may not do that on {location}: {text}", "no-right")
-    if state == "53100" or (state == "58030" and "No space left" in text):
-        return StoreUnavailable(
-            f"no space left on the server of {location}: {text}; free some and run the same command again", "no-space"
-        )
-    if state is not None and state[:2] == "53":
-        return StoreUnavailable(f"the server of {location} has reached a limit: {text}; try again", "server-limit")
-    if state is None or state[:2] in ("08", "28", "3D", "57", "58"):
-        return StoreUnavailable(f"{location} cannot be reached: {text}")
-    if state in DAMAGED:
-        return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
-    if state == "22000" and "appended is not there" in text:
-        return StoreDamaged(NOT_STORED)
-    if state in ("42P01", "42703"):
-        return StoreDamaged(f"{location} is not as the migrations made it: {text}")
+    state = getattr(error, "sqlstate", None) or "08000"
     if AHEAD in text:
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
-    if state == "23001":  # the guards'
-        return StoreDamaged(f"{location} refused what was appended: {text}; see: ratings verify")
+    if state == "22000" and "appended is not there" in text:
+        return StoreDamaged(NOT_STORED)
+    if state == "58030" and "No space left" in text:
+        state = "53100"
+    for states, kind, message, reason in FAILURES:
+        if state.startswith(states):
+            return kind(message.format(location, text), reason)
     return None

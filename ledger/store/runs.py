@@ -266,7 +266,7 @@ def _kept(runs: Iterable[Run]) -> set[int]:
 
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
     """What may go wrong with a store, which concerns the job and not its row."""
-    return (LedgerError, SQLAlchemyError, ValueError, OSError, *ledger.dialect.driver_errors())
+    return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
 
 
 def _values(run: Run) -> dict[str, Any]:
@@ -276,23 +276,23 @@ def _values(run: Run) -> dict[str, Any]:
 def _run(values: Any) -> Run | None:
     """A run from its columns or members, or None if they do not have the types that a run has."""
     given = {name: values.get(name) for name in Run._fields}
-    details: Any = given["details"]
+    details = given.pop("details")
     if isinstance(details, str):
-        try:
+        with suppress(ValueError, RecursionError):
             details = json.loads(details)
-        except (ValueError, RecursionError):
-            details = {}
-    given["details"] = details if isinstance(details, dict) else {}
-    numbers = [given[name] for name in ("run", "started_at")]
-    numbers += [given[name] for name in ("finished_at", "position") if given[name] is not None]
-    texts = [given[name] for name in ("kind", "run_by", "process")]
-    texts += [given[name] for name in ("result", "message") if given[name] is not None]
-    if not all(type(value) is int and 0 <= value < 2**62 for value in numbers):
-        return None
-    if not all(isinstance(value, str) and len(value) <= TEXT_MAX for value in texts):
+    if not all(_fits(name, value) for name, value in given.items()) or not _KIND.fullmatch(given["kind"]):
         return None
     known = given["result"] in (None, DONE, FAILED, LOST) and (given["result"] or given["finished_at"] is None)
-    return Run(**given) if known and _KIND.fullmatch(given["kind"]) else None
+    return Run(**given, details=details if isinstance(details, dict) else {}) if known else None
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a column or member holds what it does in a run."""
+    if value is None:
+        return name in ("finished_at", "result", "message", "position")
+    if name in ("run", "started_at", "finished_at", "position"):
+        return type(value) is int and 0 <= value < 2**62
+    return isinstance(value, str) and len(value) <= TEXT_MAX
 
 
 # in the state folder

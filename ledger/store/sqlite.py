@@ -234,11 +234,6 @@ def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEven
     return cursor.fetchall()
 
 
-def driver_errors() -> tuple[type[Exception], ...]:
-    """The errors that the driver itself raises."""
-    return (sqlite3.Error,)
-
-
 def head_text(table: str) -> str:
     """SQL for a row's position and chain hash as people write them."""
     return f"{table}.position || ':' || lower(hex({table}.chain_hash))"
@@ -297,6 +292,25 @@ def is_damage(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1] in ("CORRUPT", "NOTADB", "FORMAT")
 
 
+_BUSY = "{} is locked by another program; try again when it is done"
+_CLOSED = "{} cannot be read or written: {}; check the file's and the folder's permissions"
+# by SQLite's code: the error, what it says of a location and a text, its reason
+FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
+    "BUSY": (StoreUnavailable, _BUSY, "busy"),
+    "LOCKED": (StoreUnavailable, _BUSY, "busy"),
+    "FULL": (StoreUnavailable, "no space left for {}; free some and run the same command again", "no-space"),
+    "READONLY": (StoreUnavailable, _CLOSED, "read-only"),
+    "PERM": (StoreUnavailable, _CLOSED, "no-right"),
+    "AUTH": (StoreUnavailable, _CLOSED, "no-right"),
+    "CANTOPEN": (StoreUnavailable, _CLOSED, None),
+    "IOERR": (StoreUnavailable, _CLOSED, None),
+    "NOTADB": (NotALedger, "{} is not a SQLite file", None),
+    "CORRUPT": (
+        StoreDamaged, "{} is damaged or not as the migrations made it: {}; run: ratings verify", None
+    ),
+}  # fmt: skip
+
+
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """A driver error as one of ours, or None for an error that is a bug."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
@@ -305,18 +319,8 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
     if AHEAD in str(error):
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
-    if code in ("BUSY", "LOCKED"):
-        return StoreUnavailable(f"{location} is locked by another program; try again when it is done", "busy")
-    if code == "FULL":
-        return StoreUnavailable(f"no space left for {location}; free some and run the same command again", "no-space")
-    if code in ("READONLY", "CANTOPEN", "IOERR", "PERM", "AUTH"):
-        return StoreUnavailable(
-            f"{location} cannot be read or written: {error}; check the file's and the folder's permissions",
-            {"READONLY": "read-only", "PERM": "no-right", "AUTH": "no-right"}.get(code),
-        )
-    if code == "NOTADB":
-        return NotALedger(f"{location} is not a SQLite file")
-    return StoreDamaged(f"{location} is damaged or not as the migrations made it: {error}; run: ratings verify")
+    kind, message, reason = FAILURES.get(code, FAILURES["CORRUPT"])
+    return kind(message.format(location, error), reason)
 
 
 def grant_statements(database: str, prefix: str, schema: str) -> Grants | None:

@@ -147,16 +147,6 @@ class DialectContract:
         """A ledger in a file names it, and one on a server none."""
         assert (ledger.file is not None and Path(ledger.file).is_file()) == ledger.dialect.IS_FILE
 
-    def test_driver_errors_are_what_statements_raise(self, ledger: Ledger) -> None:
-        """A statement that fails raises an error of the driver, within SQLAlchemy's or as it is."""
-        errors = ledger.dialect.driver_errors()
-        with ledger.engine.connect() as connection, pytest.raises(DBAPIError) as raised:
-            connection.exec_driver_sql("SELECT nothing FROM nowhere")
-        assert isinstance(raised.value.orig, errors)
-        with pytest.raises(LedgerError) as translated, ledger.driving() as driver:
-            driver.execute("SELECT nothing FROM nowhere")
-        assert isinstance(translated.value.__cause__, errors)
-
     def test_failure_of_a_locked_store_is_busy(self, ledger: Ledger) -> None:
         """Whoever waits for a lock in vain is told that the store is busy, and where it is."""
         with ledger.writing() as connection:
