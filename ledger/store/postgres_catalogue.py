@@ -385,30 +385,20 @@ def _others(connection: Connection, place: _Place) -> Found:
             yield f"the function {row.told} has the name of one of this program's"
 
 
-class _Function(NamedTuple):
-    """A function in the search path with one of our names."""
-
-    name: str
-    schema: int
-    told: str
-    signature: str
-    body: str
-    definition: str
-    owner: int
-
-
-def _named(connection: Connection, place: _Place) -> list[_Function]:
-    query = """SELECT proname, pronamespace, oid::regprocedure::text, pg_get_function_arguments(oid), prosrc,
-      CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END, proowner
+def _named(connection: Connection, place: _Place) -> Sequence[Any]:
+    """The functions in the search path with our names."""
+    query = """SELECT proname AS name, pronamespace AS schema, oid::regprocedure::text AS told, prosrc AS body,
+      pg_get_function_arguments(oid) AS arguments, proowner AS owner,
+      CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END AS definition
     FROM pg_proc WHERE pronamespace = ANY(:path) AND proname = ANY(:functions) ORDER BY oid"""
-    return [_Function(*row) for row in _rows(connection, query, place)]
+    return _rows(connection, query, place)
 
 
-def _ours(named: list[_Function], place: _Place) -> dict[str, _Function]:
+def _ours(named: Sequence[Any], place: _Place) -> dict[str, Any]:
     """For each name the function that is ours: in our schema, with our arguments, if there is one."""
     wanted = {name: _described(sql) for name, sql in _FUNCTIONS.items()}
     fitting = sorted(
-        named, key=lambda one: (one.schema != place.schema, one.signature.split() != wanted[one.name][0].split())
+        named, key=lambda one: (one.schema != place.schema, one.arguments.split() != wanted[one.name][0].split())
     )
     return {one.name: one for one in reversed(fitting)}
 

@@ -122,7 +122,7 @@ def running(
     begun = Run(
         secrets.randbits(62), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
     )
-    outcome = RunOutcome()
+    outcome, seconds = RunOutcome(), END_SECONDS
     beside = only_if_well and ledger.file is not None
     with ledger.dialect.shown_running(ledger, begun.run):
         in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
@@ -131,13 +131,12 @@ def running(
         try:
             yield outcome
         except BaseException as error:
-            if isinstance(error, AlreadyRunning):
-                outcome.no_trace = True
+            outcome.no_trace |= isinstance(error, AlreadyRunning)
             outcome.fail(_told(error))
             seconds = END_SECONDS if isinstance(error, Exception) else INTERRUPTED_SECONDS
-            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
             raise
-        _end(ledger, begun, outcome, clock(), in_ledger, beside, END_SECONDS)
+        finally:
+            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
 
 
 def os_account() -> str:
