@@ -24,7 +24,7 @@ from sqlalchemy.pool import NullPool
 from stores import postgres_database, without_events
 
 from ledger import clock
-from ledger.errors import LedgerError, NotALedger, StoreUnavailable
+from ledger.errors import REASONS, LedgerError, NotALedger, StoreUnavailable
 from ledger.events.canonical import parse_instant
 from ledger.events.records import around_position, chain_hash, leaf_hash
 from ledger.events.types import Draft, read_event
@@ -95,6 +95,13 @@ def reason_of(error: BaseException, ledger: Ledger) -> str | None:
     return None if failure is None else failure.reason
 
 
+def coded(code: str) -> sqlite3.OperationalError:
+    """An error of SQLite's."""
+    error = sqlite3.OperationalError("what it says")
+    error.sqlite_errorname = code
+    return error
+
+
 class DialectContract:
     """Tests of a store; a class for a store says how to make a ledger in it, and what its own words and errors are."""
 
@@ -103,9 +110,11 @@ class DialectContract:
     unguard = "DROP TRIGGER events_refuse_update"
     intrude: str
     endanger: str
-    # what the driver raises for damaged data, and for a mistake of the program
+    # what the driver raises for damaged data, and for a mistake of the program; and other errors, each with the reason
+    # of what people are told, and words of it that no other reason has
     damage: Exception
     mistake: Exception
+    failures: list[tuple[Exception, str, str]]
 
     @pytest.fixture
     def new_ledger(self) -> Callable[[], Ledger]:
@@ -171,6 +180,22 @@ class DialectContract:
         with pytest.raises(LedgerError) as raised, ledger.reading() as connection:
             head(connection)
         assert raised.value.reason == "damaged"
+
+    def test_failure_tells_driver_errors_apart(self, ledger: Ledger) -> None:
+        """Each error of the driver has its reason, exit code and words, and names the location."""
+        assert {reason for _, reason, _ in self.failures} >= {
+            "busy",
+            "no-space",
+            "read-only",
+            "no-right",
+            "unreachable",
+        }
+        for error, reason, words in self.failures:
+            found = ledger.dialect.failure(error, "the-location")
+            assert found is not None
+            assert (found.reason, found.exit_code, "the-location" in str(found)) == (reason, REASONS[reason][0], True)
+            assert {one for _, _, one in self.failures if one in str(found)} == {words}
+            assert not ledger.dialect.is_damage(error)
 
     def test_failure_of_a_change_says_that_it_was_refused(self, ledger: Ledger) -> None:
         """An event that is changed is refused by the store itself."""
@@ -480,6 +505,15 @@ class TestSqlite(DialectContract):
     endanger = intrude
     damage = sqlite3.DatabaseError("database disk image is malformed")
     mistake = sqlite3.ProgrammingError("incorrect number of bindings")
+    failures = [
+        (coded("SQLITE_BUSY_SNAPSHOT"), "busy", "is locked"),
+        (coded("SQLITE_LOCKED"), "busy", "is locked"),
+        (coded("SQLITE_FULL"), "no-space", "no space left"),
+        (coded("SQLITE_READONLY_DBMOVED"), "read-only", "cannot be read or written"),
+        (coded("SQLITE_PERM"), "no-right", "cannot be read or written"),
+        (coded("SQLITE_IOERR_READ"), "unreachable", "cannot be read or written"),
+        (coded("SQLITE_CANTOPEN"), "unreachable", "cannot be read or written"),
+    ]
 
     @pytest.fixture
     def new_ledger(self, copied_file: Callable[..., str]) -> Callable[[], Ledger]:
@@ -496,12 +530,33 @@ class TestPostgres(DialectContract):
     endanger = "SET LOCAL synchronous_commit = off"
     damage = psycopg.errors.DataCorrupted("invalid page in block 7")
     mistake = psycopg.errors.SyntaxError("syntax error")
+    failures = [
+        (psycopg.errors.DiskFull("could not extend file"), "no-space", "no space left"),
+        (psycopg.errors.IoError("No space left on device"), "no-space", "no space left"),
+        (psycopg.errors.TooManyConnections("sorry, too many clients already"), "server-limit", "reached a limit"),
+        (psycopg.errors.OutOfMemory("out of memory"), "server-limit", "reached a limit"),
+        (psycopg.errors.AdminShutdown("terminating connection"), "unreachable", "cannot be reached"),
+        (psycopg.OperationalError("connection refused"), "unreachable", "cannot be reached"),
+        (psycopg.errors.LockNotAvailable("canceling statement"), "busy", "is busy"),
+        (psycopg.errors.SerializationFailure("could not serialize access"), "busy", "is busy"),
+        (psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"), "read-only", "takes no changes"),
+        (psycopg.errors.InsufficientPrivilege("permission denied"), "no-right", "may not do that"),
+    ]
 
     @pytest.fixture
     def new_ledger(self, server: str, original_databases: Callable[..., str]) -> Iterator[Callable[[], Ledger]]:
         original = original_databases(without_events)
         with ExitStack() as stack:
             yield lambda: open_ledger(stack.enter_context(postgres_database(server, original)))
+
+    def test_guards_missing_names_a_changed_function(self, ledger: Ledger) -> None:
+        """An append function that is changed or missing is named among the missing guards."""
+        name = "events_append_one"
+        with ledger.reading() as connection:
+            connection.exec_driver_sql(f"ALTER FUNCTION {name} RENAME TO gone")
+            assert ledger.dialect.guards_missing(connection) == [name]
+            connection.exec_driver_sql(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+            assert ledger.dialect.guards_missing(connection) == [name]
 
 
 class TestThirdStore(TestSqlite):
