@@ -65,14 +65,10 @@ class Ledger:
             try:
                 yield connection.driver_connection
             finally:
-                if self._keeps_open and not self._at_hand:
+                if isinstance(self.engine.pool, QueuePool) and not self._at_hand:
                     self._at_hand.append(connection)
                 else:
                     connection.close()
-
-    @property
-    def _keeps_open(self) -> bool:
-        return isinstance(self.engine.pool, QueuePool)
 
     def close(self) -> None:
         """Close the connections that are kept open."""

@@ -38,23 +38,27 @@ if TYPE_CHECKING:
 # name by name, in the indexes: with statistics from before an import, many names at once would scan the whole table
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
-WANTED = {
-    "server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
-    "session_replication_role": "origin", "events": "kept",
-}  # fmt: skip
 # whether what is acknowledged survives a crash, and is in no other table
 _KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
 
-REMEDIES = {
-    "server_encoding": "restore an export into a database that is made with ENCODING 'UTF8'",
-    "fsync": "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()",
-    "full_page_writes": "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()",
-    "session_replication_role": "set it to origin for the role and the database, so that the guards run",
-    "events": "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events",
-    "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
-}
+# the settings that are read back, each with what it should be (None: any value is fine) and how to change it
+WANTED: dict[str, tuple[str | None, str]] = {
+    "server_version": (None, ""),
+    "server_encoding": ("UTF8", "restore an export into a database that is made with ENCODING 'UTF8'"),
+    "fsync": ("on", "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()"),
+    "synchronous_commit": (
+        "on", "set it to on for the server, the database and the role; pg_db_role_setting tells where"
+    ),
+    "full_page_writes": ("on", "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()"),
+    "session_replication_role": (
+        "origin", "set it to origin for the role and the database, so that the guards run"
+    ),
+    "events": (
+        "kept", "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events"
+    ),
+}  # fmt: skip
 
 # the records of some positions as one value, unless one is missing; no record contains a newline
 JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
@@ -321,17 +325,12 @@ def settings(connection: Connection) -> list[Setting]:
 
 def _settings(locking: bool = False) -> str:
     """The statement that asks for the settings, and optionally takes the append lock."""
-    names = ", ".join(
-        _KEPT if name == "events" else f"current_setting('{name}')" for name in ("server_version", *WANTED)
-    )
+    names = ", ".join(_KEPT if name == "events" else f"current_setting('{name}')" for name in WANTED)
     return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
 
 
 def _read_settings(row: Sequence[Any]) -> list[Setting]:
-    wanted = [("server_version", None), *WANTED.items()]
-    return [
-        Setting(name, value, right, REMEDIES.get(name, "")) for (name, right), value in zip(wanted, row, strict=False)
-    ]
+    return [Setting(name, value, *told) for (name, told), value in zip(WANTED.items(), row, strict=False)]
 
 
 def place(connection: Connection) -> tuple[str, ...]:
