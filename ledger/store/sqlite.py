@@ -64,7 +64,8 @@ LAST_POSITIONS: tuple[str, ...] = (
 )
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = '{}'"
 _FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
-# closing any descriptor of a file drops the locks that SQLite has on it in this process: none is ever closed
+# by this process and its file; closing any descriptor of a file drops the locks that SQLite has on it in this process:
+# none is ever closed
 _descriptors: dict[tuple[int, int, int], int] = {}
 _held: set[tuple[int, int, int]] = set()
 _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
@@ -179,30 +180,26 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
     function looks up first, the guard and the indexes look up here.
     """
     with ledger.driving() as driver:
-        return _append_one(driver, values)
-
-
-def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    driver.execute("BEGIN IMMEDIATE")
-    try:
-        *members, now, by, before, behind, head_seen = values()
-        position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
-        if recorded_at <= now and head_seen in (None, position):
-            position += 1
-            record = f"{before}{position}{behind}"
-            leaf = leaf_hash(record)
-            chain = chain_hash(chain, leaf)
-            row = (position, *members, now, by, None, record, leaf, chain)
-            driver.execute(_insertion("events", _COLUMNS, 1), row)
-            if driver.execute(_LAST_ROW).fetchone() != row:
-                raise StoreDamaged(NOT_STORED)
-            driver.execute("COMMIT")
-            return position, chain, now
-    except sqlite3.IntegrityError:  # the id or the game is already there
-        pass
-    finally:
-        if driver.in_transaction:
-            driver.execute("ROLLBACK")
+        driver.execute("BEGIN IMMEDIATE")
+        try:
+            *members, now, by, before, behind, head_seen = values()
+            position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
+            if recorded_at <= now and head_seen in (None, position):
+                position += 1
+                record = f"{before}{position}{behind}"
+                leaf = leaf_hash(record)
+                chain = chain_hash(chain, leaf)
+                row = (position, *members, now, by, None, record, leaf, chain)
+                driver.execute(_insertion("events", _COLUMNS, 1), row)
+                if driver.execute(_LAST_ROW).fetchone() != row:
+                    raise StoreDamaged(NOT_STORED)
+                driver.execute("COMMIT")
+                return position, chain, now
+        except sqlite3.IntegrityError:  # the id or the game is already there
+            pass
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
     return None
 
 
@@ -368,7 +365,14 @@ def only_rebuild(ledger: Connections) -> Iterator[None]:
 
     Raises `BlockingIOError` if somebody else has locked it, `StoreUnavailable`.
     """
-    file = _descriptor(str(ledger.url.database))
+    path = str(ledger.url.database)
+    try:
+        found = os.stat(path)
+        file = os.getpid(), found.st_dev, found.st_ino
+        if file not in _descriptors:
+            _descriptors[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be locked: {error.strerror}") from error
     if file in _held:
         raise BlockingIOError
     fcntl.flock(_descriptors[file], fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -378,15 +382,3 @@ def only_rebuild(ledger: Connections) -> Iterator[None]:
     finally:
         _held.discard(file)
         fcntl.flock(_descriptors[file], fcntl.LOCK_UN)
-
-
-def _descriptor(path: str) -> tuple[int, int, int]:
-    """This process and the database file, opened by a descriptor. Raises `StoreUnavailable`."""
-    try:
-        found = os.stat(path)
-        key = os.getpid(), found.st_dev, found.st_ino
-        if key not in _descriptors:
-            _descriptors[key] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise StoreUnavailable(f"{path} cannot be locked: {error.strerror}") from error
-    return key
