@@ -243,8 +243,9 @@ class _Server:
             over[True][table], over[False][table] = own, too_much - own
         for granted, found in over.items():
             for told, tables in _together(found):
-                remedy = f"REVOKE {told} ON {self._all(tables)} FROM {_quoted(role)}" if granted else _member(role)
-                yield Wrong(role, f"may {told} on {', '.join(tables)}", remedy)
+                revoke = f"REVOKE {told} ON {self._all(tables)} FROM {_quoted(role)}"
+                member = f"it comes from a role that {role} is a member of: remove it from that"
+                yield Wrong(role, f"may {told} on {', '.join(tables)}", revoke if granted else member)
 
     def _elsewhere(self, role: str, writes: bool) -> Iterator[Wrong]:
         """Rights elsewhere that let a role get more, and rights it needs to get here."""
@@ -265,10 +266,6 @@ class _Server:
         ):  # fmt: skip
             if wrong:
                 yield Wrong(role, what, remedy)
-
-
-def _member(role: str) -> str:
-    return f"it comes from a role that {role} is a member of: remove it from that"
 
 
 def _together(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list[str]]]:

@@ -216,11 +216,16 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
             rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
             going_on = [one for one in rows if one.result is None and _is_running(connection, one, run.started_at)]
             if only_one and going_on:
-                raise AlreadyRunning(_told_other(ledger, going_on[0]))
+                other, since = going_on[0], format_instant(going_on[0].started_at)[:19]
+                raise AlreadyRunning(
+                    f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still "
+                    "going on; this one did nothing"
+                )
             lost = [one.run for one in rows if one.result is None and one not in going_on]
             settled = update(job_runs).where(job_runs.c.run.in_(lost))
             connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
-            connection.execute(insert(job_runs), _values(run))
+            details = json.dumps(run.details, ensure_ascii=False) if run.details else None
+            connection.execute(insert(job_runs), {**run._asdict(), "details": details})
             rows = [one._replace(result=LOST) if one.run in lost else one for one in rows]
             gone = delete(job_runs).where(
                 job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
@@ -231,14 +236,6 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
     except _errors(ledger):
         return False
     return True
-
-
-def _told_other(ledger: Ledger, other: Run) -> str:
-    since = format_instant(other.started_at)[:19]
-    return (
-        f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still going on; "
-        "this one did nothing"
-    )
 
 
 def _end(
@@ -266,10 +263,6 @@ def _kept(runs: Iterable[Run]) -> set[int]:
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
     """What may go wrong with a store, which concerns the job and not its row."""
     return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
-
-
-def _values(run: Run) -> dict[str, Any]:
-    return {**run._asdict(), "details": json.dumps(run.details, ensure_ascii=False) if run.details else None}
 
 
 def _run(values: Any) -> Run | None:
