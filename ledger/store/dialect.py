@@ -88,7 +88,8 @@ class Dialect(Protocol):
         """
 
     def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert any number of rows in order, in the fastest way; each gives the values of these columns."""
+        """Insert any number of rows in order, in the fastest way; each gives the values of these columns, where 0 and 1
+        also stand for a boolean."""
 
     def events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
         """The events whose id or subject is one of these names, in any order, found by the indexes."""

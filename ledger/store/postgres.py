@@ -289,7 +289,9 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
     few = list(islice(rows, 2))
     if len(few) == 1:
         marks = ", ".join(["%s"] * len(columns))
-        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", few[0])
+        # as COPY has it: a number is of its column's type, be it a boolean
+        values = [str(value) if type(value) is int else value for value in few[0]]
+        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values)
     elif few:
         with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in chain(few, rows):

@@ -37,6 +37,8 @@ from ledger.store.log import Head, driver_cursor, head, read_page, read_records
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.roles import PREFIX, SCHEMA
 
+# a process that had this one's number before
+GONE = f"{this_process().split()[0]} {os.getpid()} 1"
 COLUMNS = ("run", "kind", "started_at", "run_by", "process", "message")
 
 
@@ -139,16 +141,13 @@ class DialectContract:
     # opening
 
     def test_engine_connects_to_this_store(self, ledger: Ledger) -> None:
-        """The URL's backend chooses the store, and every connection of its ledger says so."""
+        """The URL's backend chooses the store, as every connection says; a URL that cannot be meant is refused."""
         assert ledger.dialect is DIALECTS[self.backend]
         with ledger.reading() as reading, ledger.engine.connect() as plain:
             assert dialect_of(reading) is dialect_of(plain) is ledger.dialect
         engine = ledger.dialect.engine(ledger.url, False, NullPool)
         with engine.connect() as connection:
             assert connection.exec_driver_sql("SELECT 1").scalar_one() == 1
-
-    def test_engine_refuses_a_strange_url(self, ledger: Ledger) -> None:
-        """A timeout that is no number of seconds is refused before anything is connected to."""
         with pytest.raises(NotALedger, match="timeout"):
             ledger.dialect.engine(ledger.url.update_query_dict({"timeout": "soon"}), False, NullPool)
 
@@ -334,6 +333,16 @@ class DialectContract:
             insert(connection, *map(run_row, range(size)))
         assert runs(ledger) == [run_row(number) for number in range(size)]
 
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_insert_takes_numbers_for_booleans(self, ledger: Ledger, size: int) -> None:
+        """A boolean is stored whether it is given as such or as a number, in one row as in several."""
+        columns = ("part", "position", "game_id", "occurred_at", "game", "kind", "participants", "rated", "aborted")
+        rows = [(1, number, f"g-{number}", -(2**60), "chess", "placing", 2, 1, False) for number in range(size)]
+        with ledger.writing() as connection, driver_cursor(connection) as cursor:
+            ledger.dialect.insert(cursor, "history_games", columns, rows)
+            told = connection.exec_driver_sql("SELECT occurred_at, rated, aborted FROM history_games").all()
+        assert [(*one,) for one in told] == [(-(2**60), True, False)] * size
+
     def test_events_named_are_found_by_id_and_subject(self, ledger: Ledger) -> None:
         """An event is found by its id and by its subject, among many names, and by no other text."""
         add(ledger, player("anna", "a"), game("g-1", "x", "y"), player("o'x", "q\"'\\"))
@@ -428,8 +437,7 @@ class DialectContract:
         with ledger.reading() as connection:
             told = list(object_differences(connection))
             assert (len(told) > 20, {*told}) == (True, {None})
-            connection.exec_driver_sql("DROP INDEX events_by_type")
-            connection.exec_driver_sql(self.intrude)
+            self.execute(ledger, "DROP INDEX events_by_type", self.intrude)
             found = sorted(filter(None, object_differences(connection)))
         assert ["events_by_type" in found[0], "trigger theirs" in found[1], len(found)] == [True, True, 2]
 
@@ -483,18 +491,16 @@ class DialectContract:
     def test_shown_running_lasts_as_long_as_the_run(self, ledger: Ledger) -> None:
         """A run is seen while it lasts; when it and its process are gone, it is not."""
         now = clock.now()
-        gone = f"{this_process().split()[0]} {os.getpid()} 1"
         with ledger.reading() as connection:
             with ledger.dialect.shown_running(ledger, 2**61 + 7):
                 assert ledger.dialect.is_running(connection, 2**61 + 7, this_process(), now, now)
-            assert not ledger.dialect.is_running(connection, 2**61 + 7, gone, now, now)
+            assert not ledger.dialect.is_running(connection, 2**61 + 7, GONE, now, now)
 
     def test_is_running_tells_runs_apart(self, ledger: Ledger) -> None:
         """Another run, of a process that is gone, is not taken for one that lasts."""
         now = clock.now()
-        gone = f"{this_process().split()[0]} {os.getpid()} 1"
         with ledger.reading() as connection, ledger.dialect.shown_running(ledger, 7):
-            assert not ledger.dialect.is_running(connection, 8, gone, now, now)
+            assert not ledger.dialect.is_running(connection, 8, GONE, now, now)
 
 
 class TestSqlite(DialectContract):
