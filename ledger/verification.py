@@ -31,12 +31,6 @@ PAGE_EVENTS = 1_000
 # longer logs are walked by several processes
 PART_EVENTS = 20_000
 _TEXTS = ("event_id", "type", "subject", "recorded_by", "supersedes", "record")
-# as bytes, because damaged text may not be UTF-8; and so that no blob or number passes for the text it reads as
-_SQLITE_TEXT = (
-    "CASE WHEN typeof({0}) IN ('text', 'null') THEN CAST({0} AS BLOB) ELSE 'a value of type ' || typeof({0}) END"
-)
-
-
 _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
 
 
@@ -289,8 +283,7 @@ def _rows(
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """(position, row) in order, starting after `after` (None: from the very first), with texts as bytes; None for a row
     that cannot be read."""
-    sqlite = ledger.engine.dialect.name == "sqlite"
-    names = ", ".join(_SQLITE_TEXT.format(name) if sqlite and name in _TEXTS else name for name in EventRow._fields)
+    names = ", ".join(ledger.dialect.as_stored(name) if name in _TEXTS else name for name in EventRow._fields)
     page = text(
         f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     )
@@ -337,13 +330,8 @@ def _single(ledger: Ledger, connection: Connection, query: Any, position: int) -
 
 
 def _last_position(ledger: Ledger, connection: Connection) -> int:
-    """The last position, counted in an index if one can be read: in a damaged table any number may come last."""
-    counted = "SELECT count(*) FROM events INDEXED BY {}"
-    for query in (
-        counted.format("events_by_type"),
-        counted.format("events_by_subject"),
-        "SELECT max(position) FROM events",
-    ):
+    """The last position, as far as the damage lets it be known."""
+    for query in ledger.dialect.LAST_POSITIONS:
         try:
             found = connection.execute(text(query)).scalar()
         except DBAPIError as error:

@@ -19,11 +19,11 @@ from ledger import clock
 from ledger.events.published_lists import digest_of
 from ledger.events.records import EventRow, build, chain_hash, leaf_hash
 from ledger.events.types import Draft, read_event
+from ledger.store import postgres, sqlite
 from ledger.store.appending import Appended, append
 from ledger.store.log import head, read_records
 from ledger.store.opening import open_ledger
 from ledger.verification import Finding, verify_log
-from projections.stored import rebuild_lock
 
 COLUMNS = ", ".join(EventRow._fields)
 # those of games of 3 to 8 players: all, 3-4, 5-6, 7-8
@@ -186,16 +186,16 @@ def lose(url: str) -> int:
     """Take the lock of rebuilds from whoever holds it, as a failover, a pooler or a neighbour would; a lock on a file
     from this process. Gives how many held it."""
     if url.startswith("sqlite"):
-        held = list(rebuild_lock._held)
+        held = list(sqlite._held)
         for key in held:
-            fcntl.flock(rebuild_lock._descriptors[key], fcntl.LOCK_UN)
-            rebuild_lock._held.discard(key)
+            fcntl.flock(sqlite._descriptors[key], fcntl.LOCK_UN)
+            sqlite._held.discard(key)
         return len(held)
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND granted "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
             "AND ((classid::bigint << 32) | objid::bigint) = %s",
-            (rebuild_lock.POSTGRES_REBUILD_LOCK,),
+            (postgres.POSTGRES_REBUILD_LOCK,),
         ).fetchone()
     return int(ended[0]) if ended else 0

@@ -16,9 +16,9 @@ from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.store.catalogue import object_differences
+from ledger.store.dialect import dialect_of
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
-from ledger.store.roles import wrong_rights
 from ledger.store.schema import SCHEMA_REVISION
 from projections.facts import column_cache
 from projections.facts.decoding import CACHED_EVENTS
@@ -96,7 +96,8 @@ def _objects(connection: Connection) -> Check:
     try:
         wrong = [told for told in object_differences(connection) if told is not None]
     except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", None) != "42501":
+        failure = dialect_of(connection).failure(error.orig or error, "")
+        if failure is None or failure.reason != "no-right":
             raise
         return Check("WRONG", "objects", "a right is missing", str(error.orig).strip(), "see the rights")
     if not wrong:
@@ -106,7 +107,7 @@ def _objects(connection: Connection) -> Check:
 
 def _rights(connection: Connection) -> list[Check]:
     """Who may do more than the documented roles may, or less than they need."""
-    who, wrong = wrong_rights(connection)
+    who, wrong = dialect_of(connection).wrong_rights(connection)
     if not wrong:
         return [Check("ok", "rights", f"as documented, asked as {who}")]
     return [Check("WRONG", "rights", *one) for one in wrong]

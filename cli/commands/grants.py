@@ -1,7 +1,7 @@
 """`grants`: the roles for a ledger in PostgreSQL."""
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,11 +10,8 @@ from cli.arguments.options import format_option
 from cli.output import render
 from ledger.errors import NotALedger
 from ledger.store import roles
+from ledger.store.dialect import DIALECTS
 from ledger.store.opening import parse_url
-
-if TYPE_CHECKING:
-    pass
-
 
 USED_BY = {
     "owner": ("everything, so also switch guards off", "init and upgrade"),
@@ -67,11 +64,11 @@ def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: 
 def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[str, list[str]]]:
     """The statements by who runs them, each group with a title. Raises `NotALedger`."""
     url = parse_url(db)
-    if url.get_backend_name() != "postgresql" or not url.database or not url.database.isprintable():
+    made = DIALECTS[url.get_backend_name()].grant_statements(url.database or "", prefix, schema)
+    if made is None or not url.database or not url.database.isprintable():
         raise NotALedger(
             "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"
         )
-    made = roles.grant_statements(url.database, prefix, schema)
     shared = schema != roles.SCHEMA
     where = f"in the database {url.database}"
     scripts: dict[str, tuple[str, Any]] = {

@@ -22,7 +22,6 @@ from ledger.errors import StoreUnavailable
 from ledger.events.canonical import format_instant
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
-from ledger.store.roles import lacking
 from ledger.store.runs import running
 from ledger.verification import Finding
 from projections.stored.rebuilding import rebuild
@@ -124,7 +123,7 @@ def _stopped(name: str, error: Exception, seconds: float) -> NightPart:
 
 def _refuse_lacking(ledger: Ledger) -> None:
     with ledger.reading() as connection:
-        if told := lacking(connection, "rebuilder"):
+        if told := ledger.dialect.lacking(connection, "rebuilder"):
             raise StoreUnavailable(f"nothing can be stored: {told}", "no-right")
 
 

@@ -1,17 +1,163 @@
-"""Which of the two stores it is: what differs between them is in the modules `sqlite` and `postgres`."""
+"""What differs between the stores: all that the rest of the program asks of a store, and the table of the stores.
 
-from types import ModuleType
+A store is a module that gives every member of `Dialect`, and a line in `DIALECTS`. One that speaks neither SQLite's SQL
+nor PostgreSQL's also needs its words in the migrations.
+"""
 
-from sqlalchemy import Connection
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.pool import Pool
+
+from ledger.errors import LedgerError
 from ledger.store import postgres, sqlite
+from ledger.store.connections import Connections, NamedEvent
+from ledger.store.roles import Grants, Wrong
+from ledger.store.settings import Setting
 
 
-def dialect_named(name: str) -> ModuleType:
-    """The module for a backend by SQLAlchemy's name, `sqlite` or `postgresql`."""
-    return sqlite if name == "sqlite" else postgres
+class Dialect(Protocol):
+    """A store, as a module. What its driver raises passes through; `Ledger` makes it one of our errors by `failure`."""
+
+    IS_FILE: bool  # a file of this machine, which the URL's database names; else a server
+    GUARDS: tuple[str, ...]  # the names of all that the migrations install to refuse changes
+    READABLE_VIEW: str  # the statement that makes the view events_readable
+    # SQL for the records behind position `{after}` up to `{until}` as one value in UTF-8, each ending in a newline, or
+    # NULL if one is missing
+    JOINED_RECORDS: str
+    LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the surest first
+
+    # opening
+
+    def engine(self, url: URL, create: bool, pool: type[Pool]) -> Engine:
+        """An engine on the URL's database, its sessions set up; `create` may make a file. It need not connect yet.
+
+        Raises `NotALedger` for a URL that cannot be meant, `NoLedger` or `StoreUnavailable` where no file can be.
+        """
+
+    def failure(self, error: BaseException, location: str) -> LedgerError | None:
+        """A driver's error as one of ours, which names the location; None for an error that is a bug."""
+
+    def is_damage(self, error: BaseException) -> bool:
+        """Whether a driver's error means damaged data, rather than a connection, a lock, a right or an interrupt."""
+
+    # transactions
+
+    def autocommitting(self, connection: Connection) -> Connection:
+        """The connection, with each statement a transaction of its own."""
+
+    def begin(self, connection: Connection) -> None:
+        """Begin to write. A store without other locks takes the one it has, before anything is read."""
+
+    def lock_schema(self, connection: Connection) -> None:
+        """Let nobody else make or upgrade the tables until the transaction ends."""
+
+    def lock_appends(self, connection: Connection) -> None:
+        """Let nobody else append until the transaction ends; what is read next is the true head.
+
+        Raises `StoreUnavailable` if the store may lose what it acknowledges.
+        """
+
+    def fence(self, connection: Connection) -> None:
+        """Let nobody else begin, promote or roll back a generation until the transaction ends."""
+
+    def brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
+        """A transaction on the table `runs`, on an autocommitting connection, that waits at most so long for others.
+
+        With `alone` no other transaction changes the table meanwhile. It leaves nothing behind if it fails.
+        """
+
+    # appending and reading
+
+    def locked(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+        """Take the append lock as `lock_appends` does; the row of `NEWEST` under it, None in an empty log, and the
+        events of these names.
+
+        Raises `StoreDamaged` if something that is not ours could change what is appended, `StoreUnavailable`.
+        """
+
+    def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
+        """Append one event in a transaction of its own: the position, the chain hash and the time of the new head.
+
+        None, and nothing is appended, if there is something to decide: the id or the game is there, the head is later
+        than the event or not where it was seen. `values` gives the event's first six columns after the position, who
+        records it, its record before and behind the position, and the head that was seen, or None. Raises
+        `StoreDamaged` unless the row is then there.
+        """
+
+    def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """Insert any number of rows in order, in the fastest way; each gives the values of these columns, where 0 and 1
+        also stand for a boolean."""
+
+    def events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
+        """The events whose id or subject is one of these names, in any order, found by the indexes."""
+
+    # SQL for what is said in different words
+
+    def instant(self, column: str) -> str:
+        """Microseconds since 1970 as views show them."""
+
+    def head_text(self, table: str) -> str:
+        """The position and the chain hash of a row of a table: POSITION:CHAINHASH."""
+
+    def as_stored(self, column: str) -> str:
+        """A column of texts, so that reading it never fails and another kind of value never reads as a text."""
+
+    # looking after it; none of these changes anything
+
+    def settings(self, connection: Connection) -> list[Setting]:
+        """The settings that safety depends on, as they are, next to what they should be."""
+
+    def place(self, connection: Connection) -> tuple[str, ...]:
+        """What identifies the database among all that this account reaches, links resolved."""
+
+    def guards_missing(self, connection: Connection) -> list[str]:
+        """Which of `GUARDS` are absent or not as the migrations install them, sorted."""
+
+    def object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
+        """None for every other object that is as it should be, and what is wrong for every one that is not, or that
+        could run on ours. `views` are the statements that make ours, by name."""
+
+    def storage_findings(self, connection: Connection) -> list[str]:
+        """What the store itself finds wrong with its pages."""
+
+    # rights
+
+    def grant_statements(self, database: str, prefix: str, schema: str) -> Grants | None:
+        """The statements that make a ledger's roles and give them their rights; None for a store without roles."""
+
+    def wrong_rights(self, connection: Connection) -> tuple[str, list[Wrong]]:
+        """Who asks, and who has a right too many or lacks one."""
+
+    def who_may_change(self, connection: Connection) -> tuple[str, str, bool]:
+        """Who asks, who may change the tables, and whether whoever asks may, too."""
+
+    def lacking(self, connection: Connection, role: str) -> str:
+        """What whoever asks lacks for doing what a role does, `writer` or `rebuilder`, in words; empty if nothing."""
+
+    # jobs
+
+    def only_rebuild(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
+        """Hold the lock of rebuilds, one per database, which dies with the process. Gives the connection that it is
+        held on, if it is held on one.
+
+        Raises `BlockingIOError` if somebody else holds it.
+        """
+
+    def shown_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
+        """Let others see by its number that a run is in progress, until it ends in whatever way."""
+
+    def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
+        """Whether a run is in progress; the process is as `this_process` named it."""
 
 
-def dialect_of(connection: Connection) -> ModuleType:
-    """The module `sqlite` or `postgres` that a connection belongs to."""
-    return dialect_named(connection.dialect.name)
+# by the backend that a URL names
+DIALECTS: dict[str, Dialect] = {"sqlite": sqlite, "postgresql": postgres}
+
+
+def dialect_of(connection: Connection) -> Dialect:
+    """The dialect of a connection of an opened ledger."""
+    dialect: Dialect = connection.get_execution_options()["dialect"]
+    return dialect

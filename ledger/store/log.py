@@ -138,25 +138,25 @@ def read_page(connection: Connection, after: int, until: int) -> bytes:
     return b"" if found is None else bytes(found)
 
 
+def _rows_with(
+    connection: Connection, column: ColumnElement[Any], values: Iterable[Any], *others: ColumnElement[Any]
+) -> Iterator[Any]:
+    """A column and others of the events where it has one of these values; not too many are named in one statement."""
+    wanted, query = list(values), select(column, *others)
+    for start in range(0, len(wanted), LOOKUP_SIZE):
+        yield from connection.execute(query.where(column.in_(wanted[start : start + LOOKUP_SIZE])))
+
+
 def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
     """The positions of these games' first records, for those that were recorded."""
-    subjects = [f"game:{game_id}" for game_id in game_ids]
-    found: dict[str, int] = {}
-    for start in range(0, len(subjects), LOOKUP_SIZE):
-        about = events.c.subject.in_(subjects[start : start + LOOKUP_SIZE])
-        for row in connection.execute(select(events.c.subject, events.c.position, events.c.type).where(about)):
-            if row.type == "game.recorded":
-                found[row.subject.removeprefix("game:")] = row.position
-    return found
+    subjects = (f"game:{game_id}" for game_id in game_ids)
+    rows = _rows_with(connection, events.c.subject, subjects, events.c.position, events.c.type)
+    return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
 
 
 def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
     """The positions of the events with these ids, for those in the log."""
-    wanted, found = list(event_ids), dict[str, int]()
-    for start in range(0, len(wanted), LOOKUP_SIZE):
-        some = events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE])
-        found |= pairs(connection, select(events.c.event_id, events.c.position).where(some))
-    return found
+    return {row[0]: row[1] for row in _rows_with(connection, events.c.event_id, event_ids, events.c.position)}
 
 
 def read_where(
@@ -200,7 +200,9 @@ def read_live(connection: Connection, *, until: int, type_name: str, subject: st
 def withdrawn_ids(connection: Connection, until: int) -> set[str]:
     """The ids of the events that are withdrawn as of a position."""
     voids = known_of("event.voided", read_where(connection, until=until, type_name="event.voided"))
-    places = _places(connection, {void.data["id"] for void in voids})
+    targets = sorted({void.data["id"] for void in voids})
+    rows = _rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
+    places = {event_id: (position, kind) for event_id, position, kind in rows}
     # a void of something that does not precede it does not count, nor does a void of such a void
     counting: dict[str, str] = {}
     for void in voids:
@@ -211,16 +213,6 @@ def withdrawn_ids(connection: Connection, until: int) -> set[str]:
         if kind != "event.voided" or target in counting:
             counting[void.event_id] = target
     return voided_ids(counting.items())
-
-
-def _places(connection: Connection, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """The positions and types of the events with these ids, for those that exist."""
-    wanted, found = sorted(ids), {}
-    for start in range(0, len(wanted), LOOKUP_SIZE):
-        query = select(events.c.event_id, events.c.position, events.c.type)
-        for row in connection.execute(query.where(events.c.event_id.in_(wanted[start : start + LOOKUP_SIZE]))):
-            found[row.event_id] = (row.position, row.type)
-    return found
 
 
 def known_event(position: int, record: str) -> KnownEvent:
@@ -307,12 +299,7 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
     """The records at these positions."""
-    found: dict[int, str] = {}
-    for start in range(0, len(positions), LOOKUP_SIZE):
-        wanted = events.c.position.in_(positions[start : start + LOOKUP_SIZE])
-        rows = connection.execute(select(events.c.position, events.c.record).where(wanted))
-        found.update((row.position, _text(row.record)) for row in rows)
-    return found
+    return {row[0]: _text(row[1]) for row in _rows_with(connection, events.c.position, positions, events.c.record)}
 
 
 def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:

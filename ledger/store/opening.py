@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from sqlalchemy import Connection, Engine, inspect, text
@@ -19,20 +18,25 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from ledger.errors import NoLedger, NotALedger
 from ledger.rejections import shown
-from ledger.store.dialect import dialect_named
+from ledger.store.dialect import DIALECTS, Dialect
 from ledger.store.locations import hidden
 from ledger.store.schema import SCHEMA_REVISION
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """An opened store. `dialect` is the module `sqlite` or `postgres`; `location` names the store for people."""
+    """An opened store; `location` names it for people."""
 
     engine: Engine
-    dialect: ModuleType
+    dialect: Dialect
     location: str
     url: URL
     _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file that holds it, or None if a server does."""
+        return str(self.url.database) if self.dialect.IS_FILE else None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -61,14 +65,10 @@ class Ledger:
             try:
                 yield connection.driver_connection
             finally:
-                if self._keeps_open and not self._at_hand:
+                if isinstance(self.engine.pool, QueuePool) and not self._at_hand:
                     self._at_hand.append(connection)
                 else:
                     connection.close()
-
-    @property
-    def _keeps_open(self) -> bool:
-        return isinstance(self.engine.pool, QueuePool)
 
     def close(self) -> None:
         """Close the connections that are kept open."""
@@ -80,7 +80,7 @@ class Ledger:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (DBAPIError, *self.dialect.driver_errors()) as error:
+        except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:
             failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
             if failure is None:
                 raise
@@ -100,7 +100,7 @@ def parse_url(name: str) -> URL:
         raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
     if "@" in (url.host or "") or "@" in (url.username or ""):
         raise NotALedger(f"{shown(hidden(name))} has more than one @; in a password, write it as %40")
-    if url.get_backend_name() not in ("sqlite", "postgresql"):
+    if url.get_backend_name() not in DIALECTS:
         raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
     return url
 
@@ -108,9 +108,10 @@ def parse_url(name: str) -> URL:
 def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     """The store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
-    dialect = dialect_named(url.get_backend_name())
-    location = str(url.database) if url.get_backend_name() == "sqlite" else hidden(name)
-    return Ledger(dialect.engine(url, create, QueuePool if keep_open else NullPool), dialect, location, url)
+    dialect = DIALECTS[url.get_backend_name()]
+    engine = dialect.engine(url, create, QueuePool if keep_open else NullPool)
+    engine.update_execution_options(dialect=dialect)
+    return Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:

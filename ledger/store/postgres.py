@@ -2,50 +2,63 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.store import postgres_catalogue
-from ledger.store.connections import Connections
-from ledger.store.guards import AHEAD, POSTGRES_APPEND, POSTGRES_APPEND_LOCK, POSTGRES_FUNCTIONS, POSTGRES_TRIGGERS
+from ledger.store.connections import Connections, NamedEvent, transaction
+from ledger.store.guards import (
+    AHEAD,
+    POSTGRES_APPEND,
+    POSTGRES_APPEND_LOCK,
+    POSTGRES_FUNCTIONS,
+    POSTGRES_TRIGGERS,
+    POSTGRES_VIEW,
+)
 from ledger.store.locations import hidden
+from ledger.store.postgres_catalogue import guards_missing as guards_missing
+from ledger.store.postgres_catalogue import object_differences as object_differences
+from ledger.store.postgres_roles import grant_statements as grant_statements
+from ledger.store.postgres_roles import lacking as lacking
+from ledger.store.postgres_roles import who_may_change as who_may_change
+from ledger.store.postgres_roles import wrong_rights as wrong_rights
 from ledger.store.schema import NEWEST
 from ledger.store.settings import Setting, busy_seconds
 
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-
-NamedEvent = tuple[str, str, str, str]
-
 # name by name, in the indexes: with statistics from before an import, many names at once would scan the whole table
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
-WANTED = {
-    "server_encoding": "UTF8", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
-    "session_replication_role": "origin", "events": "kept",
-}  # fmt: skip
 # whether what is acknowledged survives a crash, and is in no other table
 _KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
 
-REMEDIES = {
-    "server_encoding": "restore an export into a database that is made with ENCODING 'UTF8'",
-    "fsync": "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()",
-    "full_page_writes": "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()",
-    "session_replication_role": "set it to origin for the role and the database, so that the guards run",
-    "events": "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events",
-    "synchronous_commit": "set it to on for the server, the database and the role; pg_db_role_setting tells where",
-}
+# the settings that are read back, each with what it should be (None: any value is fine) and how to change it
+WANTED: dict[str, tuple[str | None, str]] = {
+    "server_version": (None, ""),
+    "server_encoding": ("UTF8", "restore an export into a database that is made with ENCODING 'UTF8'"),
+    "fsync": ("on", "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()"),
+    "synchronous_commit": (
+        "on", "set it to on for the server, the database and the role; pg_db_role_setting tells where"
+    ),
+    "full_page_writes": ("on", "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()"),
+    "session_replication_role": (
+        "origin", "set it to origin for the role and the database, so that the guards run"
+    ),
+    "events": (
+        "kept", "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events"
+    ),
+}  # fmt: skip
 
 # the records of some positions as one value, unless one is missing; no record contains a newline
 JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN
@@ -78,8 +91,14 @@ CONNECTION = {
     "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
 }  # fmt: skip
 HEARING_SECONDS = 5.0
+IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
-POSTGRES_SCHEMA_LOCK = 7_236_836_024
+READABLE_VIEW = POSTGRES_VIEW
+LAST_POSITIONS: tuple[str, ...] = ("SELECT max(position) FROM events",)
+POSTGRES_REBUILD_LOCK, POSTGRES_FENCE_LOCK, POSTGRES_SCHEMA_LOCK = 7_236_836_022, 7_236_836_023, 7_236_836_024
+_HELD = """SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND ((classid::bigint << 32) | objid::bigint) = {:d}"""
 
 
 def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
@@ -156,7 +175,7 @@ def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
             other.pgconn.consume_input()
             waiting = other.pgconn.is_busy()
         connection.execute(f"UNLISTEN {channel}")
-    except driver_errors():
+    except type(connection).Error:
         return not connection.closed
     return heard or bool(waiting)
 
@@ -178,6 +197,54 @@ def lock_schema(connection: Connection) -> None:
 def lock_appends(connection: Connection) -> None:
     """Take the append lock in a statement of its own, so that the next statement sees the true head."""
     _refuse_unsafe(connection.exec_driver_sql(_settings(locking=True)).one())
+
+
+def fence(connection: Connection) -> None:
+    """Let nobody else begin, promote or roll back a generation until the transaction ends."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
+
+
+@contextmanager
+def only_rebuild(ledger: Connections) -> Iterator[Connection]:
+    """Hold the advisory lock of rebuilds, on a connection of its own. Raises `BlockingIOError` if others do."""
+    with ledger.reading() as connection:
+        if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})").scalar():
+            raise BlockingIOError
+        try:
+            yield connection
+        finally:
+            _let_go(connection, POSTGRES_REBUILD_LOCK)
+
+
+def _let_go(connection: Connection, number: int) -> None:
+    # the server may take a while to notice a closed connection; it may also be gone already
+    with suppress(SQLAlchemyError):
+        connection.exec_driver_sql(f"SELECT pg_advisory_unlock({number:d})")
+
+
+@contextmanager
+def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
+    """A transaction on the table `runs` that waits at most so long for others, and is optionally alone."""
+    with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
+        if alone:
+            connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
+        yield
+
+
+@contextmanager
+def shown_running(ledger: Connections, number: int) -> Iterator[None]:
+    """Hold an advisory lock on a run's number, on a connection of its own, if there is one to be had."""
+    with ExitStack() as stack:
+        with suppress(LedgerError, SQLAlchemyError):
+            connection = stack.enter_context(ledger.reading())
+            connection.exec_driver_sql(f"SELECT pg_advisory_lock({number:d})")
+            stack.callback(_let_go, connection, number)
+        yield
+
+
+def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
+    """Whether a run's number is locked."""
+    return bool(connection.exec_driver_sql(_HELD.format(number)).scalar_one())
 
 
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
@@ -222,7 +289,9 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
     few = list(islice(rows, 2))
     if len(few) == 1:
         marks = ", ".join(["%s"] * len(columns))
-        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", few[0])
+        # as COPY has it: a number is of its column's type, be it a boolean
+        values = [str(value) if type(value) is int else value for value in few[0]]
+        cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values)
     elif few:
         with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in chain(few, rows):
@@ -234,11 +303,21 @@ def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
     return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
 
 
-def driver_errors() -> tuple[type[Exception], ...]:
-    """The errors that the driver itself raises."""
-    import psycopg  # only here: it is an extra
+def instant(column: str) -> str:
+    """SQL for microseconds since 1970 as views have them, a timestamp with time zone."""
+    # seconds apart, since an interval is multiplied as a floating-point number
+    seconds, rest = f"({column} / 1000000) * INTERVAL '1 second'", f"mod({column}, 1000000) * INTERVAL '1 microsecond'"
+    return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
 
-    return (psycopg.Error,)
+
+def head_text(table: str) -> str:
+    """SQL for a row's position and chain hash as people write them."""
+    return f"concat({table}.position, ':', encode({table}.chain_hash, 'hex'))"
+
+
+def as_stored(column: str) -> str:
+    """A text, which the server keeps in UTF-8."""
+    return column
 
 
 def settings(connection: Connection) -> list[Setting]:
@@ -248,17 +327,12 @@ def settings(connection: Connection) -> list[Setting]:
 
 def _settings(locking: bool = False) -> str:
     """The statement that asks for the settings, and optionally takes the append lock."""
-    names = ", ".join(
-        _KEPT if name == "events" else f"current_setting('{name}')" for name in ("server_version", *WANTED)
-    )
+    names = ", ".join(_KEPT if name == "events" else f"current_setting('{name}')" for name in WANTED)
     return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
 
 
 def _read_settings(row: Sequence[Any]) -> list[Setting]:
-    wanted = [("server_version", None), *WANTED.items()]
-    return [
-        Setting(name, value, right, REMEDIES.get(name, "")) for (name, right), value in zip(wanted, row, strict=False)
-    ]
+    return [Setting(name, value, *told) for (name, told), value in zip(WANTED.items(), row, strict=False)]
 
 
 def place(connection: Connection) -> tuple[str, ...]:
@@ -270,11 +344,6 @@ def place(connection: Connection) -> tuple[str, ...]:
     driver: Any = connection.connection.driver_connection
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
     return driver.info.host, str(driver.info.port), driver.info.dbname, schema
-
-
-def guards_missing(connection: Connection) -> list[str]:
-    """The triggers that are absent, switched off, or do not run our functions, and functions that differ."""
-    return postgres_catalogue.guards_missing(connection)
 
 
 def storage_findings(connection: Connection) -> list[str]:
@@ -292,36 +361,36 @@ def is_damage(error: BaseException) -> bool:
     return state in DAMAGED or (state == "XX000" and "toast" in str(error))
 
 
+# by how the server's codes begin: of the first that fits, the error, what it says of a location and a text, its reason
+FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...] = (
+    (("55P03", "57014", "40"), StoreUnavailable, "{} is busy: {}; try again", "busy"),
+    (("25006",), StoreUnavailable, "{} takes no changes now: {}; is it a standby, or set to read only?", "read-only"),
+    (("42501",), StoreUnavailable, "this database user may not do that on {}: {}", "no-right"),
+    (
+        ("53100",), StoreUnavailable,
+        "no space left on the server of {}: {}; free some and run the same command again", "no-space",
+    ),
+    (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
+    (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
+    (DAMAGED, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
+    (("42P01", "42703"), StoreDamaged, "{} is not as the migrations made it: {}", None),
+    (("23001",), StoreDamaged, "{} refused what was appended: {}; see: ratings verify", None),  # the guards did
+)  # fmt: skip
+
+
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """A driver error as one of ours, or None for an error that is a bug."""
-    while getattr(error, "sqlstate", None) is None and isinstance(error.__context__, driver_errors()):
+    while getattr(error, "sqlstate", None) is None and error.__context__ and hasattr(error.__context__, "sqlstate"):
         error = error.__context__  # why the connection broke, not that there was nothing left to roll back
-    state = getattr(error, "sqlstate", None)
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if state in ("55P03", "57014") or (state or "")[:2] == "40":
-        return StoreUnavailable(f"{location} is busy: {text}; try again", "busy")
-    if state == "25006":
-        return StoreUnavailable(
-            f"{location} takes no changes now: {text}; is it a standby, or set to read only?", "read-only"
-        )
-    if state == "42501":
-        return StoreUnavailable(f"this database user may not do that on {location}: {text}", "no-right")
-    if state == "53100" or (state == "58030" and "No space left" in text):
-        return StoreUnavailable(
-            f"no space left on the server of {location}: {text}; free some and run the same command again", "no-space"
-        )
-    if state is not None and state[:2] == "53":
-        return StoreUnavailable(f"the server of {location} has reached a limit: {text}; try again", "server-limit")
-    if state is None or state[:2] in ("08", "28", "3D", "57", "58"):
-        return StoreUnavailable(f"{location} cannot be reached: {text}")
-    if state in DAMAGED:
-        return StoreDamaged(f"{location} is damaged: {text}; run: ratings verify")
-    if state == "22000" and "appended is not there" in text:
-        return StoreDamaged(NOT_STORED)
-    if state in ("42P01", "42703"):
-        return StoreDamaged(f"{location} is not as the migrations made it: {text}")
+    state = getattr(error, "sqlstate", None) or "08000"
     if AHEAD in text:
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
-    if state == "23001":  # the guards'
-        return StoreDamaged(f"{location} refused what was appended: {text}; see: ratings verify")
+    if state == "22000" and "appended is not there" in text:
+        return StoreDamaged(NOT_STORED)
+    if state == "58030" and "No space left" in text:
+        state = "53100"
+    for states, kind, message, reason in FAILURES:
+        if state.startswith(states):
+            return kind(message.format(location, text), reason)
     return None

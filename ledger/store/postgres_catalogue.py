@@ -65,11 +65,8 @@ class _Place(NamedTuple):
     owner: int
 
 
-def postgres_differences(connection: Connection, views: dict[str, str]) -> Found:
-    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards.
-
-    `views` says what each view selects.
-    """
+def object_differences(connection: Connection, views: dict[str, str]) -> Found:
+    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards."""
     with plain_path(connection) as path:
         place = _place(connection, path, views)
         found = [
@@ -388,30 +385,20 @@ def _others(connection: Connection, place: _Place) -> Found:
             yield f"the function {row.told} has the name of one of this program's"
 
 
-class _Function(NamedTuple):
-    """A function in the search path with one of our names."""
-
-    name: str
-    schema: int
-    told: str
-    signature: str
-    body: str
-    definition: str
-    owner: int
-
-
-def _named(connection: Connection, place: _Place) -> list[_Function]:
-    query = """SELECT proname, pronamespace, oid::regprocedure::text, pg_get_function_arguments(oid), prosrc,
-      CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END, proowner
+def _named(connection: Connection, place: _Place) -> Sequence[Any]:
+    """The functions in the search path with our names."""
+    query = """SELECT proname AS name, pronamespace AS schema, oid::regprocedure::text AS told, prosrc AS body,
+      pg_get_function_arguments(oid) AS arguments, proowner AS owner,
+      CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END AS definition
     FROM pg_proc WHERE pronamespace = ANY(:path) AND proname = ANY(:functions) ORDER BY oid"""
-    return [_Function(*row) for row in _rows(connection, query, place)]
+    return _rows(connection, query, place)
 
 
-def _ours(named: list[_Function], place: _Place) -> dict[str, _Function]:
+def _ours(named: Sequence[Any], place: _Place) -> dict[str, Any]:
     """For each name the function that is ours: in our schema, with our arguments, if there is one."""
     wanted = {name: _described(sql) for name, sql in _FUNCTIONS.items()}
     fitting = sorted(
-        named, key=lambda one: (one.schema != place.schema, one.signature.split() != wanted[one.name][0].split())
+        named, key=lambda one: (one.schema != place.schema, one.arguments.split() != wanted[one.name][0].split())
     )
     return {one.name: one for one in reversed(fitting)}
 
@@ -460,7 +447,7 @@ def _views(connection: Connection, place: _Place, views: dict[str, str], whole: 
         escaped = place.prefix.replace("\\", r"\\")
         # a view on something else is not planned: that would run what is in it
         if not told and whole:
-            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name])
+            query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name].partition(" AS")[2].strip())
             if not _selects(connection, name, oid, place, query):
                 told = ["is not as this program makes it"]
         yield f"the view {name} {' and '.join(told)}" if told else None

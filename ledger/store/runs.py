@@ -20,21 +20,22 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ledger import clock as own_clock
 from ledger.clock import Clock
-from ledger.errors import AlreadyRunning, LedgerError, StoreDamaged
+from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
 from ledger.new_files import is_own_folder, open_own
-from ledger.processes.identity import is_there, this_process
+from ledger.processes.identity import this_process
+from ledger.store.dialect import dialect_of
 from ledger.store.log import ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import job_runs
@@ -48,7 +49,6 @@ WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went do
 # how long a job waits to record that it begins, and how it ended; after Ctrl-C nobody wants to wait
 BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
 TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
-_TRIGGERS = "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'runs'"
 _KIND = re.compile(r"[a-z][a-z-]{0,30}", re.ASCII)
 _FILE = re.compile(r"[a-z][a-z-]{0,30}-\d{1,19}\.json", re.ASCII)
 
@@ -122,22 +122,21 @@ def running(
     begun = Run(
         secrets.randbits(62), kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {}
     )
-    outcome = RunOutcome()
-    beside = only_if_well and ledger.engine.dialect.name == "sqlite"
-    with _alive(ledger, begun.run):
+    outcome, seconds = RunOutcome(), END_SECONDS
+    beside = only_if_well and ledger.file is not None
+    with ledger.dialect.shown_running(ledger, begun.run):
         in_ledger = not beside and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
         if not in_ledger:
             _keep_in_folder(ledger, begun)
         try:
             yield outcome
         except BaseException as error:
-            if isinstance(error, AlreadyRunning):
-                outcome.no_trace = True
+            outcome.no_trace |= isinstance(error, AlreadyRunning)
             outcome.fail(_told(error))
             seconds = END_SECONDS if isinstance(error, Exception) else INTERRUPTED_SECONDS
-            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
             raise
-        _end(ledger, begun, outcome, clock(), in_ledger, beside, END_SECONDS)
+        finally:
+            _end(ledger, begun, outcome, clock(), in_ledger, beside, seconds)
 
 
 def os_account() -> str:
@@ -192,40 +191,13 @@ def _seen(connection: Connection, one: Run, now: int) -> Run:
     """A run as it is now: one without an end is either running or lost."""
     if one.result is not None:
         return one
-    if _is_alive(connection, one, now):
+    if _is_running(connection, one, now):
         return one._replace(result=RUNNING)
     return one._replace(result=LOST, message=WITHOUT_A_WORD)
 
 
-# whether a run is in progress: in PostgreSQL it holds an advisory lock on its number, in SQLite its process exists
-
-
-@contextmanager
-def _alive(ledger: Ledger, number: int) -> Iterator[None]:
-    """Let others see that a run is in progress, until it ends in whatever way."""
-    with ExitStack() as stack:
-        if ledger.engine.dialect.name != "sqlite":
-            with suppress(LedgerError, SQLAlchemyError):
-                connection = stack.enter_context(ledger.reading())
-                connection.execute(text(f"SELECT pg_advisory_lock({number:d})"))
-                stack.callback(_let_go, connection, number)
-        yield
-
-
-def _let_go(connection: Connection, number: int) -> None:
-    with suppress(SQLAlchemyError):
-        connection.execute(text(f"SELECT pg_advisory_unlock({number:d})"))
-
-
-def _is_alive(connection: Connection, one: Run, now: int) -> bool:
-    if connection.dialect.name == "sqlite":
-        return is_there(one.process, one.started_at, now)
-    held = (
-        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
-        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-        "AND ((classid::bigint << 32) | objid::bigint) = :run"
-    )
-    return bool(connection.execute(text(held), {"run": one.run}).scalar_one())
+def _is_running(connection: Connection, one: Run, now: int) -> bool:
+    return dialect_of(connection).is_running(connection, one.run, one.process, one.started_at, now)
 
 
 # in the ledger
@@ -234,22 +206,26 @@ def _is_alive(connection: Connection, one: Run, now: int) -> bool:
 def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, only_one: bool = False) -> bool:
     """Store a run, replacing what was stored of it before, and sweep old ones; whether it is now in the ledger."""
     try:
-        with _writing(ledger, seconds) as connection:
-            if only_one and connection.dialect.name != "sqlite":
-                connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
+        milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
+        with ledger.reading() as connection, ledger.dialect.brief(connection, milliseconds, only_one):
             # its own row may have been mistaken for that of a run that is gone
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
                 return True
             same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
             rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
-            going_on = [one for one in rows if one.result is None and _is_alive(connection, one, run.started_at)]
+            going_on = [one for one in rows if one.result is None and _is_running(connection, one, run.started_at)]
             if only_one and going_on:
-                raise AlreadyRunning(_told_other(ledger, going_on[0]))
+                other, since = going_on[0], format_instant(going_on[0].started_at)[:19]
+                raise AlreadyRunning(
+                    f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still "
+                    "going on; this one did nothing"
+                )
             lost = [one.run for one in rows if one.result is None and one not in going_on]
             settled = update(job_runs).where(job_runs.c.run.in_(lost))
             connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
-            connection.execute(insert(job_runs), _values(run))
+            details = json.dumps(run.details, ensure_ascii=False) if run.details else None
+            connection.execute(insert(job_runs), {**run._asdict(), "details": details})
             rows = [one._replace(result=LOST) if one.run in lost else one for one in rows]
             gone = delete(job_runs).where(
                 job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
@@ -260,14 +236,6 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
     except _errors(ledger):
         return False
     return True
-
-
-def _told_other(ledger: Ledger, other: Run) -> str:
-    since = format_instant(other.started_at)[:19]
-    return (
-        f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still going on; "
-        "this one did nothing"
-    )
 
 
 def _end(
@@ -294,62 +262,29 @@ def _kept(runs: Iterable[Run]) -> set[int]:
 
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:
     """What may go wrong with a store, which concerns the job and not its row."""
-    return (LedgerError, SQLAlchemyError, ValueError, OSError, *ledger.dialect.driver_errors())
-
-
-@contextmanager
-def _writing(ledger: Ledger, seconds: float) -> Iterator[Connection]:
-    """A short transaction that waits at most `seconds` for others."""
-    milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
-    with ledger.reading() as connection:
-        sqlite = connection.dialect.name == "sqlite"
-        before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar() if sqlite else None
-        try:
-            if sqlite:
-                connection.exec_driver_sql(f"PRAGMA busy_timeout = {milliseconds}")
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-                if connection.exec_driver_sql(_TRIGGERS).first():
-                    # in a stranger's file something might run, even while it is being verified
-                    raise StoreDamaged("the table runs has triggers, none of which is this program's")
-            else:
-                connection.exec_driver_sql("BEGIN")
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
-            yield connection
-            connection.exec_driver_sql("COMMIT")
-        except BaseException:
-            with suppress(SQLAlchemyError):
-                connection.exec_driver_sql("ROLLBACK")
-            raise
-        finally:
-            if sqlite:
-                with suppress(SQLAlchemyError):
-                    connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
-
-
-def _values(run: Run) -> dict[str, Any]:
-    return {**run._asdict(), "details": json.dumps(run.details, ensure_ascii=False) if run.details else None}
+    return (LedgerError, SQLAlchemyError, ValueError, OSError, ledger.engine.dialect.loaded_dbapi.Error)
 
 
 def _run(values: Any) -> Run | None:
     """A run from its columns or members, or None if they do not have the types that a run has."""
     given = {name: values.get(name) for name in Run._fields}
-    details: Any = given["details"]
+    details = given.pop("details")
     if isinstance(details, str):
-        try:
+        with suppress(ValueError, RecursionError):
             details = json.loads(details)
-        except (ValueError, RecursionError):
-            details = {}
-    given["details"] = details if isinstance(details, dict) else {}
-    numbers = [given[name] for name in ("run", "started_at")]
-    numbers += [given[name] for name in ("finished_at", "position") if given[name] is not None]
-    texts = [given[name] for name in ("kind", "run_by", "process")]
-    texts += [given[name] for name in ("result", "message") if given[name] is not None]
-    if not all(type(value) is int and 0 <= value < 2**62 for value in numbers):
-        return None
-    if not all(isinstance(value, str) and len(value) <= TEXT_MAX for value in texts):
+    if not all(_fits(name, value) for name, value in given.items()) or not _KIND.fullmatch(given["kind"]):
         return None
     known = given["result"] in (None, DONE, FAILED, LOST) and (given["result"] or given["finished_at"] is None)
-    return Run(**given) if known and _KIND.fullmatch(given["kind"]) else None
+    return Run(**given, details=details if isinstance(details, dict) else {}) if known else None
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a column or member holds what it does in a run."""
+    if value is None:
+        return name in ("finished_at", "result", "message", "position")
+    if name in ("run", "started_at", "finished_at", "position"):
+        return type(value) is int and 0 <= value < 2**62
+    return isinstance(value, str) and len(value) <= TEXT_MAX
 
 
 # in the state folder
@@ -369,8 +304,8 @@ def _folder(ledger: Ledger, connection: Connection) -> Path | None:
 
 def _database(ledger: Ledger) -> str:
     """What identifies the database, whoever asks."""
-    if ledger.engine.dialect.name == "sqlite":
-        return os.path.realpath(str(ledger.url.database))
+    if ledger.file is not None:
+        return os.path.realpath(ledger.file)
     named = {
         name: ledger.url.query[name] for name in ("host", "port", "service", "options") if name in ledger.url.query
     }

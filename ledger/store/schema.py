@@ -24,8 +24,8 @@ NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position
 # SQLite's rowid is an INTEGER, 64 bits wide
 Position = BigInteger().with_variant(Integer(), "sqlite")
 
-# under this name the metadata has the views, by name, that PostgreSQL and SQLite say in different words
-POSTGRES_VIEWS = "postgresql views"
+# under this name the metadata has what gives the views, by name, that the stores say in different words
+VIEWS_BY_DIALECT = "views by dialect"
 
 metadata = MetaData(
     naming_convention={

@@ -1,11 +1,15 @@
 """A ledger in a SQLite file, opened through Python's own `sqlite3` and nothing else in the process."""
 
+import fcntl
 import json
 import os
+import pwd
 import shlex
 import sqlite3
+import stat
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -13,19 +17,21 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.events.records import ZERO, EventRow, chain_hash, leaf_hash
-from ledger.store.connections import Connections
-from ledger.store.guards import AHEAD, SQLITE_TRIGGERS
+from ledger.processes.identity import is_there
+from ledger.store.connections import Connections, NamedEvent, transaction
+from ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
+from ledger.store.roles import Grants, Wrong
 from ledger.store.schema import NEWEST
 from ledger.store.settings import BUSY_SECONDS, Setting, busy_seconds
+from ledger.store.sqlite_catalogue import object_differences as object_differences
 
-NamedEvent = tuple[str, str, str, str]
-
-# rows per statement; SQLite before 3.32 takes at most 999 values
-INSERTED_TOGETHER = 80
+# SQLite before 3.32 takes at most 999 in one statement
+VALUES_TOGETHER = 960
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS = {
     "journal_mode": "truncate",
@@ -46,11 +52,23 @@ REMEDY = "another program keeps it so: close the programs that have the file ope
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE: no SQL can damage the file
 _DEFENSIVE = 1010
+IS_FILE = True
 GUARDS = tuple(SQLITE_TRIGGERS)
-_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = 'events'"
-_LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
-
+READABLE_VIEW = SQLITE_VIEW
+instant = sqlite_instant
+# in a damaged table any number may come last: counted in an index, if one can be read
+LAST_POSITIONS: tuple[str, ...] = (
+    "SELECT count(*) FROM events INDEXED BY events_by_type",
+    "SELECT count(*) FROM events INDEXED BY events_by_subject",
+    "SELECT max(position) FROM events",
+)
+_TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = '{}'"
 _FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
+# by this process and its file; closing any descriptor of a file drops the locks that SQLite has on it in this process:
+# none is ever closed
+_descriptors: dict[tuple[int, int, int], int] = {}
+_held: set[tuple[int, int, int]] = set()
+_LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
 # the records of some positions as one blob, unless one is missing; no record contains a newline, and what is not text
 # is not a record
@@ -112,13 +130,45 @@ def lock_appends(connection: Connection) -> None:
     """BEGIN IMMEDIATE has already taken the lock."""
 
 
+def fence(connection: Connection) -> None:
+    """BEGIN IMMEDIATE has already taken the lock."""
+
+
+@contextmanager
+def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
+    """A transaction on the table `runs` that waits at most so long for others, and is alone in any case.
+
+    Raises `StoreDamaged` for a table with triggers: in a stranger's file something might run, even while it is being
+    verified.
+    """
+    before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+    try:
+        with transaction(connection, f"PRAGMA busy_timeout = {milliseconds}", "BEGIN IMMEDIATE"):
+            if connection.exec_driver_sql(_TRIGGERS.format("runs")).first():
+                raise StoreDamaged("the table runs has triggers, none of which is this program's")
+            yield
+    finally:
+        with suppress(SQLAlchemyError):
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
+
+
+def shown_running(ledger: Connections, number: int) -> AbstractContextManager[None]:
+    """Its process shows that a run is in progress."""
+    return nullcontext()
+
+
+def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
+    """Whether the process of a run exists."""
+    return is_there(process, started_at, now)
+
+
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """The row of the head, and the events of these names; the append lock is already held.
 
     Raises `StoreDamaged` if triggers other than the guards could change what is appended.
     """
     cursor: Any = connection.connection.cursor()
-    if not {row[0] for row in cursor.execute(_TRIGGERS)} <= SQLITE_TRIGGERS.keys():
+    if not {row[0] for row in cursor.execute(_TRIGGERS.format("events"))} <= SQLITE_TRIGGERS.keys():
         raise StoreDamaged("the table events has other triggers than this program's; see: ratings verify")
     return cursor.execute(NEWEST).fetchone(), events_named(cursor, names) if names else []
 
@@ -130,30 +180,26 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
     function looks up first, the guard and the indexes look up here.
     """
     with ledger.driving() as driver:
-        return _append_one(driver, values)
-
-
-def _append_one(driver: sqlite3.Connection, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    driver.execute("BEGIN IMMEDIATE")
-    try:
-        *members, now, by, before, behind, head_seen = values()
-        position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
-        if recorded_at <= now and head_seen in (None, position):
-            position += 1
-            record = f"{before}{position}{behind}"
-            leaf = leaf_hash(record)
-            chain = chain_hash(chain, leaf)
-            row = (position, *members, now, by, None, record, leaf, chain)
-            driver.execute(_insertion("events", _COLUMNS, 1), row)
-            if driver.execute(_LAST_ROW).fetchone() != row:
-                raise StoreDamaged(NOT_STORED)
-            driver.execute("COMMIT")
-            return position, chain, now
-    except sqlite3.IntegrityError:  # the id or the game is already there
-        pass
-    finally:
-        if driver.in_transaction:
-            driver.execute("ROLLBACK")
+        driver.execute("BEGIN IMMEDIATE")
+        try:
+            *members, now, by, before, behind, head_seen = values()
+            position, chain, recorded_at = driver.execute(NEWEST).fetchone() or (0, ZERO, 0)
+            if recorded_at <= now and head_seen in (None, position):
+                position += 1
+                record = f"{before}{position}{behind}"
+                leaf = leaf_hash(record)
+                chain = chain_hash(chain, leaf)
+                row = (position, *members, now, by, None, record, leaf, chain)
+                driver.execute(_insertion("events", _COLUMNS, 1), row)
+                if driver.execute(_LAST_ROW).fetchone() != row:
+                    raise StoreDamaged(NOT_STORED)
+                driver.execute("COMMIT")
+                return position, chain, now
+        except sqlite3.IntegrityError:  # the id or the game is already there
+            pass
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
     return None
 
 
@@ -162,9 +208,9 @@ def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Ite
 
     Many in one statement take half the time: SQLite keeps what it needs to undo a statement once for all of them.
     """
-    rows = iter(rows)
-    while len(group := list(islice(rows, INSERTED_TOGETHER))) == INSERTED_TOGETHER:
-        cursor.execute(_insertion(table, tuple(columns), INSERTED_TOGETHER), tuple(chain.from_iterable(group)))
+    rows, together = iter(rows), VALUES_TOGETHER // len(columns)
+    while len(group := list(islice(rows, together))) == together:
+        cursor.execute(_insertion(table, tuple(columns), together), tuple(chain.from_iterable(group)))
     cursor.executemany(_insertion(table, tuple(columns), 1), group)
 
 
@@ -185,9 +231,17 @@ def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEven
     return cursor.fetchall()
 
 
-def driver_errors() -> tuple[type[Exception], ...]:
-    """The errors that the driver itself raises."""
-    return (sqlite3.Error,)
+def head_text(table: str) -> str:
+    """SQL for a row's position and chain hash as people write them."""
+    return f"{table}.position || ':' || lower(hex({table}.chain_hash))"
+
+
+def as_stored(column: str) -> str:
+    """SQL for a text as bytes, as it may not be UTF-8; no blob or number passes for the text it reads as."""
+    return (
+        f"CASE WHEN typeof({column}) IN ('text', 'null') THEN CAST({column} AS BLOB) "
+        f"ELSE 'a value of type ' || typeof({column}) END"
+    )
 
 
 def settings(connection: Connection) -> list[Setting]:
@@ -229,10 +283,29 @@ def storage_findings(connection: Connection) -> list[str]:
 
 def is_damage(error: BaseException) -> bool:
     """Whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
-    if not isinstance(error, sqlite3.DatabaseError):
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
         return isinstance(error, UnicodeDecodeError)
     # Python's own complaints, about text that is not UTF-8, carry no code
     return getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1] in ("CORRUPT", "NOTADB", "FORMAT")
+
+
+_BUSY = "{} is locked by another program; try again when it is done"
+_CLOSED = "{} cannot be read or written: {}; check the file's and the folder's permissions"
+# by SQLite's code: the error, what it says of a location and a text, its reason
+FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
+    "BUSY": (StoreUnavailable, _BUSY, "busy"),
+    "LOCKED": (StoreUnavailable, _BUSY, "busy"),
+    "FULL": (StoreUnavailable, "no space left for {}; free some and run the same command again", "no-space"),
+    "READONLY": (StoreUnavailable, _CLOSED, "read-only"),
+    "PERM": (StoreUnavailable, _CLOSED, "no-right"),
+    "AUTH": (StoreUnavailable, _CLOSED, "no-right"),
+    "CANTOPEN": (StoreUnavailable, _CLOSED, None),
+    "IOERR": (StoreUnavailable, _CLOSED, None),
+    "NOTADB": (NotALedger, "{} is not a SQLite file", None),
+    "CORRUPT": (
+        StoreDamaged, "{} is damaged or not as the migrations made it: {}; run: ratings verify", None
+    ),
+}  # fmt: skip
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
@@ -243,15 +316,69 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
     code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
     if AHEAD in str(error):
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
-    if code in ("BUSY", "LOCKED"):
-        return StoreUnavailable(f"{location} is locked by another program; try again when it is done", "busy")
-    if code == "FULL":
-        return StoreUnavailable(f"no space left for {location}; free some and run the same command again", "no-space")
-    if code in ("READONLY", "CANTOPEN", "IOERR", "PERM", "AUTH"):
-        return StoreUnavailable(
-            f"{location} cannot be read or written: {error}; check the file's and the folder's permissions",
-            {"READONLY": "read-only", "PERM": "no-right", "AUTH": "no-right"}.get(code),
-        )
-    if code == "NOTADB":
-        return NotALedger(f"{location} is not a SQLite file")
-    return StoreDamaged(f"{location} is damaged or not as the migrations made it: {error}; run: ratings verify")
+    kind, message, reason = FAILURES.get(code, FAILURES["CORRUPT"])
+    return kind(message.format(location, error), reason)
+
+
+def grant_statements(database: str, prefix: str, schema: str) -> Grants | None:
+    """A file has no roles; there its permissions count."""
+    return None
+
+
+def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
+    """A file that everybody on the machine may write, or whose folder they may: the journal is next to the file."""
+    path = Path(*place(connection))
+    found = []
+    for one, what in ((path, "the file"), (path.parent, "the folder")):
+        if one.stat().st_mode & stat.S_IWOTH:
+            remedy = f"chmod o-w {one}"
+            found.append(Wrong("everybody", f"may write {what} {one}, so also what no guard sees", remedy))
+    return f"the account {_account(os.geteuid())}", found
+
+
+def who_may_change(connection: Connection) -> tuple[str, str, bool]:
+    """The account that asks, the file's owner, and whether whoever asks may write the file and its folder."""
+    path = Path(*place(connection))
+    return _account(os.geteuid()), _account(path.stat().st_uid), not _closed(path)
+
+
+def lacking(connection: Connection, role: str) -> str:
+    """What this account may not write; every role needs the same of a file."""
+    closed = _closed(Path(*place(connection)))
+    return f"this account may not write {' and '.join(closed)}" if closed else ""
+
+
+def _closed(path: Path) -> list[str]:
+    return [str(one) for one in (path, path.parent) if not os.access(one, os.W_OK)]
+
+
+def _account(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+@contextmanager
+def only_rebuild(ledger: Connections) -> Iterator[None]:
+    """Lock the file itself, so that neither a link to it nor a deleted file makes a second lock.
+
+    Raises `BlockingIOError` if somebody else has locked it, `StoreUnavailable`.
+    """
+    path = str(ledger.url.database)
+    try:
+        found = os.stat(path)
+        file = os.getpid(), found.st_dev, found.st_ino
+        if file not in _descriptors:
+            _descriptors[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be locked: {error.strerror}") from error
+    if file in _held:
+        raise BlockingIOError
+    fcntl.flock(_descriptors[file], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _held.add(file)
+    try:
+        yield
+    finally:
+        _held.discard(file)
+        fcntl.flock(_descriptors[file], fcntl.LOCK_UN)

@@ -10,7 +10,6 @@ from ledger.errors import NotALedger
 from ledger.store.catalogue import missing_views
 from ledger.store.migrations import configuration, make_tables
 from ledger.store.opening import Ledger, connect, open_ledger, schema_revision
-from ledger.store.roles import who_may_change
 from ledger.store.schema import SCHEMA_REVISION
 
 
@@ -68,7 +67,7 @@ def planned(name: str) -> UpgradePlan:
             open_ledger(name)  # says what is there instead
         steps = list(scripts.iterate_revisions("head", found))[::-1]
         views = [] if steps else sorted(missing_views(connection))
-        asking = who_may_change(connection)
+        asking = ledger.dialect.who_may_change(connection)
     return UpgradePlan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, select, tuple_, type_coerce, update
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType
 
 from ledger.clock import Clock
 from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
 from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ledger.store.dialect import dialect_of
+from ledger.store.log import driver_cursor
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
 from projections.lists.contract import RankedRow
@@ -74,9 +75,9 @@ def write(ledger: Ledger, facts: Facts, generation: int, built: Sequence[Built],
 
 def leave_room(ledger: Ledger) -> None:
     """Raises `StoreUnavailable` if a file's disk is all but full: appends need the rest, and so does the sweep."""
-    if ledger.engine.dialect.name != "sqlite":
+    if ledger.file is None:
         return
-    free = shutil.disk_usage(Path(str(ledger.url.database)).absolute().parent).free
+    free = shutil.disk_usage(Path(ledger.file).absolute().parent).free
     if free < ROOM_BYTES:
         raise StoreUnavailable(
             f"no space left for {ledger.location}: {free >> 10:,} KiB are free, which are reserved for appends; "
@@ -86,22 +87,12 @@ def leave_room(ledger: Ledger) -> None:
 
 
 def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]]) -> None:
-    """Insert rows, which may omit the last columns, in the fastest way for the driver."""
+    """Insert rows, which may omit the last columns."""
     if not rows:
         return
-    columns = ", ".join([column.name for column in table.columns][: len(rows[0])])
-    if connection.dialect.name == "sqlite":
-        marks = ", ".join("?" * len(rows[0]))
-        connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({marks})", rows)
-        return
-    statement = f"COPY {table.name} ({columns}) FROM STDIN"
-    try:
-        cursor: Any = connection.connection.cursor()
-        with cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as error:
-        raise DBAPIError(statement, None, error) from error
+    columns = [column.name for column in table.columns][: len(rows[0])]
+    with driver_cursor(connection) as cursor:
+        dialect_of(connection).insert(cursor, table.name, columns, rows)
 
 
 def copy_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]]) -> None:

@@ -4,19 +4,13 @@ Both stores have the same columns, so that one query fits both. Only times diffe
 PostgreSQL, in SQLite a text as a record has it, 2024-03-01T19:30:00.000000Z, which sorts as the times do.
 """
 
-from collections.abc import Callable
-
-from ledger.store.guards import sqlite_instant
-from ledger.store.schema import POSTGRES_VIEWS, metadata
+from ledger.store.dialect import Dialect
+from ledger.store.schema import VIEWS_BY_DIALECT, metadata
 
 
-def _postgres_instant(column: str) -> str:
-    # seconds apart, since an interval is multiplied as a floating-point number
-    seconds, rest = f"({column} / 1000000) * INTERVAL '1 second'", f"mod({column}, 1000000) * INTERVAL '1 microsecond'"
-    return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
-
-
-def _views(instant: Callable[[str], str], head: str) -> dict[str, str]:
+def history_views(dialect: Dialect) -> dict[str, str]:
+    """The statements that make the views, by name."""
+    instant = dialect.instant
     # asked for by itself: joined, a server takes the two tables of one row for long ones, and plans accordingly
     live = (
         "JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation FROM live_history h\n"
@@ -25,7 +19,7 @@ def _views(instant: Callable[[str], str], head: str) -> dict[str, str]:
     return {
         "live_info": f"""CREATE VIEW live_info AS
 SELECT n.generation, {instant("n.finished_at")} AS built_at, n.position,
-  {head} AS head,
+  {dialect.head_text("n")} AS head,
   h.generation IS NOT NULL AS history
 FROM live_generation g
 JOIN generations n ON n.generation = g.generation
@@ -52,12 +46,7 @@ FROM history_participants r
     }
 
 
-SQLITE_VIEWS = _views(sqlite_instant, "n.position || ':' || lower(hex(n.chain_hash))")
-HISTORY_VIEWS = {
-    "sqlite": SQLITE_VIEWS,
-    "postgresql": _views(_postgres_instant, "concat(n.position, ':', encode(n.chain_hash, 'hex'))"),
-}
-metadata.info[POSTGRES_VIEWS] = HISTORY_VIEWS["postgresql"]
+metadata.info[VIEWS_BY_DIALECT] = history_views
 
 _RULESET = "the version of the ruleset, such as catan-elo@2009-01"
 _SCALE = "units per point"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 from stores import with_shipped_rulesets
@@ -16,8 +17,9 @@ FILES = sorted(path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")
 SQL_FILES = {
     "ledger/store/log.py", "ledger/store/appending.py", "ledger/store/sqlite.py", "ledger/store/postgres.py",
     "ledger/store/opening.py", "ledger/verification.py", "ledger/intake/spool.py", "ledger/store/upgrading.py",
-    "ledger/store/catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/roles.py", "ledger/store/runs.py",
-    "projections/stored/generations.py", "projections/stored/rebuild_lock.py", "projections/stored/sql_history.py",
+    "ledger/store/sqlite_catalogue.py", "ledger/store/postgres_catalogue.py", "ledger/store/postgres_roles.py",
+    "ledger/store/runs.py", "ledger/store/connections.py", "projections/stored/generations.py",
+    "projections/stored/sql_history.py",
 }  # fmt: skip
 SQL_CALLS = {"execute", "executemany", "executescript", "exec_driver_sql", "scalar_one", "begin_nested"}
 TIME_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
@@ -116,7 +118,8 @@ def test_no_two_files_import_each_other() -> None:
 
 # the same interface, met by several files; and the public face, which shows what stands behind it
 FAMILIES = ("projections/rules/", "projections/lists/", "ledger/events/game_types/", "ledger/store/sqlite.py",
-            "ledger/store/postgres.py", "projections/replay/containment.py", "ratings_ledger/")  # fmt: skip
+            "ledger/store/sqlite_catalogue.py", "ledger/store/postgres.py", "ledger/store/postgres_catalogue.py",
+            "projections/replay/containment.py", "ratings_ledger/")  # fmt: skip
 
 
 def test_a_public_name_means_one_thing() -> None:
@@ -142,6 +145,24 @@ def test_sql_runs_only_in_store_modules() -> None:
     ]
 
     assert wrong == []
+
+
+def test_no_store_is_asked_for_by_name() -> None:
+    """What differs between the stores is asked of the dialect: nothing compares a name with that of a store."""
+    names = {"sqlite", "postgresql", "postgres"}
+    wrong = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in FILES
+        for node in nodes(path)
+        if (isinstance(node, ast.Compare) and names & {one.value for one in ast.walk(node) if is_text(one)})
+        or (isinstance(node, ast.Attribute) and ast.unparse(node).endswith("dialect.name"))
+    ]
+
+    assert wrong == []
+
+
+def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def test_only_the_clock_tells_time() -> None:

@@ -186,7 +186,7 @@ def test_read_only_file_is_named(db: str, ratings: Ratings, monkeypatch: pytest.
         pytest.skip("a file")
     path = str(make_url(db).database)
     # whoever runs the tests may be allowed everything
-    monkeypatch.setattr("ledger.store.roles.os.access", lambda place, mode: str(place) != path)
+    monkeypatch.setattr("ledger.store.sqlite.os.access", lambda place, mode: str(place) != path)
     result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (3, ["rebuild FAILED", "verify done"])
     assert f"this account may not write {path}" in result.stderr

@@ -13,11 +13,12 @@ from sqlalchemy import make_url, text
 from stores import without_events
 
 import projections.stored.schema
+from ledger.store.dialect import DIALECTS
 from ledger.store.opening import connect, open_ledger
-from ledger.store.roles import DASHBOARD, KEPT, WRITES, grant_statements
+from ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, grant_statements
 from ledger.store.schema import metadata
 from projections.stored.rebuild_lock import only_one
-from projections.stored.views import HISTORY_VIEWS
+from projections.stored.views import history_views
 
 Ratings = Callable[..., Any]
 
@@ -46,7 +47,7 @@ def test_every_table_has_decided_rights() -> None:
     assert set(named) == {
         *metadata.tables,
         *projections.stored.schema.VIEWS,
-        *HISTORY_VIEWS["sqlite"],
+        *history_views(DIALECTS["sqlite"]),
         "alembic_version",
         "events_readable",
     }

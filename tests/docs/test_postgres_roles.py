@@ -10,7 +10,7 @@ import pytest
 from roles import Roles, documented_roles
 
 from cli.main import invoke
-from ledger.store.roles import grant_statements
+from ledger.store.postgres_roles import grant_statements
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "postgresql.md").read_text(encoding="utf-8")

@@ -22,7 +22,6 @@ from ledger.intake.csv_cells import TableOptions
 from ledger.intake.files import read_items
 from ledger.intake.importing import Intake, Terms
 from ledger.store.opening import open_ledger
-from ledger.store.postgres import failure
 from ledger.store.upgrading import upgrade
 from projections.stored import generations
 
@@ -185,22 +184,3 @@ def test_rebuild_filling_server_disk_is_swept(
         for table in ("TABLE generation_standings", "INDEX generation_standings_pk"):
             server.execute(f"ALTER {table} SET TABLESPACE {small_tablespace}")
     assert_swept(ratings, postgres_url)
-
-
-def test_server_failures_are_told_apart() -> None:
-    """A server without space, one that cannot be reached, and other failures have different reasons."""
-    for error, reason in {
-        psycopg.errors.DiskFull("could not extend file"): "no-space",
-        psycopg.errors.TooManyConnections("sorry, too many clients already"): "server-limit",
-        psycopg.errors.OutOfMemory("out of memory"): "server-limit",
-        psycopg.errors.AdminShutdown("terminating connection"): "unreachable",
-        psycopg.OperationalError("connection refused"): "unreachable",
-        psycopg.errors.LockNotAvailable("canceling statement"): "busy",
-        psycopg.errors.ReadOnlySqlTransaction("cannot execute INSERT"): "read-only",
-        psycopg.errors.InsufficientPrivilege("permission denied"): "no-right",
-    }.items():
-        found = failure(error, "the database")
-        assert found is not None
-        assert (found.reason, found.exit_code) == (reason, 3)
-        assert ("cannot be reached" in str(found)) == (reason == "unreachable")
-        assert ("no space left" in str(found)) == (reason == "no-space")

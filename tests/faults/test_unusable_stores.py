@@ -17,10 +17,11 @@ from sqlalchemy import make_url
 
 from ledger import clock
 from ledger.store.appending import append
+from ledger.store.dialect import DIALECTS
 from ledger.store.guards import POSTGRES_APPEND_LOCK
 from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
-from projections.stored.views import HISTORY_VIEWS
+from projections.stored.views import history_views
 
 Ratings = Callable[..., Any]
 HOUR = 3_600 * 1_000_000
@@ -261,7 +262,7 @@ def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
 def test_dropped_events_table_is_reported(ledger_url: str, ratings: Ratings) -> None:
     """`verify` and all other commands say that the events table was dropped."""
     with closing(plain_connection(ledger_url)) as connection:
-        for view in ("events_readable", *reversed(HISTORY_VIEWS["sqlite"])):
+        for view in ("events_readable", *reversed(history_views(DIALECTS["sqlite"]))):
             connection.execute(f"DROP VIEW {view}")
         connection.execute("DROP TABLE events")
     verified = ratings("verify", db=ledger_url)

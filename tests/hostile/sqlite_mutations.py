@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 from catalogue_mutations import Mutation
 
-from ledger.store import catalogue
+from ledger.store import sqlite_catalogue
 
 
 def sqlite_objects() -> list[tuple[str, str]]:
-    return list(catalogue._wanted())
+    return list(sqlite_catalogue.made())
 
 
 def sqlite_mutations(kind: str, name: str) -> Iterator[Mutation]:
-    table, sql = catalogue._wanted()[kind, name]
+    table, sql = sqlite_catalogue.made()[kind, name]
 
     def mutation(how: str, *statements: str, named: str = name, more: frozenset[str] = frozenset()) -> Mutation:
         return Mutation(f"{kind} {name}", how, statements, named, more)

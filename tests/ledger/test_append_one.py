@@ -6,7 +6,6 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -16,7 +15,6 @@ from ledger.events.types import Draft, read_event
 from ledger.rejections import Rejection
 from ledger.store.appending import Appended, append
 from ledger.store.opening import Ledger, open_ledger
-from ledger.store.upgrading import upgrade
 from ledger.verification import verify_log
 
 PIECES = (
@@ -135,17 +133,3 @@ def test_slow_clock_keeps_head_time(ledger: Ledger) -> None:
 
     assert append(ledger, [draft("ben")], by="referee", clock=lambda: 4).head.recorded_at == 9
     assert [row.recorded_at for row in rows(ledger)] == [9, 9]
-
-
-def test_changed_function_is_named(
-    postgres_url: str,
-) -> None:
-    """An append function that is changed or missing is named among the missing guards."""
-    upgrade(postgres_url)
-    ledger = open_ledger(postgres_url)
-    name = "events_append_one"
-    with psycopg.connect(postgres_url, autocommit=True) as other, ledger.reading() as connection:
-        other.execute(f"ALTER FUNCTION {name} RENAME TO gone")
-        assert ledger.dialect.guards_missing(connection) == [name]
-        other.execute(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-        assert ledger.dialect.guards_missing(connection) == [name]

@@ -1,0 +1,29 @@
+"""A third store, as a program that brings one would have it: it keeps a file as SQLite does."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import Connection
+
+from ledger.store import sqlite
+from ledger.store.sqlite import *  # noqa: F403
+
+GUARDS = tuple(reversed(sqlite.GUARDS))
+# asked of this store alone
+asked: list[str] = []
+
+
+def place(connection: Connection) -> tuple[str, ...]:
+    """Another place than that of a ledger in SQLite, whose cache is none of this store's."""
+    return ("third", *sqlite.place(connection))
+
+
+def locked(connection: Connection, names: Sequence[str]) -> object:
+    """As in SQLite."""
+    asked.append("locked")
+    return sqlite.locked(connection, names)
+
+
+def object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
+    """As in SQLite."""
+    asked.append("object_differences")
+    return sqlite.object_differences(connection, views)
