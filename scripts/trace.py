@@ -34,7 +34,7 @@ class Move(NamedTuple):
 
 def file_of(frame: FrameType | None) -> str | None:
     """The product's file that a frame belongs to, or None."""
-    if frame is None or frame.f_code.co_name == "<module>":
+    if frame is None:
         return None
     name = frame.f_code.co_filename
     if not name.startswith(f"{ROOT}{os.sep}"):
@@ -46,11 +46,13 @@ def file_of(frame: FrameType | None) -> str | None:
 def moves_of(work: Callable[[], object]) -> list[Move]:
     """Run something, and return its moves in order."""
     found: list[Move] = []
-    here = ""
+    here, importing = "", 0
 
     def look(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal here
-        if event != "call" or (entered := file_of(frame)) is None:
+        nonlocal here, importing
+        if frame.f_code.co_name == "<module>":
+            importing += {"call": 1, "return": -1}.get(event, 0)
+        if event != "call" or importing or (entered := file_of(frame)) is None:
             return
         if here and entered != here:
             found.append(Move(here, entered, frame.f_code.co_qualname))
