@@ -12,7 +12,9 @@ This package is the public interface; what is behind it may change. A result is 
 word that is never renamed, and `.exit_code`, that of the command.
 """
 
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
+from typing import Any
 
 from ledger.errors import (
     AlreadyRunning,
@@ -21,6 +23,7 @@ from ledger.errors import (
     NoLedger,
     NotALedger,
     RuleFailed,
+    RulesetRefused,
     RulesetUnusable,
     StoreDamaged,
     StoreUnavailable,
@@ -29,6 +32,7 @@ from ledger.errors import (
 from ledger.store import log as _log
 from ledger.store import opening as _opening
 from ledger.store.log import Head
+from projections.facts.decoding import decode
 from projections.queries.answers import (
     Account,
     AllLadders,
@@ -49,6 +53,24 @@ from projections.queries.answers import (
     Standing,
     Standings,
 )
+from projections.queries.answers_compared import (
+    AttributedCause,
+    AttributedEnd,
+    ComparedSide,
+    Difference,
+    Differences,
+    DifferingList,
+    DifferingRow,
+    Effect,
+    Gain,
+    PointsAttributed,
+    Predicted,
+    Quality,
+    Radius,
+    SimulatedLadder,
+    Simulation,
+    Variant,
+)
 from projections.queries.answers_recorded import (
     AllLeagues,
     Entrant,
@@ -61,16 +83,22 @@ from projections.queries.answers_recorded import (
     RecordedGames,
     Unmet,
 )
+from projections.queries.asked import Asked
+from projections.queries.attributed import attributed
+from projections.queries.comparison import compared
 from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
+from projections.rulesets.versions import read_ruleset, read_toml
 
 __all__ = [
-    "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "BadArgument", "Balance",
-    "Change", "Entrant", "Explained", "ExplainedTerm", "GameExplanation", "Head", "History", "LadderRow", "LeagueGame",
-    "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger", "PlayedGame",
-    "PlayerExplanation", "PlayerStatistics", "Publication", "RecordedEvent", "RecordedEvents", "RecordedGame",
-    "RecordedGames", "Result", "RuleFailed", "RulesetUnusable", "Shown", "Standing", "Standings", "StoreDamaged",
-    "StoreUnavailable", "Unknown", "Unmet", "View", "open",
+    "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "Asked", "AttributedCause",
+    "AttributedEnd", "BadArgument", "Balance", "Change", "ComparedSide", "Difference", "Differences", "DifferingList",
+    "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm", "Gain", "GameExplanation", "Head", "History",
+    "LadderRow", "LeagueGame", "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger",
+    "PlayedGame", "PlayerExplanation", "PlayerStatistics", "PointsAttributed", "Predicted", "Publication", "Quality",
+    "Radius", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames", "Result", "RuleFailed",
+    "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing", "Standings",
+    "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
 ]  # fmt: skip
 
 
@@ -107,6 +135,39 @@ class Ledger:
             raise BadArgument(f"known_at is text or a position, not {type(known_at).__name__}", "known_at")
         return View(self._open, as_of, known_at, rules)
 
+    def published(self, as_of: str | None = None, known_at: str | int | None = None) -> Asked:
+        """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
+        return Asked("published", True, as_of, known_at)
+
+    def compare(self, before: View | Asked, after: View | Asked, ladders: Collection[str] = ()) -> Differences:
+        """How the ladders that are named differ between two places on the axes, or all that do.
+
+        Raises `BadArgument`, `Unknown` where nothing is published, `RulesetUnusable`.
+        """
+        with self._open.reading() as connection:
+            return compared(connection, _asked(before), _asked(after), ladders, _note(after, before), decode)
+
+    def attribute(
+        self, ladder: str, player: str, before: View | Asked, after: View | Asked
+    ) -> PointsAttributed:  # fmt: skip
+        """What changed a player's points on a ladder between two places on the axes; the causes add up exactly.
+
+        Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
+        """
+        with self._open.reading() as connection:
+            note = _note(after, before)
+            return attributed(connection, ladder, player, _asked(before), _asked(after), note, decode)
+
+    def simulate(self, ruleset: str | Mapping[str, Any], view: View, ladders: Collection[str] = ()) -> Simulation:
+        """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
+
+        Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
+        """
+        found, problems = read_toml(ruleset) if isinstance(ruleset, str) else read_ruleset(dict(ruleset))
+        if found is None:
+            raise BadArgument("; ".join(f"{problem.key}: {problem.message}" for problem in problems), "ruleset")
+        return view.simulate([({}, found)], ladders)
+
     def close(self) -> None:
         """Give back the connections. What is asked of the ledger afterwards is refused; closing again does nothing."""
         if self._store is not None:
@@ -126,6 +187,15 @@ class Ledger:
         if self._store is None:
             raise BadArgument("the ledger is closed; open it again")
         return self._store
+
+
+def _asked(side: View | Asked) -> Asked:
+    return side if isinstance(side, Asked) else Asked("", False, side.as_of, side.known_at, side.rules)
+
+
+def _note(*sides: View | Asked) -> Callable[[str], None]:
+    """What is odd goes to the notes of the first view."""
+    return next((side.note for side in sides if isinstance(side, View)), lambda _: None)
 
 
 def open(name: str) -> Ledger:  # noqa: A001

@@ -12,7 +12,8 @@ from ledger.store.opening import Ledger
 from ledger.validation.published_lists import published_lists
 from projections.facts.columns import Facts
 from projections.facts.players import known_players
-from projections.queries.impact import Impact, impact_of
+from projections.queries.answers_compared import Impact
+from projections.queries.impact import impact_of
 
 
 class Preview:

@@ -40,7 +40,7 @@ from ledger.validation.identities import Identities, identities
 from ledger.validation.new_names import Newcomers, Refusing
 from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
-from projections.queries.impact import Impact
+from projections.queries.answers_compared import Impact
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")

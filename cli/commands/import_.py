@@ -148,7 +148,7 @@ def import_(
     note_leagueless(result, leagueless)
     if dry_run or preview.found is None:
         return report_appended(ledger, result, form, dry_run, preview.found)
-    return report_appended(ledger, result, form, dry_run, lists=preview.found.lists)
+    return report_appended(ledger, result, form, dry_run, lists=preview.found.published)
 
 
 def _introduced(ledger: Ledger, result: Imported) -> Imported:

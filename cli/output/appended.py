@@ -1,6 +1,7 @@
 """Printing what was appended, what was refused and who is new."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from cli.output import render
@@ -9,10 +10,9 @@ from ledger.intake.importing import Imported
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import Ledger
 from ledger.validation.new_names import TOLD_MAX
-from ledger.validation.published_lists import PublishedList
 from projections.admission.new_ladders import NewLadders
+from projections.queries.answers_compared import DifferingList, Impact
 from projections.queries.coordinates import times_of
-from projections.queries.impact import Impact
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold
@@ -46,7 +46,7 @@ def note_leagueless(result: Imported, leagueless: dict[str, str]) -> None:
 
 def report_appended(
     ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Impact | None = None, quiet: bool = False,
-    lists: list[PublishedList] | None = None,
+    lists: Sequence[DifferingList] | None = None,
 ) -> int:  # fmt: skip
     """Print what was appended and what was refused, who is new, and what that changes as far as known, or only which
     published lists; returns the exit code.
@@ -69,7 +69,7 @@ def report_appended(
                 **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
                 **({} if found is None else impact_json(found)),
                 **({"incomplete": result.passed} if result.passed else {}),
-                **({} if lists is None else {"published": Impact(lists=lists).as_json()["published"]}),
+                **({} if lists is None else {"published": [one.model_dump() for one in lists]}),
             }
         )
         return int(result.rejected_count > 0)

@@ -38,9 +38,10 @@ from ledger.store.upgrading import upgrade
 from projections.admission.events import Admission
 from projections.facts.decoding import decode
 from projections.queries.answers import GameExplanation
+from projections.queries.answers_compared import Effect
 from projections.queries.coordinates import Times
 from projections.queries.explanation import explain_game, history, row_of_game
-from projections.queries.impact import Effect, impact_of
+from projections.queries.impact import impact_of
 from projections.queries.standings import Ladders, balance_answer
 from projections.replay.ladders import streams
 from projections.rulesets.versions import shipped
@@ -321,7 +322,7 @@ def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
             with ledger.reading() as connection:
                 reach = impact_of(connection, decode(connection), [draft])
             assert not [told for told in reach.failed if ruleset_of(told) in BOOK]
-            found.extend(reach.effects)
+            found.extend(reach.changes)
 
     enter(ledger, [step], checked=note_effects, dry_run=True)
     note({"changes announced": len(found)})
