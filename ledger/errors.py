@@ -137,6 +137,12 @@ class RuleFailed(LedgerError):
         self.ladder = ladder
 
 
+class RulesetRefused(LedgerError):
+    """A ruleset could not be published, so it cannot be tried (exit code 1). `reason` is the code of a rejection."""
+
+    exit_code = 1
+
+
 class AlreadyRunning(LedgerError):
     """Another run of the same job is in progress (exit code 4)."""
 

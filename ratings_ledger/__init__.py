@@ -13,7 +13,7 @@ word that is never renamed, and `.exit_code`, that of the command.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from ledger.errors import (
     NoLedger,
     NotALedger,
     RuleFailed,
+    RulesetRefused,
     RulesetUnusable,
     StoreDamaged,
     StoreUnavailable,
@@ -42,6 +43,7 @@ from ledger.store.log import Head
 from ledger.validation.new_names import Refusing
 from projections.admission.proposals import Proposal
 from projections.admission.proposals import whole_event as _whole_event
+from projections.facts.decoding import decode
 from projections.queries.answers import (
     Account,
     AllLadders,
@@ -62,6 +64,24 @@ from projections.queries.answers import (
     Standing,
     Standings,
 )
+from projections.queries.answers_compared import (
+    AttributedCause,
+    AttributedEnd,
+    ComparedSide,
+    Difference,
+    Differences,
+    DifferingList,
+    DifferingRow,
+    Effect,
+    Gain,
+    PointsAttributed,
+    Predicted,
+    Quality,
+    Radius,
+    SimulatedLadder,
+    Simulation,
+    Variant,
+)
 from projections.queries.answers_recorded import (
     AllLeagues,
     Entrant,
@@ -74,60 +94,23 @@ from projections.queries.answers_recorded import (
     RecordedGames,
     Unmet,
 )
+from projections.queries.asked import Asked
+from projections.queries.attributed import attributed
+from projections.queries.comparison import compared
 from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
+from projections.rulesets.versions import read_ruleset, read_toml
 
 __all__ = [
-    "ABSENT",
-    "Absent",
-    "Account",
-    "AllLadders",
-    "AllLeagues",
-    "AllLists",
-    "AlreadyRunning",
-    "BadArgument",
-    "Balance",
-    "Change",
-    "ChangedMeanwhile",
-    "ClockBehind",
-    "Entrant",
-    "Explained",
-    "ExplainedTerm",
-    "GameExplanation",
-    "Head",
-    "History",
-    "LadderRow",
-    "LeagueGame",
-    "LeagueRow",
-    "LeagueState",
-    "Ledger",
-    "LedgerError",
-    "ListRow",
-    "NoLedger",
-    "NotALedger",
-    "PlayedGame",
-    "PlayerExplanation",
-    "PlayerStatistics",
-    "Proposal",
-    "Publication",
-    "RecordedEvent",
-    "RecordedEvents",
-    "RecordedGame",
-    "RecordedGames",
-    "Refused",
-    "Rejection",
-    "Result",
-    "RuleFailed",
-    "RulesetUnusable",
-    "Shown",
-    "Standing",
-    "Standings",
-    "StoreDamaged",
-    "StoreUnavailable",
-    "Unknown",
-    "Unmet",
-    "View",
-    "open",
+    "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "Asked",
+    "AttributedCause", "AttributedEnd", "BadArgument", "Balance", "Change", "ChangedMeanwhile", "ClockBehind",
+    "ComparedSide", "Difference", "Differences", "DifferingList", "DifferingRow", "Effect", "Entrant", "Explained",
+    "ExplainedTerm", "Gain", "GameExplanation", "Head", "History", "LadderRow", "LeagueGame", "LeagueRow",
+    "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger", "PlayedGame", "PlayerExplanation",
+    "PlayerStatistics", "PointsAttributed", "Predicted", "Proposal", "Publication", "Quality", "Radius",
+    "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames", "Refused", "Rejection", "Result", "RuleFailed",
+    "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing", "Standings",
+    "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
 ]  # fmt: skip
 
 
@@ -192,6 +175,39 @@ class Ledger:
         items = [Item("", number, _whole_event(one), None) for number, one in enumerate(map(_as_json, given), 1)]
         return Proposal(self._open, items, terms, based_on=based_on)
 
+    def published(self, as_of: str | None = None, known_at: str | int | None = None) -> Asked:
+        """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
+        return Asked("published", True, as_of, known_at)
+
+    def compare(self, before: View | Asked, after: View | Asked, ladders: Collection[str] = ()) -> Differences:
+        """How the ladders that are named differ between two places on the axes, or all that do.
+
+        Raises `BadArgument`, `Unknown` where nothing is published, `RulesetUnusable`.
+        """
+        with self._open.reading() as connection:
+            return compared(connection, _asked(before), _asked(after), ladders, _note(after, before), decode)
+
+    def attribute(
+        self, ladder: str, player: str, before: View | Asked, after: View | Asked
+    ) -> PointsAttributed:  # fmt: skip
+        """What changed a player's points on a ladder between two places on the axes; the causes add up exactly.
+
+        Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
+        """
+        with self._open.reading() as connection:
+            note = _note(after, before)
+            return attributed(connection, ladder, player, _asked(before), _asked(after), note, decode)
+
+    def simulate(self, ruleset: str | Mapping[str, Any], view: View, ladders: Collection[str] = ()) -> Simulation:
+        """What if a ruleset, as TOML or as the tables in it, had scored its games from the start? On some ladders.
+
+        Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
+        """
+        found, problems = read_toml(ruleset) if isinstance(ruleset, str) else read_ruleset(dict(ruleset))
+        if found is None:
+            raise BadArgument("; ".join(f"{problem.key}: {problem.message}" for problem in problems), "ruleset")
+        return view.simulate([({}, found)], ladders)
+
     def close(self) -> None:
         """Give back the connections. What is asked of the ledger afterwards is refused; closing again does nothing."""
         if self._store is not None:
@@ -227,6 +243,15 @@ def _time(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} is none of it")
+
+
+def _asked(side: View | Asked) -> Asked:
+    return side if isinstance(side, Asked) else Asked("", False, side.as_of, side.known_at, side.rules)
+
+
+def _note(*sides: View | Asked) -> Callable[[str], None]:
+    """What is odd goes to the notes of the first view."""
+    return next((side.note for side in sides if isinstance(side, View)), lambda _: None)
 
 
 def open(name: str) -> Ledger:  # noqa: A001

@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from cli.output import render
-from ledger.errors import BadArgument, RuleFailed, Unknown
+from ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
 
 # the arguments of questions that are options of commands
-OPTIONS = {name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")}
-OPTIONS["types"] = "'--type'"
+OPTIONS: dict[str | None, str | None] = {
+    name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")
+}
+OPTIONS |= {"types": "'--type'", "coordinates": None}
 
 
 class Command(click.Command):
@@ -29,7 +31,7 @@ class Command(click.Command):
         except Unknown as problem:
             told = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
             raise click.ClickException(told) from None
-        except RuleFailed as problem:
+        except (RuleFailed, RulesetRefused) as problem:
             raise click.ClickException(str(problem)) from None
 
 

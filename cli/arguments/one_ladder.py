@@ -11,8 +11,9 @@ from cli.arguments.facts import decoded
 from cli.output import render
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
+from projections.queries.ladder_names import other_ladder
 from projections.queries.standings import ruleset_ids
-from projections.queries.view import Question, View, other_ladder
+from projections.queries.view import Question, View
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import parse_name
 

@@ -17,7 +17,7 @@ from ledger.rejections import Refused, Rejection
 from ledger.store.opening import Ledger, open_ledger
 from ledger.validation.new_names import Refusing
 from projections.admission.proposals import Known, Proposal
-from projections.queries.impact import Impact
+from projections.queries.answers_compared import Impact
 
 Writing = Callable[..., int]
 

@@ -2,14 +2,16 @@
 
 import click
 
-from cli.arguments.command import command
-from cli.arguments.coordinates import Asked, CoordinatesType, read_asked
+from cli.arguments.command import command, print_note
+from cli.arguments.coordinates import CoordinatesType, read_asked
+from cli.arguments.facts import decoded, note_left_out
 from cli.arguments.one_ladder import ladder_second, view_of
 from cli.arguments.options import axes, composed, format_option
-from cli.commands.explain_change import explain_change
 from cli.output.emit import emit
 from ledger.errors import Unknown
 from ledger.store.opening import open_ledger
+from projections.queries.asked import Asked
+from projections.queries.attributed import attributed
 from projections.queries.results import Result
 from projections.queries.view import View
 
@@ -55,7 +57,11 @@ def explain_(
         ledger = open_ledger(db)
         game, ladder = ladder_second(ledger, game, ladder)
         with ledger.reading() as connection:
-            explain_change(connection, ladder, game, before, after or read_asked("now"), form)
+            found = attributed(connection, ladder, game, before, after or read_asked("now"), print_note, decoded)
+        note_left_out(found.left_out)
+        for told in found.contradicted:
+            print_note(told)
+        emit(found, form)
         return
     ledger = open_ledger(db)
     game, ladder = ladder_second(ledger, game, ladder)

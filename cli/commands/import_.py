@@ -98,7 +98,7 @@ def import_(
     note_leagueless(result)
     if how.dry_run:
         return tell_recorded(how.ledger, result, how.form, True, found)
-    return tell_recorded(how.ledger, result, how.form, False, lists=None if found is None else found.lists)
+    return tell_recorded(how.ledger, result, how.form, False, lists=None if found is None else found.published)
 
 
 def _touches_lists(plan: Proposal) -> bool:

@@ -22,7 +22,7 @@ from ledger.store.log import Log
 from ledger.store.opening import Ledger
 from ledger.validation.leagues import scheduled_games
 from projections.admission.proposals import whole_event
-from projections.queries.impact import Impact
+from projections.queries.answers_compared import Impact
 
 
 @command()

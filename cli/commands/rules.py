@@ -29,8 +29,8 @@ from ledger.store.log import Log, head, read_live, read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.events import Admission
 from projections.admission.proposals import Proposal
+from projections.queries.answers_compared import Impact
 from projections.queries.coordinates import Times, times_of
-from projections.queries.impact import Impact
 from projections.rulesets.registry import rule, rule_names
 from projections.rulesets.versions import (
     ELO,

@@ -10,9 +10,8 @@ from ledger.intake.importing import Imported
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import Ledger
 from ledger.validation.new_names import TOLD_MAX
-from ledger.validation.published_lists import PublishedList
+from projections.queries.answers_compared import DifferingList, Impact
 from projections.queries.coordinates import times_of
-from projections.queries.impact import Impact
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold
@@ -39,7 +38,7 @@ def note_leagueless(result: Imported) -> None:
 
 def tell_recorded(
     ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Impact | None = None, quiet: bool = False,
-    lists: list[PublishedList] | None = None,
+    lists: Sequence[DifferingList] | None = None,
 ) -> int:  # fmt: skip
     """Print what was appended and what was refused, who is new, and what that changes as far as known, or only which
     published lists; returns the exit code.
@@ -62,7 +61,7 @@ def tell_recorded(
                 **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
                 **({} if found is None else impact_json(found)),
                 **({"incomplete": result.passed} if result.passed else {}),
-                **({} if lists is None else {"published": Impact(lists=lists).as_json()["published"]}),
+                **({} if lists is None else {"published": [one.model_dump() for one in lists]}),
             }
         )
         return int(result.rejected_count > 0)

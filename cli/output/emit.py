@@ -3,8 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from cli.output import explanation, history, leagues, recorded, render, standings, survey
-from projections.queries import answers, answers_recorded
+from cli.output import (
+    attribution,
+    comparison,
+    explanation,
+    history,
+    leagues,
+    recorded,
+    render,
+    simulation,
+    standings,
+    survey,
+)
+from projections.queries import answers, answers_compared, answers_recorded
 from projections.queries.results import Result
 
 # by kind of result how it is printed as a table, and as CSV
@@ -21,6 +32,9 @@ PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]]
     answers_recorded.AllLeagues: (leagues.print_leagues, leagues.print_leagues_csv),
     answers_recorded.LeagueState: (leagues.print_league, leagues.print_league_csv),
     answers_recorded.Unmet: (leagues.print_unmet, leagues.print_unmet_csv),
+    answers_compared.Differences: (comparison.print_differences, comparison.print_differences_csv),
+    answers_compared.PointsAttributed: (attribution.print_attribution, attribution.print_attribution_csv),
+    answers_compared.Simulation: (simulation.print_simulation, simulation.print_simulation_csv),
     answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
 }
 

@@ -1,13 +1,14 @@
 """Printing the impact of something on the ladders: whose points it changes, how far it reaches, which lists differ."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from cli.output import render
 from ledger.store.opening import Ledger
-from ledger.validation.published_lists import PublishedList
+from projections.queries.answers_compared import DifferingList, Effect, Impact, Radius
 from projections.queries.coordinates import Times, times_of
-from projections.queries.impact import Impact, Radius
+from projections.queries.results import ABSENT
 
 SHOWN_CHANGES = 40
 
@@ -20,19 +21,18 @@ def note_failed(found: Impact) -> None:
 
 def impact_json(found: Impact) -> dict[str, Any]:
     """What changes, ladder by ladder, and which published lists do, as stated in JSON."""
-    told = {"changes": [effect.as_json() for effect in found.effects], **found.as_json()}
-    return dict(render.with_decimals(told))
+    return found.model_dump()
 
 
 def print_impact(found: Impact, ledger: Ledger) -> None:
     """Print ladder after ladder with its players, if they are few, else how far it reaches; then published lists."""
-    if not found.effects:
+    if not found.changes:
         render.echo("No points change.")
-    elif len(found.effects) <= SHOWN_CHANGES:
+    elif len(found.changes) <= SHOWN_CHANGES:
         swapped = {one.ladder: one.swapped for one in found.ladders}
-        for ladder, concerned in groupby(found.effects, key=lambda effect: effect.ladder):
+        for ladder, concerned in groupby(found.changes, key=lambda effect: effect.ladder):
             render.echo(f"\n{ladder}")
-            print_effects([effect.as_json() for effect in concerned])
+            print_effects([*concerned])
             if pairs := swapped.get(ladder):
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
@@ -41,32 +41,32 @@ def print_impact(found: Impact, ledger: Ledger) -> None:
         if (more := len(found.ladders) - SHOWN_CHANGES) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is affected: --format json")
-    for reason in found.reasons:
+    for reason in () if found.reasons is ABSENT else found.reasons:
         render.echo()
         render.hanging(render.plain(reason), 0)
-    if found.lists:
+    if found.published:
         with ledger.reading() as connection:
-            print_lists(found.lists, times_of(connection))
+            print_lists(found.published, times_of(connection))
 
 
-def print_effects(told: list[dict[str, Any]]) -> None:
+def print_effects(told: Sequence[Effect]) -> None:
     """Print what players have on one ladder before and after."""
     points = ("before", "change", "after")
-    columns = [render.column([effect[name] for effect in told], 6, name == "change") for name in points]
-    more = [name for name in ("rank", "gold") if any(effect[name][0] != effect[name][1] for effect in told)]
+    columns = [render.column([getattr(effect, name) for effect in told], 6, name == "change") for name in points]
+    more = [name for name in ("rank", "gold") if any(was != now for was, now in (getattr(one, name) for one in told))]
     rows = [
-        (effect["player"], *(column[i] for column in columns), *(_moved(effect[name]) for name in more))
+        (effect.player, *(column[i] for column in columns), *(_moved(getattr(effect, name)) for name in more))
         for i, effect in enumerate(told)
     ]
     render.print_table(("player", *points, *more), rows, right=(*points, *more))
 
 
-def _moved(values: list[int | None]) -> str:
+def _moved(values: tuple[int | None, int | None]) -> str:
     """A rank or gold before and after, if it changes."""
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
-def print_radii(found: list[Radius]) -> None:
+def print_radii(found: Sequence[Radius]) -> None:
     """Print how far something reaches, ladder by ladder."""
     rows: list[tuple[render.Cell, ...]] = [
         (one.ladder, one.players, one.ranks, one.swapped, _largest(one)) for one in found
@@ -84,7 +84,7 @@ def _largest(one: Radius) -> str:
     return f"{render.human(most.change, signed=True)} {render.plain(most.player)}"
 
 
-def print_lists(lists: list[PublishedList], times: Times) -> None:
+def print_lists(lists: Sequence[DifferingList], times: Times) -> None:
     """Print the published lists that would come out differently."""
     if not lists:
         return
@@ -95,6 +95,6 @@ def print_lists(lists: list[PublishedList], times: Times) -> None:
         render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 
 
-def listed(one: PublishedList, times: Times) -> str:
+def listed(one: DifferingList, times: Times) -> str:
     """A published list in words."""
     return one.ladder if one.as_of is None else f"{one.ladder} as of {times.stated(one.as_of)}"

@@ -23,7 +23,8 @@ from projections.admission.new_ladders import NewLadders
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
-from projections.queries.impact import Impact, impact_of
+from projections.queries.answers_compared import Impact
+from projections.queries.impact import impact_of
 
 # with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
 SMALL_GAMES = 20_000

@@ -1,24 +1,27 @@
 """Impact: two standings of a ladder side by side, and what new events do to every ladder."""
 
 from bisect import bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
 from ledger.errors import Unknown
-from ledger.events.canonical import format_instant, parse_object
+from ledger.events.canonical import parse_object
 from ledger.events.revisions import GAME_EVENTS, known
 from ledger.events.types import TYPES, Draft
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply, settle_facts
 from projections.lists.contract import RankedRow
+from projections.queries.answers_compared import DifferingList, Effect, Gain, Impact, Radius
+from projections.queries.coordinates import moment
 from projections.queries.explanation import row_of_game
 from projections.queries.publication import as_published, compared_at
+from projections.queries.results import ABSENT
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name
@@ -26,6 +29,7 @@ from projections.replay.replay import replay
 from projections.rulesets.versions import Version
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Effect)
 
 # how many of the first places are the top
 TOP = 10
@@ -39,89 +43,33 @@ class Had(NamedTuple):
     gold: int | None
 
 
-class Effect(NamedTuple):
-    """What a player has on a ladder before and after something; None: not on it."""
-
-    ladder: str
-    player: str
-    old: Had | None
-    new: Had | None
-
-    @property
-    def before(self) -> Fraction | None:
-        """The points before."""
-        return self.old and self.old.points
-
-    @property
-    def after(self) -> Fraction | None:
-        """The points after."""
-        return self.new and self.new.points
-
-    @property
-    def change(self) -> Fraction:
-        """The points after minus those before; somebody not on the ladder has 0."""
-        return (self.after or Fraction(0)) - (self.before or Fraction(0))
-
-    @property
-    def stays(self) -> bool:
-        """Whether they are on the ladder before and after."""
-        return self.old is not None and self.new is not None
-
-    @property
-    def rescored(self) -> bool:
-        """Whether their points differ, or they join or leave."""
-        return self.before != self.after
-
-    def as_json(self) -> dict[str, Any]:
-        """Points as exact strings; no change if somebody joins or leaves the ladder. Rank and gold before and after."""
-        points = {"before": self.before, "change": self.change if self.stays else None, "after": self.after}
-        told = {name: None if value is None else str(value) for name, value in points.items()}
-        ranks = [had and had.rank for had in (self.old, self.new)]
-        gold = [had and had.gold for had in (self.old, self.new)]
-        return {"ladder": self.ladder, "player": self.player, **told, "rank": ranks, "gold": gold}
-
-
-class Radius(NamedTuple):
-    """The size of the impact on a ladder: players whose points differ, players whose rank does, the largest gain and
-    loss, how many pairs of players swap order, and who enters and leaves the top ten. `up` and `down` only consider
-    those who stay on it.
-    """
-
-    ladder: str
-    players: int
-    ranks: int
-    up: Effect | None
-    down: Effect | None
-    swapped: int
-    entering: list[str]
-    leaving: list[str]
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain data, the largest gain and loss as player and exact points."""
-        told = {
-            name: None if effect is None else {"player": effect.player, "change": str(effect.change)}
-            for name, effect in (("up", self.up), ("down", self.down))
-        }
-        return {**self._asdict(), **told}
-
-
 def had(rows: list[RankedRow], scale: int) -> dict[str, Had]:
     """What everybody has, by player."""
     return {row.player: Had(row.value(scale), row.rank, row.gold) for row in rows}
 
 
-def compare(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], before: Facts, after: Facts) -> list[Effect]:
+def compare(
+    kind: type[E], ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], before: Facts, after: Facts
+) -> list[E]:
     """The players for whom something differs, largest gain first; the facts say who is who.
 
     A new id alone is not a difference. Two players becoming one person is.
     """
     aligned = under_present_ids(old, new, before, after)
     found = [
-        Effect(ladder, player, aligned.get(player), new.get(player))
+        _effect(kind, ladder, player, aligned.get(player), new.get(player))
         for player in aligned.keys() | new.keys()
         if aligned.get(player) != new.get(player)
     ]
-    return sorted(found, key=lambda effect: (-effect.change, effect.player))
+    return sorted(found, key=lambda effect: (-effect.difference, effect.player))
+
+
+def _effect(kind: type[E], ladder: str, player: str, old: Had | None, new: Had | None) -> E:
+    rank, gold = (old and old.rank, new and new.rank), (old and old.gold, new and new.gold)
+    if old is None or new is None:
+        what = "added" if old is None else "removed"
+        return kind(what, ladder, player, old and old.points, None, new and new.points, rank, gold)
+    return kind("moved", ladder, player, old.points, new.points - old.points, new.points, rank, gold)
 
 
 def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
@@ -137,20 +85,20 @@ def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts,
     return found
 
 
-def radius(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], effects: list[Effect]) -> Radius:
+def radius(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], effects: Sequence[Effect]) -> Radius:
     """The size of this impact on a ladder that was `old` and is `new`."""
-    moved = [effect for effect in effects if effect.stays and effect.change]
-    up = max(moved, key=lambda effect: effect.change, default=None)
-    down = min(moved, key=lambda effect: effect.change, default=None)
+    moved = [Gain(effect.player, effect.change) for effect in effects if effect.change]
+    up = max(moved, key=lambda gain: gain.change, default=None)
+    down = min(moved, key=lambda gain: gain.change, default=None)
     return Radius(
         ladder,
-        sum(effect.rescored for effect in effects),
-        sum((effect.old and effect.old.rank) != (effect.new and effect.new.rank) for effect in effects),
+        sum(effect.before != effect.after for effect in effects),
+        sum(effect.rank[0] != effect.rank[1] for effect in effects),
         up if up and up.change > 0 else None,
         down if down and down.change < 0 else None,
         swapped(old, new),
-        sorted(_top(new) - _top(old)),
-        sorted(_top(old) - _top(new)),
+        tuple(sorted(_top(new) - _top(old))),
+        tuple(sorted(_top(old) - _top(new))),
     )
 
 
@@ -183,29 +131,6 @@ def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
 ALL = "all"
 
 
-@dataclass
-class Impact:
-    """What something does: to whose points, how much on which ladders, which published lists would come out
-    differently, which ladders cannot be replayed, and why; and explanations for unexpected changes of points.
-    """
-
-    effects: list[Effect] = field(default_factory=list)
-    ladders: list[Radius] = field(default_factory=list)
-    lists: list[PublishedList] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """The ladders and lists as plain data."""
-        lists = [
-            {"ladder": one.ladder, "as_of": None if one.as_of is None else format_instant(one.as_of),
-             "position": one.position}
-            for one in self.lists
-        ]  # fmt: skip
-        told = {"ladders": [one.as_json() for one in self.ladders], "published": lists}
-        return told | ({"reasons": self.reasons} if self.reasons else {})
-
-
 def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Impact:
     """What events that are checked but not appended yet would change; the facts are advanced to that state."""
     before = facts.snapshot()
@@ -218,13 +143,13 @@ def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> 
             renames.append((data["player"], data["new_player"]))
     settle_facts(facts)
     found = impact_between(connection, Ladders(before), Ladders(facts), matters)
-    found.reasons = [why for player, new_player in renames for why in _why_rescored(before, found, player, new_player)]
-    return found
+    reasons = tuple(why for player, new_player in renames for why in _why_rescored(before, found, player, new_player))
+    return replace(found, reasons=reasons or ABSENT)
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
     """Why a rename changes points; most do not."""
-    ladders = dict.fromkeys(effect.ladder for effect in found.effects if effect.rescored)
+    ladders = dict.fromkeys(effect.ladder for effect in found.changes if effect.before != effect.after)
     if not ladders:
         return
     if before.knows(new_player):
@@ -286,8 +211,8 @@ def impact_between(
     connection: Connection, before: Ladders, after: Ladders, matters: set[str], only: Collection[str] = ()
 ) -> Impact:
     """How two states differ on the ladders of the rulesets to which one of `matters` may matter, or on some of them."""
-    found = Impact()
-    old, new = _streams(before, matters, found.failed), _streams(after, matters, found.failed)
+    failed: list[str] = []
+    old, new = _streams(before, matters, failed), _streams(after, matters, failed)
     names = old.keys() | new.keys()
     changed = {name for name in names if name in (only or names) and not same(old.get(name), new.get(name))}
     lists: dict[str, list[PublishedList]] = {}
@@ -296,22 +221,27 @@ def impact_between(
     # a new date for a game may change what was played up to some time, even if nobody's points
     listed_names = names & lists.keys() & {*(only or names)}
     changed |= {name for name in listed_names if _instants(before, old.get(name)) != _instants(after, new.get(name))}
+    effects, radii, differing_lists = list[Effect](), list[Radius](), list[DifferingList]()
     for name in sorted(changed):
         # with running points, one change moves ranks all over
         listed = any(stream and not stream.ranking.running for stream in (old.get(name), new.get(name)))
         try:
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
             old_rows, new_rows = was.had(), now.had()
-            differing = compare(name, old_rows, new_rows, before.facts, after.facts)
-            found.lists += [one for one in lists.get(name, ()) if _comes_out_differently(connection, was, now, one)]
+            differing = compare(Effect, name, old_rows, new_rows, before.facts, after.facts)
+            differing_lists += [
+                DifferingList(one.ladder, one.as_of if one.as_of is None else moment(one.as_of), one.position)
+                for one in lists.get(name, ()) if _comes_out_differently(connection, was, now, one)
+            ]  # fmt: skip
         except RuleFailure as error:
-            found.failed.append(_failure(connection, after.facts, error))
+            failed.append(_failure(connection, after.facts, error))
             continue
-        found.effects += [effect for effect in differing if listed or effect.rescored]
+        effects += [effect for effect in differing if listed or effect.before != effect.after]
         if differing:
-            found.ladders.append(radius(name, old_rows, new_rows, differing))
-    found.failed = list(dict.fromkeys(found.failed))
-    return found
+            radii.append(radius(name, old_rows, new_rows, differing))
+    return Impact(
+        tuple(effects), tuple(radii), tuple(differing_lists), failed=tuple(dict.fromkeys(failed))
+    )  # fmt: skip
 
 
 class _Replayed:

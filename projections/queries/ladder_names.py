@@ -48,3 +48,13 @@ def slip(name: LadderName, known: Sequence[Version], there: set[Labelled]) -> tu
 
 def _apart(labels: Labelled, place: int) -> Labelled:
     return labels[:place] + labels[place + 1 :]
+
+
+def other_ladder(facts: Facts, ladder: str) -> str | None:
+    """Which ladder was probably meant instead of one without a game: one with a similar label."""
+    name = parse_name(ladder)
+    known = facts.rulesets.get(name.ruleset_id, [])
+    if not known or (found := slip(name, known, labelled(facts, known))) is None:
+        return None
+    part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
+    return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"

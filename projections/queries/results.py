@@ -2,7 +2,7 @@
 
 A result is a dataclass. Numbers of points are fractions, moments are times in UTC, and a member that does not apply is
 `ABSENT`. `model_dump()` gives what `--format json` prints: exact numbers as strings, each with its decimal beside it,
-and coordinates as members of their own.
+floats to six places, and coordinates as members of their own.
 
     >>> @dataclass(frozen=True, slots=True)
     ... class Seat(Result):
@@ -36,6 +36,8 @@ HIDDEN = {"hidden": True}
 FRACTION_ONLY = {"decimal": False}
 # of a member whose members, in plain data, are members of the whole
 SPREAD = {"spread": True}
+# of members whose names in plain data are words of Python
+FROM, SET = {"name": "from"}, {"name": "set"}
 # the value of a member that does not apply: it is left out of the plain data
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
@@ -47,30 +49,31 @@ class Result:
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
         """The result as plain data, as JSON states it."""
         found: dict[str, Any] = {}
-        for name, is_exact, is_spread in _members(type(self)):
+        for name, told, is_exact, is_spread in _members(type(self)):
             value = getattr(self, name)
             if isinstance(value, Coordinates):
                 found |= value.stated()
             elif is_spread:
                 found |= value.model_dump() if isinstance(value, Result) else value
             elif value is not ABSENT:
-                found[name] = _plain(value)
+                found[told] = _plain(value)
                 if is_exact:
-                    found[f"{name}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
+                    found[f"{told}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
         return found
 
 
-_MEMBERS: dict[type[Result], list[tuple[str, bool, bool]]] = {}
+_MEMBERS: dict[type[Result], list[tuple[str, str, bool, bool]]] = {}
 
 
-def _members(kind: type[Result]) -> list[tuple[str, bool, bool]]:
-    """The members of a result that are plain data, whether each is an exact number, and whether it is spread."""
+def _members(kind: type[Result]) -> list[tuple[str, str, bool, bool]]:
+    """The members of a result that are plain data: name, name there, is it an exact number, is it spread?"""
     if kind not in _MEMBERS:
         hints = get_type_hints(kind)
+        shown = [(member, member.metadata) for member in fields(kind) if not member.metadata.get("hidden")]
         _MEMBERS[kind] = [
-            (member.name, _is_exact(hints[member.name]) and member.metadata.get("decimal", True),
-             member.metadata.get("spread", False))
-            for member in fields(kind) if not member.metadata.get("hidden")
+            (member.name, how.get("name", member.name), _is_exact(hints[member.name]) and how.get("decimal", True),
+             how.get("spread", False))
+            for member, how in shown
         ]  # fmt: skip
     return _MEMBERS[kind]
 
@@ -84,6 +87,8 @@ def _plain(value: Any) -> Any:
         return value.model_dump()
     if isinstance(value, Fraction):
         return str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}"
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if isinstance(value, (list, tuple)):

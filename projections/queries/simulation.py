@@ -11,41 +11,28 @@ Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
+from sqlalchemy import Connection
+
+from ledger.errors import BadArgument, RulesetRefused, Unknown
 from ledger.events.types import Ruleset
 from ledger.rejections import Refused, shown
 from projections.facts.columns import Facts
-from projections.queries.standings import Ladders
+from projections.queries.answers_compared import Predicted, Quality, Radius, SimulatedLadder, Simulation, Variant
+from projections.queries.coordinates import Times
+from projections.queries.impact import impact_between
+from projections.queries.results import ABSENT
+from projections.queries.standings import Ladders, versions_of
 from projections.replay import containment
-from projections.replay.ladders import Stream
+from projections.replay.containment import RuleFailure, told_with_game
+from projections.replay.ladders import Stream, parse_name, refuse_name
 from projections.replay.replay import course, replay
 from projections.rulesets.versions import bind, refuse_months, refuse_sequel
 
 ONE = 1 << 32
-
-
-class Quality(NamedTuple):
-    """How well ratings predicted `pairs` pairs, of which `decided` did not tie; None where there are none.
-
-    In `unplaced` games nobody has a place, so nothing could be predicted.
-    """
-
-    pairs: int
-    decided: int
-    log_loss: float | None
-    brier: float | None
-    accuracy: float | None
-    unplaced: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """Six decimal places, as strings; `unplaced` if there are such games."""
-        told = self._asdict()
-        if not self.unplaced:
-            del told["unplaced"]
-        return {name: f"{value:.6f}" if isinstance(value, float) else value for name, value in told.items()}
 
 
 def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
@@ -97,7 +84,7 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
                 if scored != 0.5:
                     ahead = 0.5 if points == before[j] else float(points > before[j])
                     predicted.append(1 - abs(ahead - scored))
-    return Quality(len(squares), len(predicted), _mean(losses), _mean(squares), _mean(predicted), unplaced)
+    return Quality(len(squares), len(predicted), _mean(losses), _mean(squares), _mean(predicted), unplaced or ABSENT)
 
 
 def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
@@ -109,6 +96,74 @@ def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
 
 def _mean(values: list[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
+
+
+def simulated(
+    connection: Connection, now: Ladders, rulesets: Iterable[tuple[dict[str, str], Ruleset]], ladders: Collection[str],
+    times: Times,
+) -> Simulation:  # fmt: skip
+    """All games under each of some rulesets, with what was set in them, compared with the ladders as they are.
+
+    Only the ladders that are named, if any are. Raises `BadArgument` for a name that is not a ladder's, `Unknown` for a
+    ladder without games, `RulesetRefused`, `RulesetUnusable`.
+    """
+    rulesets = list(rulesets)
+    for ladder in ladders:
+        _refuse_ladder(now.facts, ladder, rulesets[0][1])
+    failed: list[str] = []
+    variants = tuple(_variant(connection, now, told, ruleset, ladders, failed) for told, ruleset in rulesets)
+    return Simulation(now.coordinates, variants, failed=tuple(dict.fromkeys(failed)), times=times)
+
+
+def _refuse_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
+    """Raises `BadArgument` for a name that is not a ladder's, of this ruleset or of a published one."""
+    name = parse_name(ladder)
+    if name.ruleset_id != ruleset.id:
+        versions_of(facts, ladder)
+    elif reason := refuse_name(name, ruleset):
+        raise BadArgument(f"{shown(ladder)} is not a ladder: {reason}", "ladder")
+
+
+def _variant(
+    connection: Connection, now: Ladders, told: dict[str, str], ruleset: Ruleset, ladders: Collection[str],
+    failed: list[str],
+) -> Variant:  # fmt: skip
+    try:
+        then = under(now.facts, ruleset, now.as_of)
+        mine = then.every(ruleset.id)
+        if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
+            raise Unknown(None, f"{unknown[0]} has no games under {ruleset.name}; it has {_some(mine)}")
+        reach = impact_between(connection, now, then, {f"ruleset:{ruleset.id}"}, ladders)
+        before = now.every(ruleset.id) if ruleset.id in now.facts.rulesets else {}
+    except Refused as problem:
+        raise RulesetRefused(f"{ruleset.name}: {problem.message}", problem.code) from None
+    failed += reach.failed
+    radii = {one.ladder: one for one in reach.ladders}
+    found = []
+    predicting = {name: stream for name, stream in mine.items() if name in (ladders or mine)}
+    for name in sorted(radii.keys() | predicting.keys()):
+        known = before.get(name) if name in predicting else None
+        predicted = Predicted(
+            _quality(connection, now.facts, known, failed),
+            _quality(connection, then.facts, predicting.get(name), failed),
+        )
+        changes = tuple(effect for effect in reach.changes if effect.ladder == name)
+        unchanged = Radius(name, 0, 0, None, None, 0, (), ())
+        found.append(SimulatedLadder(radii.get(name, unchanged), predicted, changes))
+    return Variant(ruleset.name, told, tuple(found), reach.published)
+
+
+def _some(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
+
+
+def _quality(connection: Connection, facts: Facts, stream: Stream | None, failed: list[str]) -> Quality | None:
+    """How well a ladder predicts; one that cannot be replayed is put into `failed`."""
+    try:
+        return None if stream is None else quality(facts, stream)
+    except RuleFailure as failure:
+        failed.append(told_with_game(failure, facts, connection))
+        return None
 
 
 Data = dict[str, Any]

@@ -6,7 +6,7 @@ position, and ladders made once per moment.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from ledger import clock
 from ledger.errors import BadArgument, LedgerError, RuleFailed, Unknown
-from ledger.events.types import TYPES
+from ledger.events.types import TYPES, Ruleset
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import first_positions, head
 from ledger.store.opening import Ledger
@@ -25,6 +25,7 @@ from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
+from projections.queries.answers_compared import Simulation
 from projections.queries.answers_recorded import (
     AllLeagues,
     LeagueState,
@@ -47,11 +48,12 @@ from projections.queries.coordinates import (
 )
 from projections.queries.entrants import unmet
 from projections.queries.explanation import explain_game, explain_player, history, row_of_game
-from projections.queries.ladder_names import labelled, slip
+from projections.queries.ladder_names import other_ladder
 from projections.queries.leagues import all_leagues, league_state
 from projections.queries.player_statistics import player_statistics
 from projections.queries.publication import as_published
 from projections.queries.recorded import events_as_written, games_as_they_stand
+from projections.queries.simulation import simulated
 from projections.queries.standings import (
     Ladders,
     balance_answer,
@@ -63,7 +65,6 @@ from projections.queries.standings import (
 )
 from projections.queries.survey import Survey, all_ladders, all_lists
 from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import parse_name
 
 
 class Question(NamedTuple):
@@ -113,12 +114,12 @@ class View:
         with self.ledger.reading() as connection:
             try:
                 zone = date_zone(connection, ladder)
-                kept = self._known(connection, position_known(connection, self.known_at, zone, self._note))
+                kept = self._known(connection, position_known(connection, self.known_at, zone, self.note))
                 facts = kept.facts
                 versions_of(facts, ladder, self.rules)
                 instant = instant_played(self.as_of, zone)
                 ladders = kept.ladders.setdefault(instant, Ladders(facts, instant, self.rules))
-                note_ahead(self.as_of, zone, self._note)
+                note_ahead(self.as_of, zone, self.note)
                 times = times_of(connection)
                 self._note_idle(ladders, ladder, times)
                 yield Question(connection, ladders, times)
@@ -130,9 +131,9 @@ class View:
         """All ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
         with self.ledger.reading() as connection:
             times = times_of(connection)
-            kept = self._known(connection, position_known(connection, self.known_at, None, self._note))
+            kept = self._known(connection, position_known(connection, self.known_at, None, self.note))
             check_version(kept.facts, self.rules)
-            note_ahead(self.as_of, times.zone, self._note)
+            note_ahead(self.as_of, times.zone, self.note)
             yield Survey(connection, kept.facts, kept.ladders, self.as_of, self.rules, times)
 
     def ladders(self) -> answers.AllLadders:
@@ -172,7 +173,7 @@ class View:
         with self.ledger.reading() as connection:
             times, zone = times_of(connection), date_zone(connection, ladder)
             instant = instant_played(self.as_of, zone)
-            position = position_known(connection, self.known_at, zone, self._note)
+            position = position_known(connection, self.known_at, zone, self.note)
             lists = published_lists(connection, position, ladder)
             lists = [one for one in lists if self.as_of is None or one.as_of == instant]
             if not lists:
@@ -250,6 +251,20 @@ class View:
         with self.asking(ladder) as asked:
             return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
 
+    def simulate(
+        self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()
+    ) -> Simulation:  # fmt: skip
+        """What if each of some rulesets, with what was set in them, had scored its games from the start?
+
+        On the ladders that are named, or on all. `rules` does not matter; a date ends in the zone of the first ruleset
+        if there is no home zone. Raises as `surveying` does, `Unknown` for a ladder without games, `RulesetRefused`.
+        """
+        with self.ledger.reading() as connection:
+            times = times_of(connection)
+            facts = self._known(connection, position_known(connection, self.known_at, None, self.note)).facts
+            now = Ladders(facts, instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
+            return simulated(connection, now, rulesets, ladders, times)
+
     def games(
         self, game_id: str | None = None, *, game: str | None = None, player: str | None = None,
         since: str | None = None, by: str | None = None, limit: int = 0,
@@ -264,7 +279,7 @@ class View:
             end = instant_played(self.as_of, times.zone)
             first = None if since is None else moment(instant_since(since, times.zone))
             last = None if end is None else moment(end)
-            until = position_known(connection, self.known_at, None, self._note)
+            until = position_known(connection, self.known_at, None, self.note)
             people = identities(connection, until)
             ids = None if player is None else people.ids(player)
 
@@ -299,13 +314,13 @@ class View:
             if name not in TYPES:
                 raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
         with self.ledger.reading() as connection:
-            until = position_known(connection, self.known_at, None, self._note)
+            until = position_known(connection, self.known_at, None, self.note)
             after = position_since(connection, since)
             rows, older = events_as_written(connection, until, subject, after, by, types, limit)
             narrowed = since is not None or by is not None or bool(types)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, times=times_of(connection))
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Say something odd, once."""
         if text not in self._told:
             self._told.add(text)
@@ -323,9 +338,9 @@ class View:
             return
         if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):
             instant, what = first
-            self._note(f"the first {what} on {ladder} was at {times.second(instant)}")
+            self.note(f"the first {what} on {ladder} was at {times.second(instant)}")
         elif told := other_ladder(ladders.facts, ladder):
-            self._note(told)
+            self.note(told)
 
 
 def refuse_unknown(facts: Facts, player: str) -> None:
@@ -333,13 +348,3 @@ def refuse_unknown(facts: Facts, player: str) -> None:
     if not facts.knows(player):
         hint = did_you_mean(player, known_players(facts))
         raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")
-
-
-def other_ladder(facts: Facts, ladder: str) -> str | None:
-    """Which ladder was probably meant instead of one without a game: one with a similar label."""
-    name = parse_name(ladder)
-    known = facts.rulesets.get(name.ruleset_id, [])
-    if not known or (found := slip(name, known, labelled(facts, known))) is None:
-        return None
-    part, label = known[0].ruleset.partition.by[found[0]], name.values[found[0]]
-    return f"{ladder} never had a game; {part} {label}; did you mean {found[1]}?"

@@ -7,6 +7,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from projections.facts.columns import Facts
+from projections.queries.answers_compared import Effect
 from projections.queries.impact import TOP, Had, compare, radius, swapped
 
 Ranks = dict[str, int | None]
@@ -35,7 +36,7 @@ def test_swapped_pairs_are_counted_once(old: Ranks, new: Ranks) -> None:
 def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
     """The radius of a comparison counts what a look at every player counts."""
     facts, was, now = Facts(1, b""), had(old), had(new)
-    effects = compare("x", was, now, facts, facts)
+    effects = compare(Effect, "x", was, now, facts, facts)
     found = radius("x", was, now, effects)
 
     names = old.keys() | new.keys()
@@ -47,4 +48,4 @@ def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
         max(largest, 0), min(smallest, 0),
     )  # fmt: skip
     top = [{name for name, rank in ranks.items() if rank is not None and rank <= TOP} for ranks in (old, new)]
-    assert (found.entering, found.leaving) == (sorted(top[1] - top[0]), sorted(top[0] - top[1]))
+    assert (found.entering, found.leaving) == (tuple(sorted(top[1] - top[0])), tuple(sorted(top[0] - top[1])))

@@ -309,6 +309,6 @@ def look(ledger: Ledger, step: Step) -> dict[Any, Any]:
     """What a step would change, as the program announces it."""
     reach = propose(ledger, [step]).impact()
     assert not [told for told in reach.failed if ruleset_of(told) in BOOK]
-    found = reach.effects
+    found = reach.changes
     note({"changes announced": len(found)})
     return {(e.ladder, e.player): (e.before, e.after) for e in found if ruleset_of(e.ladder) in BOOK}

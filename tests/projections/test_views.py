@@ -125,6 +125,32 @@ def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
         )
 
 
+RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
+
+
+def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None:
+    """Ladders at two coordinates, the causes between them, and a simulation dump to the JSON of their commands."""
+    text = RULESET.read_text(encoding="utf-8")
+    with rl.open(url) as ledger:
+        now, early, before = ledger.at(), ledger.at("2024-02-29"), ledger.at(known_at=18)
+        versions, published = ledger.at(rules="club-catan-elo@1"), ledger.published()
+        same_as_printed(ratings, url, {
+            ("diff", 18, "now"): ledger.compare(before, now),
+            ("diff", "now", "as-of=2024-02-29", LADDER): ledger.compare(now, early, [LADDER]),
+            ("diff", "now", "rules=club-catan-elo@1"): ledger.compare(now, versions),
+            ("diff", "published", "now"): ledger.compare(published, now),
+            ("explain", "--change", "anna", LADDER, "--from", 18): ledger.attribute(LADDER, "anna", before, now),
+            ("explain", "--change", "anna", LADDER, "--from", "published", "--to", "as-of=2024-02-29"):
+                ledger.attribute(LADDER, "anna", published, early),
+            ("whatif", RULESET): ledger.simulate(text, now),
+            ("whatif", RULESET, "--as-of", "2024-02-29", "--ladder", LADDER): ledger.simulate(text, early, [LADDER]),
+        })  # fmt: skip
+        causes = ledger.attribute(LADDER, "anna", before, now)
+        assert sum(cause.amount for cause in causes.causes) == causes.change
+        simulated = {one.radius.ladder: one for one in ledger.simulate(text, now).variants[0].ladders}
+        assert simulated[LADDER].quality.after is not None
+
+
 def test_results_are_exact_and_frozen(url: str) -> None:
     """Points are fractions, times are in UTC, and nothing of a result can be changed."""
     with rl.open(url) as ledger:
@@ -165,6 +191,16 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.at().league("winter"), rl.LedgerError, "league-unknown", 2),
     (lambda ledger: ledger.at().unmet(LADDER, "zoe"), rl.Unknown, "unknown", 1),
     (lambda ledger: ledger.at().unmet("no-such/all", "anna"), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.compare(ledger.at("x"), ledger.at()), rl.BadArgument, "as_of", 2),
+    (lambda ledger: ledger.compare(ledger.at(rules="no@1"), ledger.at(), [LADDER]), rl.BadArgument, "coordinates", 2),
+    (lambda ledger: ledger.compare(ledger.at(), ledger.at(), ["no-such/all"]), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.compare(ledger.published(), ledger.at(), ["catan-elo/x"]), rl.Unknown, "unknown", 1),
+    (lambda ledger: ledger.attribute(LADDER, "zoe", ledger.at(), ledger.at()), rl.Unknown, "player-unknown", 1),
+    (lambda ledger: ledger.simulate("id = 3", ledger.at()), rl.BadArgument, "ruleset", 2),
+    (lambda ledger: ledger.simulate(RULESET.read_text(), ledger.at(), ["club-catan-elo/x"]),
+     rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.simulate(RULESET.read_text().replace('"UTC"', '"Asia/Tokyo"'), ledger.at()),
+     rl.RulesetRefused, "partition-changed", 1),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.propose(7, "mira"), rl.BadArgument, "events", 2),  # type: ignore[arg-type]
@@ -266,7 +302,7 @@ def test_proposal_tells_and_commits(url: str, ratings: Ratings) -> None:
             {"player": "emil", "place": 1}, {"player": "anna", "place": 2}]}  # fmt: skip
         plan = ledger.propose([game, void("g-2")], "mira")
         assert (plan.rejections, plan.result.new_players, ledger.head) == ((), ["emil"], head)
-        effects = {effect.player: effect.after for effect in plan.impact().effects}
+        effects = {effect.player: effect.after for effect in plan.impact().changes}
         assert ledger.at().standings(LADDER) == before
         assert (plan.commit(), ledger.head.position) == (ledger.head, head.position + 2)
         after = {row.player: row.points for row in ledger.at().standings(LADDER).rows}

@@ -1,0 +1,51 @@
+"""How the causes of a change of points look, as a table and as CSV."""
+
+from fractions import Fraction
+
+from cli.output import render
+from cli.output.comparison import side_told
+from projections.queries.answers_compared import ComparedSide, PointsAttributed
+
+HEADER = (
+    "cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason", "recorded_at", "by",
+)  # fmt: skip
+AMOUNTS = ("own", "ripple", "amount")
+
+
+def print_attribution_csv(found: PointsAttributed) -> None:
+    """One line per cause."""
+    told = [one.model_dump() for one in found.causes]
+    rows = [[render.spreadsheet(row[name]) if name in AMOUNTS else row[name] for name in HEADER] for row in told]
+    render.print_csv(HEADER, rows)
+
+
+def print_attribution(found: PointsAttributed) -> None:
+    """The points at both ends, the causes and their sum, and who recorded each when and why."""
+    player, ends = render.plain(found.player), (found.before, found.to)
+    if all(end.points is None for end in ends):
+        render.note(f"{player} is on {found.ladder} neither before nor after.")
+        return
+    render.echo(f"{player} on {found.ladder}")
+    points = render.column([found.start if end.points is None else end.points for end in ends], 6)
+    for name, value, end in zip(("from", "to  "), points, ends, strict=True):
+        absent = " (not on it yet: the start)" if end.points is None else ""
+        render.hanging(f"{name}  {value}{absent}  {side_told(ComparedSide(end.at), found.times)}", 6)
+    render.echo()
+    if not found.causes:
+        render.echo("Nothing changed their points.")
+        return
+    totals = sum(one.own for one in found.causes), sum(one.ripple for one in found.causes), found.change
+    columns = [
+        render.column([*(getattr(one, name) for one in found.causes), Fraction(total)], 6, signed=True)
+        for name, total in zip(AMOUNTS, totals, strict=True)
+    ]
+    named = [*((one.position or "", one.cause, one.what) for one in found.causes), ("", "sum", "")]
+    cells = [[*words, *amounts] for words, amounts in zip(named, zip(*columns, strict=True), strict=True)]
+    header = ("position", "cause", "what", "own", "ripple", "together")
+    render.print_table(header, cells, right=("position", "own", "ripple", "together"))
+    render.echo()
+    for one in found.causes:
+        if one.position is not None and one.recorded_at is not None:
+            why = f": {one.reason}" if one.reason else ""
+            when = found.times.stated(one.recorded_at)
+            render.hanging(render.plain(f"{one.position:8}  recorded {when} by {one.by}{why}"), 10)

@@ -1,0 +1,59 @@
+"""How ladders at two coordinates look beside each other, as tables and as CSV."""
+
+from cli.output import render
+from cli.output.impact import print_effects
+from projections.queries.answers_compared import ComparedSide, Difference, Differences, Effect
+from projections.queries.coordinates import Times
+from projections.queries.results import ABSENT
+
+HEADER = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
+
+
+def print_differences_csv(found: Differences) -> None:
+    """One line per row that differs."""
+    cells = [
+        [one.ladder, one.a.model_dump().get("as_of"), row.player,
+         *map(render.spreadsheet, (row.before, row.change, row.after)), *row.rank]
+        for one in found.ladders for row in one.rows
+    ]  # fmt: skip
+    render.print_csv(HEADER, cells)
+
+
+def print_differences(found: Differences) -> None:
+    """Ladder after ladder: both coordinates, who differs, and how many do."""
+    if not found.ladders:
+        render.echo(f"No ladder differs between {found.asked[0]} and {found.asked[1]}.")
+    for number, one in enumerate(found.ladders):
+        render.echo("\n" * bool(number), nl=False)
+        render.echo(one.ladder)
+        for name, side in (("A", one.a), ("B", one.b)):
+            render.hanging(f"{name}  {side_told(side, found.times)}", 3)
+        if one.rows:
+            render.echo()
+            print_effects(sorted(one.rows, key=_by_rank))
+        render.echo(f"\n{_summary(one)}")
+
+
+def _by_rank(row: Effect) -> tuple[int, int, str]:
+    old, new = (2**31 if rank is None else rank for rank in row.rank)
+    return new, old, row.player
+
+
+def side_told(side: ComparedSide, times: Times) -> str:
+    """Where a side is, in words."""
+    at = side.at
+    if at is ABSENT:
+        return "not published"
+    published = "" if side.published is ABSENT else f"published at position {side.published:,}, "
+    played = "" if at.as_of is None else f", played up to {times.stated(at.as_of)}"
+    rules = f", all games by {at.rules}" if at.rules else ""
+    under = "" if rules or side.ruleset is ABSENT else f", under {side.ruleset or 'no ruleset'}"
+    return f"{published}known at position {at.known_at:,}{played}{rules}{under}"
+
+
+def _summary(one: Difference) -> str:
+    if not one.rows:
+        return "No row differs."
+    moved, added, removed = (sum(row.kind == kind for row in one.rows) for kind in ("moved", "added", "removed"))
+    swapped = f"; {render.count(one.radius.swapped, 'pair')} swapped" if one.radius.swapped else ""
+    return f"{moved:,} moved, {added:,} added, {removed:,} removed{swapped}."

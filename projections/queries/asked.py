@@ -1,0 +1,51 @@
+"""Coordinates as they are asked for, of what is computed or of what was published, before a ladder's zone is known."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ledger.errors import BadArgument
+from ledger.rejections import shown
+from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
+from projections.queries.coordinates import Coordinates, Note, instant_played, position_known
+from projections.queries.standings import date_zone
+from projections.replay.ladders import parse_name
+
+
+class Asked(NamedTuple):
+    """Coordinates as written; `published`: what a published list holds, of `as_of` if that is given."""
+
+    text: str
+    published: bool = False
+    as_of: str | None = None
+    known_at: str | int | None = None
+    rules: str | None = None
+
+    def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
+        """The coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
+        found = self.among(connection, ladder, note)
+        if found.rules != self.rules:
+            told = f"{shown(str(self.rules))} is no version of the ruleset of {ladder}"
+            raise BadArgument(told, "coordinates")
+        return found
+
+    def among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
+        """The same for a ladder or ruleset among others, which keep their own timelines when a version is given.
+
+        Raises `BadArgument`.
+        """
+        zone = date_zone(connection, ladder)
+        own = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
+        return Coordinates(
+            instant_played(self.as_of, zone), position_known(connection, self.known_at, zone, note),
+            self.rules if own else None,
+        )  # fmt: skip
+
+    def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
+        """The published lists that are meant, of one ladder or of all; with `known_at`, as of then."""
+        zone = None if ladder is None else date_zone(connection, ladder)
+        until = position_known(connection, self.known_at, zone, note)
+        found = latest_lists(published_lists(connection, until, ladder))
+        if self.as_of is None:
+            return found
+        return [one for one in found if one.as_of == instant_played(self.as_of, date_zone(connection, one.ladder))]
