@@ -38,6 +38,7 @@ REASONS = {
     "file": (3, "a file cannot be read or written"),
     "already-running": (4, "another run of the same job is in progress"),
     "unknown": (1, "no such player, game or published list is recorded; the code of the refusal says which"),
+    "ruleset-refused": (1, "a ruleset that is tried could not be published; the code of the refusal says why"),
     "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
     "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
@@ -141,6 +142,7 @@ class RulesetRefused(LedgerError):
     """A ruleset could not be published, so it cannot be tried (exit code 1). `reason` is the code of a rejection."""
 
     exit_code = 1
+    reason = "ruleset-refused"
 
 
 class AlreadyRunning(LedgerError):

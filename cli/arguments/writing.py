@@ -1,6 +1,6 @@
 """What commands that write have in common: their options, and the proposal that they check before they commit it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Any
@@ -9,15 +9,16 @@ import click
 
 from cli.arguments.facts import decoded
 from cli.arguments.options import by_option, ignore_clock_option
-from cli.output.appended import tell_entered
-from cli.output.impact import note_failed
+from cli.output.emit import emit
 from ledger.intake.files import Far, Item
 from ledger.intake.importing import Imported, Terms
 from ledger.rejections import Refused, Rejection
 from ledger.store.opening import Ledger, open_ledger
 from ledger.validation.new_names import Refusing
+from projections.admission.outcomes import entered, recorded
 from projections.admission.proposals import Known, Proposal
-from projections.queries.answers_compared import Impact
+from projections.queries.answers_compared import DifferingList, Impact
+from projections.queries.coordinates import UTC_TIMES, Times, times_of
 
 Writing = Callable[..., int]
 
@@ -62,21 +63,42 @@ class How:
         """The same for events that come from no file."""
         return self.propose([Item("", 0, event, None) for event in events], **hooks)
 
+    def done(self, plan: Proposal) -> Imported:
+        """What became of a proposal: it is appended, unless this only shows what it would do."""
+        return plan.result if self.dry_run else plan.append()
+
     def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:
-        """Work out what a proposal of events of one type changes, commit it unless it is only to be shown, and report.
+        """Work out what a proposal of events of one type changes, append it unless it is only to be shown, and report.
 
         `unchanged` are the games of a file that are left alone.
         """
-        entered = [] if plan.is_refused else [draft.event_id for draft in plan.drafts()]
-        found = plan.impact() if entered else Impact()
-        note_failed(found)
-        result = plan.result if self.dry_run else plan.append()
-        return tell_entered(self.ledger, type_name, result, self.form, self.dry_run, entered, found, unchanged)
+        ids = [] if plan.is_refused else [draft.event_id for draft in plan.drafts()]
+        found = plan.impact() if ids else Impact()
+        told = entered(self.done(plan), type_name, ids, self.dry_run, found, unchanged, self.times(found))
+        emit(told, self.form)
+        return int(told.is_refused)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
-        """Report that an event was refused before it was made."""
-        result = Imported(rejected=[problem.rejection()], rejected_count=1)
-        return tell_entered(self.ledger, type_name, result, self.form, self.dry_run)
+        """Report that an event was refused before it was made; returns the exit code."""
+        refused = Imported(rejected=[problem.rejection()], rejected_count=1)
+        emit(entered(refused, type_name, [], self.dry_run, Impact(), None, UTC_TIMES), self.form)
+        return 1
+
+    def report(
+        self, result: Imported, impact: Impact | None = None, published: Sequence[DifferingList] | None = None
+    ) -> int:
+        """Report what became of any events; returns the exit code."""
+        times = self.times(impact if published is None else Impact(published=tuple(published)))
+        told = recorded(result, self.dry_run, impact, published, times)
+        emit(told, self.form)
+        return int(told.is_refused)
+
+    def times(self, found: Impact | None) -> Times:
+        """How the ledger shows the times of what differs, if anything does."""
+        if found is None or not found.published:
+            return UTC_TIMES
+        with self.ledger.reading() as connection:
+            return times_of(connection)
 
 
 def writing(command: Writing) -> Writing:

@@ -15,7 +15,7 @@ from cli.arguments.moments import zone_option
 from cli.arguments.options import head_value, refuse_unreadable_twice
 from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless, note_leagueless, tell_recorded
+from cli.output.appended import note_homeless, note_leagueless
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.csv_cells import GAME_COLUMNS, TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
@@ -96,9 +96,9 @@ def import_(
         result = plan.result if how.dry_run else plan.append(appended)
     note_homeless(result)
     note_leagueless(result)
-    if how.dry_run:
-        return tell_recorded(how.ledger, result, how.form, True, found)
-    return tell_recorded(how.ledger, result, how.form, False, lists=None if found is None else found.published)
+    if found is None or how.dry_run:
+        return how.report(result, found)
+    return how.report(result, published=found.published)
 
 
 def _touches_lists(plan: Proposal) -> bool:
@@ -118,7 +118,7 @@ def _restore(how: How, backup: BackupFiles) -> int:
         with how.ledger.reading() as connection:
             result.new_players = sorted(known_players(decoded(connection)))
         result.close = dict(close_names(result.new_players, ()))
-    return tell_recorded(how.ledger, result, how.form, dry_run=False)
+    return how.report(result)
 
 
 @contextmanager

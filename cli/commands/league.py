@@ -13,7 +13,6 @@ from cli.arguments.one_ladder import view_of
 from cli.arguments.options import composed, format_option
 from cli.arguments.writing import How, writing
 from cli.output import render
-from cli.output.appended import tell_recorded
 from cli.output.emit import emit
 from ledger.events.canonical import format_instant
 from ledger.intake.importing import Imported
@@ -45,7 +44,7 @@ def create(how: How, name: str, game: str, size: int, version: str | None, at: s
     """Create LEAGUE. Eight players can then subscribe."""
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
     result = _why_no_table(how, game) or _append(how, [("league.created", data)], _instant(how, at, zone))
-    return tell_recorded(how.ledger, result, how.form, how.dry_run)
+    return how.report(result)
 
 
 def _why_no_table(how: How, game: str) -> Imported | None:
@@ -96,7 +95,7 @@ def join(how: How, name: str, player: str, seed: str | None, at: str | None, zon
         if len(events) > 1:
             render.echo(f"The schedule is drawn; see: ratings league show {name}")
         return 0
-    return tell_recorded(how.ledger, result, how.form, how.dry_run)
+    return how.report(result)
 
 
 @league.command()
@@ -110,7 +109,7 @@ def schedule(how: How, name: str, seed: str | None) -> int:
     events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
     if not events:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return tell_recorded(how.ledger, _append(how, events, _instant(how, None, None)), how.form, how.dry_run)
+    return how.report(_append(how, events, _instant(how, None, None)))
 
 
 def _instant(how: How, at: str | None, zone: str | None) -> str:
@@ -135,7 +134,7 @@ def _still_waiting(seen: League, connection: Connection) -> None:
 def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, **hooks: Any) -> Imported:
     """Append some steps of a league in one transaction."""
     plan = how.proposed([{"type": name, "occurred_at": at, "data": data} for name, data in events], **hooks)
-    result = plan.result if how.dry_run else plan.append()
+    result = how.done(plan)
     result.rejected = result.rejected[:1]
     return result
 

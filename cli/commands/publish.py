@@ -4,35 +4,33 @@ from typing import Any
 
 import click
 
-from cli.arguments.all_ladders import SurveyOfAll, survey
 from cli.arguments.command import command
-from cli.arguments.one_ladder import reading_of
+from cli.arguments.one_ladder import view_of
 from cli.arguments.options import composed
 from cli.arguments.writing import How, writing
-from cli.output import render
-from cli.output.appended import rejection_line
+from cli.output.emit import emit
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.intake.importing import Imported
 from ledger.rejections import Refused
-from ledger.store.opening import open_ledger
-from ledger.validation.published_lists import published_lists
+from projections.admission.outcomes import DuePublished, ListPublished, head_of, refusals
 from projections.queries.coordinates import Coordinates, Times
-from projections.queries.publication import publication
-from projections.queries.standings import Ladders, Ranking
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import Stream, parse_name
-from projections.rulesets.periods import is_running, period_of
+from projections.queries.publication import due, publication
+from projections.queries.results import ABSENT
+from projections.queries.standings import Ranking
+from projections.replay.ladders import parse_name
+from projections.rulesets.periods import period_of
 
 
 @command()
 @click.argument("ladder", type=composed, required=False)
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option(
-    "--due", is_flag=True, help="Publish all lists of months and years that are over and were never published."
-)
+    "--due", "all_due", is_flag=True,
+    help="Publish all lists of months and years that are over and were never published.",
+)  # fmt: skip
 @writing
-def publish(how: How, ladder: str | None, as_of: str | None, due: bool) -> int:
+def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> int:
     """Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.
 
     A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
@@ -42,102 +40,46 @@ def publish(how: How, ladder: str | None, as_of: str | None, due: bool) -> int:
     A published list stays as it is, even if it would come out differently today. Exit 1 if one of them failed or was
     refused; the others are published anyway.
     """
-    if due == (ladder is not None) or (due and as_of is not None):
+    if all_due == (ladder is not None) or (all_due and as_of is not None):
         raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
-    now = clock.now()
+    now, view = clock.now(), view_of(how.ledger, as_of, None, None)
     if ladder is None:
-        return _publish_due(how, now)
-    with reading_of(how.ledger, ladder, as_of, None, None) as reading:
-        ladders = reading.ladders
-        ruleset = ladders.versions(ladder)[0].ruleset
-        if as_of is None and period_of(ruleset, parse_name(ladder).values) is None:
+        with view.surveying() as seen:
+            rows = []
+            for ladders, stream in due(seen, now):
+                with seen.noting():
+                    found = ladders.of_stream(stream)
+                    if found.rows:
+                        events = publication(ladders, found, now)
+                        rows.append(_published(how, found, seen.coordinates, events, now, seen.times))
+        every = DuePublished(seen.coordinates, how.dry_run, tuple(rows), failed=tuple(seen.failures), times=seen.times)
+        return emit(every, how.form) or int(any(one.is_refused for one in rows))
+    with view.asking(ladder) as asked:
+        ladders, times = asked.ladders, asked.times
+        if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now
             ladders = ladders.at(now)
         found, at = ladders.standings(ladder), ladders.coordinates
         try:
-            events = publication(ladders, found, now, asked=as_of is not None)
+            told = _published(how, found, at, publication(ladders, found, now, asked=as_of is not None), now, times)
         except Refused as problem:
-            refused = Imported(rejected=[problem.rejection()])
-            return _tell({"ladder": ladder, **at.stated()}, refused, how, reading.times)
-    result = _append(how, events, now)
-    return _tell(_told(found, at, result), result, how, reading.times)
+            refused = Imported(rejected=[problem.rejection()], rejected_count=1)
+            told = ListPublished(
+                ladder, ABSENT, at, ABSENT, ABSENT, ABSENT, ABSENT, 0, 0, how.dry_run, refusals(refused.rejected),
+                told=refused, times=times,
+            )  # fmt: skip
+    emit(told, how.form)
+    return int(told.is_refused)
 
 
-def _append(how: How, events: list[tuple[str, dict[str, Any]]], now: int) -> Imported:
-    """Append the events that publish a list, in one transaction."""
+def _published(
+    how: How, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int, times: Times
+) -> ListPublished:
+    """Append the events that publish a list, in one transaction, and say what became of them."""
     occurred_at = format_instant(now)
-    plan = how.proposed({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events)
-    return plan.result if how.dry_run else plan.append()
-
-
-def _told(found: Ranking, at: Coordinates, result: Imported) -> dict[str, Any]:
-    """What is said about a list: what it is, where it was computed, and where it is published."""
-    return {
-        "ladder": found.ladder, "ruleset": found.ruleset, **at.stated(), "games": found.games, "digest": found.digest,
-        "row_count": len(found.rows), "position": result.head.position if result.head and result.appended else None,
-    }  # fmt: skip
-
-
-def _publish_due(how: How, now: int) -> int:
-    """Publish each list that is due, each in a transaction of its own."""
-    seen = survey(how.db, None, None, None)
-    rows, failed = [], False
-    for ladders, stream in _due(seen, now):
-        try:
-            found = ladders.of_stream(stream)
-        except RuleFailure as failure:
-            seen.note(failure)
-            failed = True
-            continue
-        if not found.rows:
-            continue
-        result = _append(how, publication(ladders, found, now), now)
-        failed = failed or bool(result.rejected)
-        told = _told(found, seen.coordinates, result)
-        rows.append({**told, **_counts(result, how.dry_run)})
-        if how.form != "json":
-            _say(told, result, how.dry_run, seen.times)
-    if how.form == "json":
-        render.print_json({**seen.coordinates.stated(), "dry_run": how.dry_run, "rows": rows})
-    elif not rows and not failed:
-        render.echo("No list is due.")
-    return int(failed)
-
-
-def _due(seen: SurveyOfAll, now: int) -> list[tuple[Ladders, Stream]]:
-    """The lists whose period is over and that were never published, by the end of their period."""
-    with open_ledger(seen.db).reading() as connection:
-        published = {one.ladder for one in published_lists(connection, seen.facts.position)}
-    found = []
-    for ruleset_id in seen.usable:
-        ladders = seen.ladders(ruleset_id)
-        for name, stream in ladders.every(ruleset_id).items():
-            period = period_of(stream.versions[0].ruleset, parse_name(name).values)
-            if period is not None and name not in published and not is_running(period, now, None):
-                found.append((period.end, name, ladders, stream))
-    return [(ladders, stream) for _, _, ladders, stream in sorted(found, key=lambda one: one[:2])]
-
-
-def _counts(result: Imported, dry_run: bool) -> dict[str, Any]:
-    refused = [{"code": r.code, "message": r.message} for r in result.rejected]
-    return {"appended": result.appended, "existing": result.existing, "dry_run": dry_run, "rejected": refused}
-
-
-def _tell(told: dict[str, Any], result: Imported, how: How, times: Times) -> int:
-    if how.form == "json":
-        render.print_json({**told, **_counts(result, how.dry_run)})
-    else:
-        _say(told, result, how.dry_run, times)
-        render.echo("Nothing was published." if result.rejected else f"digest {told['digest']}")
-    return int(bool(result.rejected))
-
-
-def _say(told: dict[str, Any], result: Imported, dry_run: bool, times: Times) -> None:
-    """Print a line about a published list, or why it is not published."""
-    if result.rejected:
-        render.note(rejection_line(result.rejected[-1]))
-        return
-    did = "would be published" if dry_run else f"is published at position {told['position']:,}"
-    as_of = f", played up to {times.stated(told['as_of'])}" if told["as_of"] else ""
-    rows = render.count(told["row_count"], "row")
-    render.hanging(f"{told['ladder']} {did}: {rows} under {told['ruleset']}{as_of}.", 2)
+    done = how.done(how.proposed({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events))
+    return ListPublished(
+        found.ladder, found.ruleset, at, found.games, found.digest, len(found.rows),
+        head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),
+        told=done, times=times,
+    )  # fmt: skip

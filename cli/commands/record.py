@@ -11,7 +11,7 @@ from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.options import composed
 from cli.arguments.writing import How, taking_games
 from cli.output import render
-from cli.output.appended import note_homeless, tell_recorded
+from cli.output.appended import note_homeless
 from ledger.events.canonical import format_instant, parse_object
 from ledger.events.revisions import live_game
 from ledger.events.types import read_event
@@ -67,7 +67,9 @@ def record(
     note_homeless(result)
     if result.existing and isinstance(event, dict):
         _note_voided(ledger, event)
-    return tell_recorded(ledger, result, how.form, how.dry_run, found, quiet)
+    if quiet and how.form == "table" and not result.rejected_count:
+        return 0
+    return how.report(result, found)
 
 
 def _game(
@@ -97,7 +99,7 @@ def _offered(how: How, event: dict[str, Any] | Refused, quiet: bool) -> tuple[Im
     plan = how.propose([Item("", 0, event, None)])
     wanted = how.dry_run or (not quiet and plan.is_small())
     found = plan.impact() if wanted and not plan.is_refused else None
-    return plan.result if how.dry_run else plan.append(), found
+    return how.done(plan), found
 
 
 def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:

@@ -16,21 +16,22 @@ from cli.arguments.ruleset_files import problem_line, read_file
 from cli.arguments.writing import How, writing
 from cli.commands.rule_trials import rule_of_package, seed_option, tried, why_not_in_time
 from cli.output import render
-from cli.output.appended import rejection_line
-from cli.output.impact import impact_json, note_failed, print_impact
+from cli.output.emit import emit
 from ledger import clock
 from ledger.errors import LedgerError, NotALedger
 from ledger.events.canonical import format_instant
 from ledger.events.types import Ruleset, read_slug
 from ledger.intake.files import Item
-from ledger.intake.importing import Imported, Terms
+from ledger.intake.importing import Terms
 from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.log import Log, head, read_live, read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.events import Admission
+from projections.admission.outcomes import Refusal, RulesetsPublished, head_of
 from projections.admission.proposals import Proposal
 from projections.queries.answers_compared import Impact
 from projections.queries.coordinates import Times, times_of
+from projections.queries.results import ABSENT
 from projections.rulesets.registry import rule, rule_names
 from projections.rulesets.versions import (
     ELO,
@@ -322,22 +323,14 @@ def publish(
         return 1
     plan = how.propose(_items(how.ledger, rulesets, format_instant(clock.now())))
     found = Impact() if plan.is_refused else plan.impact()
-    result = plan.result if how.dry_run else plan.append()
-    names = [ruleset.name for _, ruleset in rulesets]
-    if how.form == "json":
-        refused = [{"file": r.file, "code": r.code, "message": r.message} for r in result.rejected]
-        counts = {"appended": result.appended, "existing": result.existing, "dry_run": how.dry_run, "rejected": refused}
-        render.print_json({"rulesets": names, **counts, "head": _position(result), **impact_json(found)})
-        return int(bool(result.rejected))
-    for rejection in result.rejected:
-        render.note(rejection_line(rejection._replace(line=None)))
-    if result.rejected:
-        return 1
-    render.echo(_told(", ".join(names), len(names), result, how.dry_run))
-    note_failed(found)
-    if result.would_append:
-        print_impact(found, how.ledger)
-    return 0
+    result = how.done(plan)
+    refused = tuple(Refusal(one.file, ABSENT, one.code, one.message) for one in result.rejected)
+    told = RulesetsPublished(
+        tuple(ruleset.name for _, ruleset in rulesets), result.appended, result.existing, how.dry_run, refused,
+        head_of(result), found, told=result, times=how.times(found),
+    )  # fmt: skip
+    emit(told, how.form)
+    return int(told.is_refused)
 
 
 def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
@@ -357,18 +350,6 @@ def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[st
 
     reason = why_not_in_time(preview, seconds)
     return [(foreign[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []
-
-
-def _told(names: str, count: int, result: Imported, dry_run: bool) -> str:
-    if dry_run and result.would_append:
-        return f"Nothing was recorded; this is what publishing {names} would do."
-    if result.appended == 1 == count:
-        return f"{names} published at position {_position(result)}"
-    return f"{names}: {result.appended} published, {result.existing} already published; the head is {_position(result)}"
-
-
-def _position(result: Imported) -> int:
-    return result.head.position if result.head else 0
 
 
 def _shipped_as(ledger: Ledger, wanted: str, games: Sequence[str]) -> list[str]:

@@ -1,17 +1,14 @@
 """Printing what was appended, what was refused and who is new."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
 
 from cli.output import render
-from cli.output.impact import impact_json, note_failed, print_impact, print_lists
+from cli.output.impact import print_differing, print_impact
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection, shown
-from ledger.store.opening import Ledger
 from ledger.validation.new_names import TOLD_MAX
-from projections.queries.answers_compared import DifferingList, Impact
-from projections.queries.coordinates import times_of
+from projections.admission.outcomes import DuePublished, Entered, ListPublished, Recorded, RulesetsPublished
+from projections.queries.results import ABSENT
 
 SHOWN_REJECTIONS = 20
 # these depend on how a whole file is written: one cause, whatever the cells hold
@@ -36,57 +33,30 @@ def note_leagueless(result: Imported) -> None:
         )
 
 
-def tell_recorded(
-    ledger: Ledger, result: Imported, form: str, dry_run: bool, found: Impact | None = None, quiet: bool = False,
-    lists: Sequence[DifferingList] | None = None,
-) -> int:  # fmt: skip
-    """Print what was appended and what was refused, who is new, and what that changes as far as known, or only which
-    published lists; returns the exit code.
-    """
-    if found is None and dry_run:
-        found = Impact()
-    if found is not None:
-        note_failed(found)
-    if form == "json":
-        render.print_json(
-            {
-                "appended": result.appended,
-                "existing": result.existing,
-                "rejected": [
-                    {"file": r.file, "line": r.line, "code": r.code, "message": r.message} for r in result.rejected
-                ],
-                "head": result.head.position if result.head else 0,
-                **({"rejected_count": result.rejected_count} if result.rejected_count > len(result.rejected) else {}),
-                **new_told(result),
-                **({"dry_run": True, "would_append": result.would_append} if dry_run else {}),
-                **({} if found is None else impact_json(found)),
-                **({"incomplete": result.passed} if result.passed else {}),
-                **({} if lists is None else {"published": [one.model_dump() for one in lists]}),
-            }
-        )
-        return int(result.rejected_count > 0)
-    for passed in result.passed:
+def print_recorded(found: Recorded) -> None:
+    """What was appended and what was refused, who is new, and what that changes, as far as it was worked out."""
+    told, dry_run = found.told, found.dry_run is True
+    for passed in told.passed:
         render.note(f"note: {render.plain(passed)}")
-    causes = _causes(result.rejected)
+    causes = _causes(told.rejected)
     for rejections in causes[:SHOWN_REJECTIONS]:
         render.note(rejection_line(rejections[0]) + _more(rejections))
-    untold = result.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS]))
-    if untold > 0:
-        render.note(f"... and {untold:,} more (--format json lists them)")
-    if not quiet:
-        note_new(result)
-    did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
-    there = f", {result.existing:,} already there" if result.existing else ""
-    refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
-    nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
-    if not quiet or result.rejected_count:
-        render.echo(f"{did}{there}{refused}{nothing}; the head is {result.head.position if result.head else 0:,}.")
-    if found is not None and (result.would_append if dry_run else result.appended) and not quiet:
-        print_impact(found, ledger)
-    if lists:
-        with ledger.reading() as connection:
-            print_lists(lists, times_of(connection))
-    return int(result.rejected_count > 0)
+    _note_untold(told.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS])))
+    note_new(told)
+    did = f"{told.would_append:,} would be appended" if dry_run else f"{told.appended:,} appended"
+    there = f", {told.existing:,} already there" if told.existing else ""
+    refused = f", {told.rejected_count:,} refused" if told.rejected_count else ""
+    nothing = "; nothing was appended" if told.rejected_count and not told.appended and not dry_run else ""
+    render.echo(f"{did}{there}{refused}{nothing}; the head is {found.head:,}.")
+    if found.impact is not ABSENT and (told.would_append if dry_run else told.appended):
+        print_impact(found.impact, found.times)
+    if found.published is not ABSENT:
+        print_differing(found.published, found.times)
+
+
+def _note_untold(count: int) -> None:
+    if count > 0:
+        render.note(f"... and {count:,} more (--format json lists them)")
 
 
 def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
@@ -102,17 +72,6 @@ def _more(rejections: list[Rejection]) -> str:
     """How often a cause recurs, and where it last does."""
     again = len(rejections) - 1
     return f" ({render.count(again, 'more line')} like this, the last {rejections[-1].line})" if again else ""
-
-
-def new_told(result: Imported) -> dict[str, Any]:
-    """Who is new, whose name is close to another, and the same for ladders, as stated in JSON."""
-    close = [{"player": name, "close_to": others} for name, others in result.close.items()]
-    new_ladders, like = ([], {}) if result.rejected_count else (result.new_ladders, result.close_ladders)
-    ladders = [{"ladder": name, "close_to": [other]} for name, other in like.items()]
-    return {
-        "new_players": result.new_players, "close_names": close,
-        "new_ladders": new_ladders, "close_ladders": ladders,
-    }  # fmt: skip
 
 
 def note_new(result: Imported) -> None:
@@ -138,50 +97,65 @@ def rejection_line(rejection: Rejection) -> str:
     return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
 
 
-def _rejected(one: Rejection) -> dict[str, Any]:
-    told = {"code": one.code, "message": one.message}
-    return told if one.line is None else {"file": one.file, "line": one.line, **told}
-
-
-def tell_entered(
-    ledger: Ledger, type_name: str, result: Imported, form: str, dry_run: bool, entered: Sequence[str] = (),
-    found: Impact | None = None, unchanged: Sequence[str] | None = None,
-) -> int:  # fmt: skip
-    """Print what became of events of one type, with these ids, and what they change; returns the exit code."""
-    found = found or Impact()
-    position = result.head.position if result.head and result.appended else None
-    if form == "json":
-        render.print_json(
-            {
-                "type": type_name,
-                "event_id": entered[0] if entered else None,
-                "position": position,
-                "appended": result.appended,
-                "existing": result.existing,
-                "dry_run": dry_run,
-                "rejected": [_rejected(r) for r in result.rejected],
-                **({} if unchanged is None else {"unchanged": unchanged}),
-                **new_told(result),
-                **impact_json(found),
-            }
-        )
-        return int(result.rejected_count > 0)
-    if result.rejected_count:
-        for rejection in result.rejected[:SHOWN_REJECTIONS]:
+def print_entered(found: Entered) -> None:
+    """What became of events of one type, and what they change."""
+    told = found.told
+    if found.is_refused:
+        for rejection in told.rejected[:SHOWN_REJECTIONS]:
             render.note(rejection_line(rejection))
-        if (untold := result.rejected_count - SHOWN_REJECTIONS) > 0:
-            render.note(f"... and {untold:,} more (--format json lists them)")
+        _note_untold(told.rejected_count - SHOWN_REJECTIONS)
         render.echo("Nothing was recorded.")
-        return 1
-    if not entered:
+        return
+    if not found.entered:
         render.echo("This is already recorded.")
-        return 0
-    note_new(result)
-    if dry_run:
-        render.echo(f"Nothing was recorded; this is what {type_name} would do.")
-    elif len(entered) > 1:
-        render.echo(f"{len(entered):,} events {type_name} are recorded, the last at position {position:,}.")
+        return
+    note_new(told)
+    if found.dry_run:
+        render.echo(f"Nothing was recorded; this is what {found.type} would do.")
+    elif found.entered > 1:
+        render.echo(f"{found.entered:,} events {found.type} are recorded, the last at position {found.position:,}.")
     else:
-        render.echo(f"{type_name} is recorded at position {position:,}.")
-    print_impact(found, ledger)
-    return 0
+        render.echo(f"{found.type} is recorded at position {found.position:,}.")
+    print_impact(found.impact, found.times)
+
+
+def print_rulesets_published(found: RulesetsPublished) -> None:
+    """Which versions are published where, and what that changes."""
+    told, names = found.told, ", ".join(found.rulesets)
+    for rejection in told.rejected:
+        render.note(rejection_line(rejection._replace(line=None)))
+    if told.rejected:
+        return
+    if found.dry_run and told.would_append:
+        render.echo(f"Nothing was recorded; this is what publishing {names} would do.")
+    elif told.appended == 1 == len(found.rulesets):
+        render.echo(f"{names} published at position {found.head}")
+    else:
+        there = f"{told.existing} already published; the head is {found.head}"
+        render.echo(f"{names}: {told.appended} published, {there}")
+    if told.would_append:
+        print_impact(found.impact, found.times)
+
+
+def print_list_published(found: ListPublished) -> None:
+    """Where a list is published, or why it is not."""
+    _say_published(found)
+    render.echo("Nothing was published." if found.is_refused else f"digest {found.digest}")
+
+
+def print_due_published(found: DuePublished) -> None:
+    """The same for each list that was due."""
+    for one in found.rows:
+        _say_published(one)
+    if not found.rows and not found.failed:
+        render.echo("No list is due.")
+
+
+def _say_published(found: ListPublished) -> None:
+    if found.is_refused:
+        render.note(rejection_line(found.told.rejected[-1]))
+        return
+    did = "would be published" if found.dry_run else f"is published at position {found.position:,}"
+    as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
+    rows = render.count(0 if found.row_count is ABSENT else found.row_count, "row")
+    render.hanging(f"{found.ladder} {did}: {rows} under {found.ruleset}{as_of}.", 2)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cli.output import (
+    appended,
     attribution,
     comparison,
     explanation,
@@ -15,6 +16,7 @@ from cli.output import (
     standings,
     survey,
 )
+from projections.admission import outcomes
 from projections.queries import answers, answers_compared, answers_recorded
 from projections.queries.results import Result
 
@@ -37,6 +39,14 @@ PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]]
     answers_compared.Simulation: (simulation.print_simulation, simulation.print_simulation_csv),
     answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
 }
+# what became of proposed events is no table
+TOLD: dict[type[Result], Callable[[Any], None]] = {
+    outcomes.Recorded: appended.print_recorded,
+    outcomes.Entered: appended.print_entered,
+    outcomes.RulesetsPublished: appended.print_rulesets_published,
+    outcomes.ListPublished: appended.print_list_published,
+    outcomes.DuePublished: appended.print_due_published,
+}
 
 
 def emit(result: Result, form: str) -> int:
@@ -46,6 +56,8 @@ def emit(result: Result, form: str) -> int:
         render.note(f"ratings: {reason}")
     if form == "json":
         render.print_json(result.model_dump())
+    elif (tell := TOLD.get(type(result))) is not None:
+        tell(result)
     else:
         as_table, as_csv = PRINTED[type(result)]
         (as_csv if form == "csv" else as_table)(result)

@@ -2,29 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 from cli.output import render
-from ledger.store.opening import Ledger
 from projections.queries.answers_compared import DifferingList, Effect, Impact, Radius
-from projections.queries.coordinates import Times, times_of
+from projections.queries.coordinates import Times
 from projections.queries.results import ABSENT
 
 SHOWN_CHANGES = 40
 
 
-def note_failed(found: Impact) -> None:
-    """Say which ladders cannot be replayed."""
-    for problem in found.failed:
-        render.note(f"ratings: {problem}")
-
-
-def impact_json(found: Impact) -> dict[str, Any]:
-    """What changes, ladder by ladder, and which published lists do, as stated in JSON."""
-    return found.model_dump()
-
-
-def print_impact(found: Impact, ledger: Ledger) -> None:
+def print_impact(found: Impact, times: Times) -> None:
     """Print ladder after ladder with its players, if they are few, else how far it reaches; then published lists."""
     if not found.changes:
         render.echo("No points change.")
@@ -44,9 +31,7 @@ def print_impact(found: Impact, ledger: Ledger) -> None:
     for reason in () if found.reasons is ABSENT else found.reasons:
         render.echo()
         render.hanging(render.plain(reason), 0)
-    if found.published:
-        with ledger.reading() as connection:
-            print_lists(found.published, times_of(connection))
+    print_differing(found.published, times)
 
 
 def print_effects(told: Sequence[Effect]) -> None:
@@ -84,7 +69,7 @@ def _largest(one: Radius) -> str:
     return f"{render.human(most.change, signed=True)} {render.plain(most.player)}"
 
 
-def print_lists(lists: Sequence[DifferingList], times: Times) -> None:
+def print_differing(lists: Sequence[DifferingList], times: Times) -> None:
     """Print the published lists that would come out differently."""
     if not lists:
         return

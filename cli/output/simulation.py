@@ -1,7 +1,7 @@
 """How a simulation looks: all games under other rulesets beside the ledger as it is, as tables and as CSV."""
 
 from cli.output import render
-from cli.output.impact import print_effects, print_lists, print_radii
+from cli.output.impact import print_differing, print_effects, print_radii
 from projections.queries.answers_compared import Effect, Quality, SimulatedLadder, Simulation, Variant
 from projections.queries.impact import TOP
 from projections.queries.results import ABSENT
@@ -53,7 +53,7 @@ def print_simulation(found: Simulation) -> None:
     if len(differing) > DETAILED:
         render.echo(f"\nThe players of others than these {DETAILED}: --ladder LADDER, or --format json")
     _print_quality(variant)
-    print_lists(variant.published, found.times)
+    print_differing(variant.published, found.times)
 
 
 def _moves(one: SimulatedLadder) -> list[Effect]:

@@ -51,11 +51,13 @@ class Result:
         found: dict[str, Any] = {}
         for name, told, is_exact, is_spread in _members(type(self)):
             value = getattr(self, name)
+            if value is ABSENT:
+                continue
             if isinstance(value, Coordinates):
                 found |= value.stated()
             elif is_spread:
                 found |= value.model_dump() if isinstance(value, Result) else value
-            elif value is not ABSENT:
+            else:
                 found[told] = _plain(value)
                 if is_exact:
                     found[f"{told}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)

@@ -1,0 +1,174 @@
+"""What became of proposed events, or would, as results: what is refused, who is new, what they change."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ledger.intake.importing import Imported
+from ledger.rejections import Rejection
+from projections.queries.answers import Answer
+from projections.queries.answers_compared import DifferingList, Impact
+from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Result):
+    """A refused event: where it stands, if that is told, the code of its rejection, and what is wrong with it."""
+
+    file: str | Absent | None
+    line: int | Absent | None
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Newness(Result):
+    """Who is new to the ledger, and which ladders begin; and which of those are close to another name."""
+
+    new_players: tuple[str, ...]
+    close_names: tuple[dict[str, Any], ...]
+    new_ladders: tuple[str, ...]
+    close_ladders: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Answer):
+    """What every outcome tells besides; `told` is what the intake counted."""
+
+    told: Imported = field(metadata=HIDDEN, kw_only=True)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether anything was refused."""
+        return self.told.rejected_count > 0
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Which ladders cannot be replayed, and why."""
+        found: Impact | Absent = getattr(self, "impact", ABSENT)
+        return () if found is ABSENT else tuple(found.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Written):
+    """What became of some events; `published` are lists that would come out differently, where only they were asked."""
+
+    appended: int
+    existing: int
+    rejected: tuple[Refusal, ...]
+    head: int
+    rejected_count: int | Absent
+    new: Newness = field(metadata=SPREAD)
+    dry_run: bool | Absent
+    would_append: int | Absent
+    impact: Impact | Absent = field(metadata=SPREAD)
+    incomplete: tuple[str, ...] | Absent
+    published: tuple[DifferingList, ...] | Absent
+
+
+@dataclass(frozen=True, slots=True)
+class Entered(Written):
+    """What became of events of one type; `unchanged` are the games of a file that are left alone."""
+
+    type: str
+    event_id: str | None
+    position: int | None
+    appended: int
+    existing: int
+    dry_run: bool
+    rejected: tuple[Refusal, ...]
+    unchanged: tuple[str, ...] | Absent
+    new: Newness = field(metadata=SPREAD)
+    impact: Impact = field(metadata=SPREAD)
+    entered: int = field(default=0, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesetsPublished(Written):
+    """What became of the events that publish rulesets."""
+
+    rulesets: tuple[str, ...]
+    appended: int
+    existing: int
+    dry_run: bool
+    rejected: tuple[Refusal, ...]
+    head: int
+    impact: Impact = field(metadata=SPREAD)
+
+
+@dataclass(frozen=True, slots=True)
+class ListPublished(Written):
+    """What became of the events that publish a list; `position` is that of its head."""
+
+    ladder: str
+    ruleset: str | Absent
+    at: Coordinates
+    games: int | Absent
+    digest: str | Absent
+    row_count: int | Absent
+    position: int | Absent | None
+    appended: int
+    existing: int
+    dry_run: bool
+    rejected: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DuePublished(Answer):
+    """The lists that were due; `failed` tells which ladders cannot be replayed, and why."""
+
+    at: Coordinates
+    dry_run: bool
+    rows: tuple[ListPublished, ...]
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+def refusals(rejected: Iterable[Rejection], placed: bool | None = None) -> tuple[Refusal, ...]:
+    """Rejections as results, with their places, without, or, by default, with those that are known."""
+    return tuple(
+        Refusal(one.file, one.line, one.code, one.message)
+        if placed or (placed is None and one.line is not None)
+        else Refusal(ABSENT, ABSENT, one.code, one.message)
+        for one in rejected
+    )
+
+
+def newness(told: Imported) -> Newness:
+    """Who and what is new; a ladder begins only if nothing is refused."""
+    new_ladders, like = ([], {}) if told.rejected_count else (told.new_ladders, told.close_ladders)
+    return Newness(
+        tuple(told.new_players), tuple({"player": name, "close_to": others} for name, others in told.close.items()),
+        tuple(new_ladders), tuple({"ladder": name, "close_to": [other]} for name, other in like.items()),
+    )  # fmt: skip
+
+
+def recorded(
+    told: Imported, dry_run: bool, impact: Impact | None = None, published: Sequence[DifferingList] | None = None,
+    times: Times = UTC_TIMES,
+) -> Recorded:  # fmt: skip
+    """What became of some events; a preview always has an impact, if only an empty one."""
+    found = Impact() if impact is None and dry_run else impact
+    return Recorded(
+        told.appended, told.existing, refusals(told.rejected, placed=True), head_of(told),
+        told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),
+        dry_run or ABSENT, told.would_append if dry_run else ABSENT, ABSENT if found is None else found,
+        tuple(told.passed) or ABSENT, ABSENT if published is None else tuple(published), told=told, times=times,
+    )  # fmt: skip
+
+
+def entered(
+    told: Imported, type_name: str, ids: Sequence[str], dry_run: bool, impact: Impact,
+    unchanged: Sequence[str] | None, times: Times,
+) -> Entered:  # fmt: skip
+    """What became of events of one type, which have these ids."""
+    return Entered(
+        type_name, ids[0] if ids else None, head_of(told) if told.appended else None, told.appended, told.existing,
+        dry_run, refusals(told.rejected), ABSENT if unchanged is None else tuple(unchanged), newness(told), impact,
+        entered=len(ids), told=told, times=times,
+    )  # fmt: skip
+
+
+def head_of(told: Imported) -> int:
+    """The position of the log's head after an intake."""
+    return 0 if told.head is None else told.head.position
