@@ -1,7 +1,6 @@
 """Options that several commands share, and what they resolve to."""
 
 import getpass
-import unicodedata
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -102,11 +101,6 @@ def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
         if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
             what = "standard input" if name == STDIN else name
             raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
-
-
-def composed(text: str) -> str:
-    """A player, game or ladder as an argument, in the composed form (NFC) that ids are recorded in."""
-    return unicodedata.normalize("NFC", text)
 
 
 as_of_option = click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")

@@ -7,8 +7,9 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import group
 from cli.arguments.moments import known_position
-from cli.arguments.options import composed, format_option, known_at_option
+from cli.arguments.options import format_option, known_at_option
 from cli.output import render
+from ledger.events.fields import composed
 from ledger.rejections import Rejection, shown
 from ledger.store.opening import open_ledger
 from projections.admission.events import Admission

@@ -8,21 +8,21 @@ from typing import Any
 import click
 
 from cli.arguments.command import command, group
-from cli.arguments.game_files import Many, corrections, note_unchanged, placed, voids
 from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.options import composed
 from cli.arguments.writing import How, taking_games, writing
 from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant, parse_object
-from ledger.events.game_types import GAME_TYPES
-from ledger.events.games import seats_of
+from ledger.events.fields import composed
 from ledger.events.revisions import RevisedGame, live_game
-from ledger.events.types import Draft, meaning
+from ledger.events.types import Draft
 from ledger.intake.csv_cells import TableOptions
+from ledger.intake.revising import Many, corrections, refuse_same, replaced, under_recorded_ids, voids
 from ledger.rejections import Refused, shown
 from ledger.store.log import Log, home_zone
-from ledger.validation.identities import Identities, identities
+from ledger.validation.identities import identities
+
+SHOWN_GAMES = 20
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 expect_option = click.option(
@@ -76,17 +76,17 @@ def correct(
         if game is None:
             raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games")
         if edit:
-            new = _under_recorded_ids(_edited(game), game, people)
+            new = under_recorded_ids(_edited(game), game, people)
         elif players or given or moved:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
-            new |= {"participants": _replaced(game, players, people)} if players else {}
+            new |= {"participants": replaced(game, players, people)} if players else {}
         else:
-            new = _under_recorded_ids(_read_game(), game, people)
+            new = under_recorded_ids(_read_game(), game, people)
     except Refused as problem:
         return how.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
-    return _enter(how, "game.corrected", data, expect or game.last.event_id, refuse=partial(_refuse_same, game))
+    return _enter(how, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
 
 
 def _corrections(how: How, file: str, reason: str, zone: str | None, decided_at: int) -> Many:
@@ -98,25 +98,6 @@ def _corrections(how: How, file: str, reason: str, zone: str | None, decided_at:
 def _voids(how: How, file: str, reason: str, decided_at: int) -> Many:
     with how.ledger.reading() as connection:
         return voids(Log(connection), file, reason, decided_at)
-
-
-def _replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
-    """The participants at their new places; previous ones keep their ids and what else is known of them."""
-    if game.data.get("kind", "placing") != "placing":
-        raise click.UsageError(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
-    before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
-    new: list[dict[str, Any]] = []
-    for cell in players:
-        place = seats_of({"participants": new}) + 1
-        for player in placed((cell,)):
-            there = before.get(people.current(composed(player["player"])), {})
-            new.append({**player, **there, "place": place})
-    try:
-        GAME_TYPES["placing"].check({**game.data, "participants": new})
-    except Refused as problem:
-        hint = "" if problem.code != "score-contradicts-place" else "; --edit or JSON on standard input changes both"
-        raise Refused(problem.code, problem.message + hint) from None
-    return new
 
 
 def _edited(game: RevisedGame) -> dict[str, Any]:
@@ -137,36 +118,6 @@ def _read_game() -> dict[str, Any]:
     if isinstance(data := found.get("data"), dict):
         found = data | {"occurred_at": found.get("occurred_at")}
     return {name: value for name, value in found.items() if name not in ("position", "voided") and value is not None}
-
-
-def _under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
-    """A game as it should be, in which previous participants keep the ids under which they were recorded.
-
-    `ratings games` shows them under their current ids.
-    """
-    recorded = {
-        people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
-    }
-
-    def under(name: Any) -> Any:
-        return recorded.get(people.current(composed(name)), name) if isinstance(name, str) else name
-
-    participants = new.get("participants")
-    if not people or not isinstance(participants, list) or not all(isinstance(one, dict) for one in participants):
-        return new
-    kept = [
-        {name: under(value) if name in ("player", "replaces") else value for name, value in one.items()}
-        for one in participants
-    ]
-    return {**new, "participants": kept}
-
-
-def _refuse_same(before: RevisedGame, draft: Draft) -> None:
-    new = parse_object(draft.data.encode())["game"]
-    dated = new.pop("occurred_at", None)
-    same = dated is None or dated == format_instant(before.occurred_at)
-    if same and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
-        raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is already recorded like this")
 
 
 @command()
@@ -260,6 +211,7 @@ def _enter_many(how: How, type_name: str, state: str, read: Callable[[int], Many
         found = read(clock.now())
     except Refused as problem:
         return how.refuse(type_name, problem)
-    if how.form == "table":
-        note_unchanged(found.unchanged, state)
+    if how.form == "table" and found.unchanged:
+        told = render.listed(found.unchanged, SHOWN_GAMES)
+        render.note(render.plain(f"note: {render.count(len(found.unchanged), 'game')} already {state}: {told}"))
     return how.enter(type_name, how.propose(found.items, based_on=found.looked_at), found.unchanged)

@@ -6,9 +6,10 @@ from cli.arguments.command import command, print_note
 from cli.arguments.coordinates import CoordinatesType, read_asked
 from cli.arguments.facts import decoded, note_left_out
 from cli.arguments.one_ladder import ladder_second, view_of
-from cli.arguments.options import axes, composed, format_option
+from cli.arguments.options import axes, format_option
 from cli.output.emit import emit
 from ledger.errors import Unknown
+from ledger.events.fields import composed
 from ledger.store.opening import open_ledger
 from projections.queries.asked import Asked
 from projections.queries.attributed import attributed

@@ -13,10 +13,11 @@ from cli.arguments.all_ladders import SurveyOfAll, survey
 from cli.arguments.command import group
 from cli.arguments.moments import known_position
 from cli.arguments.one_ladder import note_other_ladder, reading_of
-from cli.arguments.options import axes, composed, format_of, known_at_option
+from cli.arguments.options import axes, format_of, known_at_option
 from cli.output import render
 from cli.output.coordinates import AXES
 from ledger import clock
+from ledger.events.fields import composed
 from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records

@@ -10,11 +10,12 @@ from sqlalchemy import Connection
 from cli.arguments.command import group
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.one_ladder import view_of
-from cli.arguments.options import composed, format_option
+from cli.arguments.options import format_option
 from cli.arguments.writing import How, writing
 from cli.output import render
 from cli.output.emit import emit
 from ledger.events.canonical import format_instant
+from ledger.events.fields import composed
 from ledger.intake.importing import Imported
 from ledger.rejections import Refused, Rejection
 from ledger.store.log import Log, head

@@ -6,11 +6,11 @@ import click
 
 from cli.arguments.command import command
 from cli.arguments.one_ladder import view_of
-from cli.arguments.options import composed
 from cli.arguments.writing import How, writing
 from cli.output.emit import emit
 from ledger import clock
 from ledger.events.canonical import format_instant
+from ledger.events.fields import composed
 from ledger.intake.importing import Imported
 from ledger.rejections import Refused
 from projections.admission.outcomes import DuePublished, ListPublished, head_of, refusals

@@ -8,13 +8,13 @@ from click.core import ParameterSource
 
 from cli.arguments.command import command
 from cli.arguments.facts import note_left_out
-from cli.arguments.options import composed
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.interrupts import INTERRUPTED, ending_soon
 from cli.output import render
 from cli.output.progress import ProgressLog, progress
 from ledger import clock
 from ledger.errors import LedgerError
+from ledger.events.fields import composed
 from ledger.store.log import read_records_at
 from ledger.store.opening import Ledger, open_ledger
 from projections.queries.standings import UnknownLadder

@@ -6,17 +6,17 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
-from cli.arguments.game_files import placed
 from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.options import composed
 from cli.arguments.writing import How, taking_games
 from cli.output import render
 from cli.output.appended import note_homeless
 from ledger.events.canonical import format_instant, parse_object
+from ledger.events.fields import composed
 from ledger.events.revisions import live_game
 from ledger.events.types import read_event
 from ledger.intake.files import Item
 from ledger.intake.importing import Imported
+from ledger.intake.revising import placed
 from ledger.rejections import Refused
 from ledger.store.log import Log
 from ledger.store.opening import Ledger

@@ -1,6 +1,7 @@
 """Printing what was appended, what was refused and who is new."""
 
 import re
+from collections.abc import Mapping, Sequence
 
 from cli.output import render
 from cli.output.impact import print_differing, print_impact
@@ -77,18 +78,18 @@ def _more(rejections: list[Rejection]) -> str:
 def note_new(result: Imported) -> None:
     """Print which ladders begin and who is new, unless nothing was taken, and whose name is close to another."""
     if result.new_ladders and not result.rejected_count:
-        named = {name: f" (like {other}?)" for name, other in result.close_ladders.items()}
-        names = ", ".join(name + named.get(name, "") for name in result.new_ladders[:TOLD_MAX])
-        more = f" and {len(result.new_ladders) - TOLD_MAX:,} more" if len(result.new_ladders) > TOLD_MAX else ""
-        render.note(render.plain(f"note: {render.count(len(result.new_ladders), 'new ladder')}: {names}{more}"))
+        _note_names("new ladder", result.new_ladders, result.close_ladders)
     if not result.new_players or (result.rejected_count and not result.would_append):
         return
-    like = {name: f" (like {others[0]}?)" for name, others in result.alike.items()}
-    names = ", ".join(name + like.get(name, "") for name in result.new_players[:TOLD_MAX])
-    more = f" and {len(result.new_players) - TOLD_MAX:,} more" if len(result.new_players) > TOLD_MAX else ""
-    render.note(render.plain(f"note: {render.count(len(result.new_players), 'new player')}: {names}{more}"))
+    _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
     for name, others in list(result.close.items())[:TOLD_MAX]:
         render.note(f"note: {shown(name)} is close to {', '.join(map(shown, others))}")
+
+
+def _note_names(what: str, names: Sequence[str], like: Mapping[str, str]) -> None:
+    """Print the first of some names, each with the one that was perhaps meant."""
+    told = [f"{name} (like {like[name]}?)" if name in like else name for name in names]
+    render.note(render.plain(f"note: {render.count(len(names), what)}: {render.listed(told, TOLD_MAX)}"))
 
 
 def rejection_line(rejection: Rejection) -> str:

@@ -196,6 +196,16 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(names: Sequence[str], shown: int) -> str:
+    """The first names of a list, and how many more there are.
+
+    >>> listed(["anna", "ben", "cleo"], 2)
+    'anna, ben and 1 more'
+    """
+    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
 def title(subject: str, more: str) -> None:
     """What a result is about, and how it was computed: on one line, or on two if that is too long for a terminal."""
     echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")

@@ -41,21 +41,26 @@ def refuse(code: str, message: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{text}", {"text": message})
 
 
+def composed(text: str) -> str:
+    """An id, a label or a name in the composed form (NFC) in which they are recorded."""
+    return unicodedata.normalize("NFC", text)
+
+
 @lru_cache(maxsize=65_536)
 def _identifier(text: str, limit: int, forbidden: str) -> str:
-    composed = unicodedata.normalize("NFC", text)
-    _refuse_surrogates(composed)
-    if not 1 <= len(composed) <= limit:
-        raise refuse("bad-identifier", f"{shown(text)} has {len(composed)} characters; 1 to {limit} are allowed")
-    for character in composed:
+    found = composed(text)
+    _refuse_surrogates(found)
+    if not 1 <= len(found) <= limit:
+        raise refuse("bad-identifier", f"{shown(text)} has {len(found)} characters; 1 to {limit} are allowed")
+    for character in found:
         # Cs: half a surrogate pair, which an argument holds if it is not UTF-8
         if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
             raise refuse("bad-identifier", f"{shown(text)} holds the control character U+{ord(character):04X}")
         if character in forbidden:
             raise refuse("bad-identifier", f"{shown(text)} holds {character!r}, which separates names elsewhere")
-    if composed != composed.strip():
+    if found != found.strip():
         raise refuse("bad-identifier", f"{shown(text)} begins or ends with a space")
-    return composed
+    return found
 
 
 def _refuse_surrogates(text: str) -> None:

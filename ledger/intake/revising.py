@@ -1,20 +1,24 @@
-"""Fixing many games at once, from a file: `void --file`, `correct --file`. All or nothing, shown together."""
+"""How recorded games should be: from a table, from players in another order, or as data; and which games to void.
+
+A game keeps what nobody says anything about, and its players the ids under which they were recorded.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from cli.arguments.options import composed
-from cli.output import render
-from ledger.events.canonical import format_instant, parse_instant
+from ledger.errors import BadArgument
+from ledger.events.canonical import format_instant, parse_instant, parse_object
+from ledger.events.fields import composed
+from ledger.events.game_types import GAME_TYPES
+from ledger.events.games import seats_of
 from ledger.events.revisions import Events, RevisedGame, live_game
+from ledger.events.types import Draft, meaning
 from ledger.intake.csv_cells import CsvColumns, TableOptions
 from ledger.intake.csv_games import TIE
 from ledger.intake.files import Far, Item, read_items, read_lines
 from ledger.rejections import Refused, Rejection, shown
 from ledger.validation.identities import Identities
 from ledger.validation.repeated_games import said
-
-SHOWN_GAMES = 20
 
 
 class Many(NamedTuple):
@@ -131,9 +135,54 @@ def placed(players: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def note_unchanged(names: list[str], state: str) -> None:
-    """Say which games of a file are left alone, since they are already in this state."""
-    if names:
-        more = f" and {len(names) - SHOWN_GAMES:,} more" if len(names) > SHOWN_GAMES else ""
-        told = f"note: {render.count(len(names), 'game')} already {state}: {', '.join(names[:SHOWN_GAMES])}{more}"
-        render.note(render.plain(told))
+def replaced(game: RevisedGame, players: tuple[str, ...], people: Identities) -> list[dict[str, Any]]:
+    """The participants at their new places; previous ones keep their ids and what else is known of them.
+
+    Raises `BadArgument` for a game of another type, `Refused`.
+    """
+    if game.data.get("kind", "placing") != "placing":
+        raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
+    before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
+    new: list[dict[str, Any]] = []
+    for cell in players:
+        place = seats_of({"participants": new}) + 1
+        for player in placed((cell,)):
+            there = before.get(people.current(composed(player["player"])), {})
+            new.append({**player, **there, "place": place})
+    try:
+        GAME_TYPES["placing"].check({**game.data, "participants": new})
+    except Refused as problem:
+        hint = "" if problem.code != "score-contradicts-place" else "; --edit or JSON on standard input changes both"
+        raise Refused(problem.code, problem.message + hint) from None
+    return new
+
+
+def under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
+    """A game as it should be, in which previous participants keep the ids under which they were recorded.
+
+    `ratings games` shows them under their current ids.
+    """
+    recorded = {
+        people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
+    }
+
+    def under(name: Any) -> Any:
+        return recorded.get(people.current(composed(name)), name) if isinstance(name, str) else name
+
+    participants = new.get("participants")
+    if not people or not isinstance(participants, list) or not all(isinstance(one, dict) for one in participants):
+        return new
+    kept = [
+        {name: under(value) if name in ("player", "replaces") else value for name, value in one.items()}
+        for one in participants
+    ]
+    return {**new, "participants": kept}
+
+
+def refuse_same(before: RevisedGame, draft: Draft) -> None:
+    """Raises `Refused` (nothing-to-correct) for a correction that says what is already recorded."""
+    new = parse_object(draft.data.encode())["game"]
+    dated = new.pop("occurred_at", None)
+    same = dated is None or dated == format_instant(before.occurred_at)
+    if same and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
+        raise Refused("nothing-to-correct", f"{shown(new['game_id'])} is already recorded like this")
