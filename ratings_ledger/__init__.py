@@ -41,11 +41,13 @@ from projections.queries.answers import (
     Change,
     Explained,
     ExplainedTerm,
+    Failed,
     GameExplanation,
     History,
     LadderRow,
     ListRow,
     PlayedGame,
+    PlayerChange,
     PlayerExplanation,
     PlayerStatistics,
     Publication,
@@ -93,12 +95,12 @@ from projections.rulesets.versions import read_ruleset, read_toml
 __all__ = [
     "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "Asked", "AttributedCause",
     "AttributedEnd", "BadArgument", "Balance", "Change", "ComparedSide", "Difference", "Differences", "DifferingList",
-    "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm", "Gain", "GameExplanation", "Head", "History",
-    "LadderRow", "LeagueGame", "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger",
-    "PlayedGame", "PlayerExplanation", "PlayerStatistics", "PointsAttributed", "Predicted", "Publication", "Quality",
-    "Radius", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames", "Result", "RuleFailed",
-    "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing", "Standings",
-    "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
+    "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm", "Failed", "Gain", "GameExplanation", "Head",
+    "History", "LadderRow", "LeagueGame", "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger",
+    "NotALedger", "PlayedGame", "PlayerChange", "PlayerExplanation", "PlayerStatistics", "PointsAttributed",
+    "Predicted", "Publication", "Quality", "Radius", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames",
+    "Result", "RuleFailed", "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing",
+    "Standings", "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
 ]  # fmt: skip
 
 

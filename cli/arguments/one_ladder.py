@@ -8,10 +8,8 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import print_note
 from cli.arguments.facts import decoded
-from cli.output import render
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
-from projections.queries.ladder_names import other_ladder
 from projections.queries.standings import ruleset_ids
 from projections.queries.view import Question, View
 from projections.replay.containment import RuleFailure, told_with_game
@@ -25,12 +23,6 @@ def failures_told(facts: Facts, connection: Connection) -> Iterator[None]:
         yield
     except RuleFailure as problem:
         raise click.ClickException(told_with_game(problem, facts, connection)) from None
-
-
-def note_unusable(facts: Facts) -> None:
-    """Say which rulesets do not run here."""
-    for unusable in facts.unusable.values():
-        render.note(f"ratings: {unusable.reason}")
 
 
 def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None) -> View:
@@ -55,9 +47,3 @@ def ladder_second(ledger: Ledger, one: str, other: str) -> tuple[str, str]:
         return one, other
     swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
     return (other, one) if swapped else (one, other)
-
-
-def note_other_ladder(facts: Facts, ladder: str) -> None:
-    """Say which ladder was probably meant instead of one without a game."""
-    if told := other_ladder(facts, ladder):
-        print_note(told)

@@ -91,7 +91,7 @@ def _told(found: Ranking, at: Coordinates, result: Imported) -> dict[str, Any]:
 
 def _publish_due(db: str, now: int, append: Callable[[list[Item]], Imported], dry_run: bool, form: str) -> int:
     """Publish each list that is due, each in a transaction of its own."""
-    seen = survey(db, None, None, None)
+    seen = survey(db)
     rows, failed = [], False
     for ladders, stream in _due(seen, now):
         try:
@@ -120,8 +120,8 @@ def _due(seen: SurveyOfAll, now: int) -> list[tuple[Ladders, Stream]]:
     with open_ledger(seen.db).reading() as connection:
         published = {one.ladder for one in published_lists(connection, seen.facts.position)}
     found = []
+    ladders = seen.ladders
     for ruleset_id in seen.usable:
-        ladders = seen.ladders(ruleset_id)
         for name, stream in ladders.every(ruleset_id).items():
             period = period_of(stream.versions[0].ruleset, parse_name(name).values)
             if period is not None and name not in published and not is_running(period, now, None):

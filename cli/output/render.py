@@ -19,8 +19,6 @@ import click
 from ledger.rejections import escaped
 from projections.contract import decimal
 
-# the members of results that hold exact numbers
-EXACT = frozenset({"points", "before", "change", "after", "amount", "own", "ripple", "start", "sum"})
 # the minimum width of a folded column
 FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -46,24 +44,6 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def print_json(value: Any) -> None:
     """One JSON document, indented."""
     click.echo(json_text(value, indent=2))
-
-
-def with_decimals(value: Any) -> Any:
-    """A result as stated in JSON: next to every exact number, which `float()` may not read, the same as a decimal.
-
-    >>> with_decimals({"points": "20/3", "rows": [{"change": None}]})
-    {'points': '20/3', 'points_decimal': '6.666667', 'rows': [{'change': None, 'change_decimal': None}]}
-    """
-    if isinstance(value, list):
-        return [with_decimals(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    found = {}
-    for name, item in value.items():
-        found[name] = with_decimals(item)
-        if name in EXACT and (item is None or isinstance(item, str)):
-            found[f"{name}_decimal"] = None if item is None else human(item, 6)
-    return found
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
@@ -173,7 +153,7 @@ def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
     >>> human("20/3"), human(Fraction(-3, 2), signed=True), human("8", signed=True)
     ('6.67', '-1.5', '+8')
     """
-    value = Fraction(points)
+    value = points if isinstance(points, Fraction) else Fraction(points)
     text = decimal(value.numerator, value.denominator, places)
     return f"+{text}" if signed and value > 0 and text != "0" else text
 
