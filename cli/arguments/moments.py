@@ -1,4 +1,4 @@
-"""Moments that people type, as positions of the log and instants: --as-of, --known-at, --since, --at, --zone."""
+"""Moments that people type, as positions of the log and instants: --known-at, --at, --zone."""
 
 import click
 from sqlalchemy import Connection
@@ -13,29 +13,9 @@ from ledger.store.opening import Ledger
 from projections.queries import coordinates
 
 
-def known_position(connection: Connection, known_at: str | None, time_zone: str | None = None) -> int:
+def known_position(connection: Connection, known_at: str | None) -> int:
     """The log position that --known-at means, as `coordinates` has it. Raises `BadArgument`."""
-    return coordinates.position_known(connection, known_at, time_zone, print_note)
-
-
-def since_position(connection: Connection, since: str | None) -> int:
-    """The log position after which the events that --since means begin. Raises `BadArgument`."""
-    return coordinates.position_since(connection, since)
-
-
-def since_instant(since: str, time_zone: str) -> int:
-    """The instant that --since means in a zone. Raises `BadArgument`."""
-    return coordinates.instant_since(since, time_zone)
-
-
-def played_instant(as_of: str | None, time_zone: str) -> int | None:
-    """The instant that --as-of means in a zone. Raises `BadArgument`."""
-    return coordinates.instant_played(as_of, time_zone)
-
-
-def note_future(as_of: str | None, time_zone: str) -> None:
-    """Note that --as-of is in the future."""
-    coordinates.note_ahead(as_of, time_zone, print_note)
+    return coordinates.position_known(connection, known_at, None, print_note)
 
 
 def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -1,32 +1,26 @@
 """`export`: the log and the standings for other programs."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
-from typing import IO
+from itertools import chain, islice
+from typing import IO, TypeVar
 
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.all_ladders import SurveyOfAll, survey
 from cli.arguments.command import group
 from cli.arguments.moments import known_position
-from cli.arguments.one_ladder import note_other_ladder, reading_of
+from cli.arguments.one_ladder import view_of
 from cli.arguments.options import axes, format_of, known_at_option
 from cli.output import render
-from cli.output.coordinates import AXES
-from ledger import clock
+from cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
 from ledger.events.fields import composed
 from ledger.new_files import new_file
 from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records
 from ledger.store.opening import open_ledger
-from projections.queries.answers import Change
-from projections.queries.explanation import changes
-from projections.queries.standings import Ladders, Ranking, standings_answer, why_unfinished
-from projections.replay.containment import RuleFailure
-from projections.replay.ladders import parse_name
+from projections.queries.answers import Failed
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-",
@@ -102,14 +96,17 @@ def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
         raise click.UsageError(f"{output} exists; nothing was written") from None
 
 
-COLUMNS = (
-    "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset",
-    *AXES,
-)  # fmt: skip
+T = TypeVar("T")
+
+
+def _begun(results: Iterator[T]) -> Iterator[T]:
+    """The same, of which the first is made at once: anything wrong is reported before a file is made."""
+    first = [*islice(results, 1)]
+    return chain(first, results)
 
 
 @export.command(name="standings")
-@click.argument("ladders", metavar="[LADDER]...", nargs=-1)
+@click.argument("ladders", metavar="[LADDER]...", nargs=-1, type=composed)
 @axes
 @form_option
 @output_option
@@ -124,22 +121,21 @@ def export_standings(
     points as a decimal of at most six places, and exact. A ladder that cannot be replayed is reported and left out; the
     exit code is then 1.
     """
-    found = Export(survey(db, as_of, known_at, rules))
-    names = found.checked(map(composed, ladders)) if ladders else None
-    for name in names or ():
-        if Ladders(found.seen.facts).first(name) is None:
-            note_other_ladder(found.seen.facts, name)
+    found = _begun(view_of(open_ledger(db), as_of, known_at, rules).every_standings(ladders))
+    written, failed = 0, False
     with output_file(output) as file:
         if form == "csv":
-            file.write(render.csv_text([COLUMNS]).encode())
-        for line in found.lines(names, form, to_stdout=output == "-"):
-            file.write(line.encode())
+            file.write(render.csv_text([STANDINGS]).encode())
+        for one in found:
+            if isinstance(one, Failed):
+                render.note(f"ratings: {one.reason}")
+                failed = failed or one.ladder is not None or not ladders
+            else:
+                written += 1
+                file.write(standings_lines(one, form, to_stdout=output == "-").encode())
     if output != "-":
-        render.note(f"{render.count(found.written, 'ladder')} in {output}")
-    return int(not found.complete)
-
-
-CHANGES = ("player", "position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
+        render.note(f"{render.count(written, 'ladder')} in {output}")
+    return int(failed)
 
 
 @export.command(name="changes")
@@ -155,72 +151,13 @@ def export_changes(
 
     Points are given exactly, and as decimals of at most six places.
     """
-    with reading_of(open_ledger(db), ladder, as_of, known_at, rules) as reading:
-        # anything wrong is reported before a file is made
-        rows = changes(reading.connection, reading.ladders, ladder)
-        first = next(rows, None)
-        written = 0
-        with output_file(output) as file:
-            if form == "csv":
-                file.write(render.csv_text([(*CHANGES, "change_exact", "after_exact")]).encode())
-            for player, change in () if first is None else chain([first], rows):
-                written += 1
-                file.write(_change(player, change, form, to_stdout=output == "-").encode())
+    found = _begun(view_of(open_ledger(db), as_of, known_at, rules).changes(ladder))
+    written = 0
+    with output_file(output) as file:
+        if form == "csv":
+            file.write(render.csv_text([CHANGES]).encode())
+        for one in found:
+            written += 1
+            file.write(change_line(one, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'change')} in {output}")
-
-
-def _change(player: str, change: Change, form: str, to_stdout: bool) -> str:
-    row = {"player": player, **change.model_dump()}
-    if form == "json":
-        return render.json_text(row) + "\n"
-    points = [render.human(row[name], 6) for name in ("before", "change", "after")]
-    plain = [row[name] for name in CHANGES if name not in ("before", "change", "after", "ruleset")]
-    return render.csv_text([[*plain, *points, row["ruleset"], row["change"], row["after"]]], to_stdout)
-
-
-class Export:
-    """Standings of many ladders, one after another, whatever happens to some of them."""
-
-    def __init__(self, seen: SurveyOfAll) -> None:
-        self.seen = seen
-        self.written = 0
-        self.complete = not seen.facts.unusable
-
-    def checked(self, ladders: Iterable[str]) -> list[str]:
-        """The named ladders, each once; an unknown one is a usage error."""
-        names = list(dict.fromkeys(ladders))
-        self.complete = True
-        for name in names:
-            Ladders(self.seen.facts).versions(name)
-        return names
-
-    def lines(self, names: list[str] | None, form: str, to_stdout: bool) -> Iterator[str]:
-        """What is written for each ladder."""
-        for name in self._every() if names is None else names:
-            ruleset_id = parse_name(name).ruleset_id
-            ladders, at = self.seen.ladders(ruleset_id), self.seen.at(ruleset_id)
-            try:
-                found = ladders.standings(name)
-            except RuleFailure as problem:
-                self.complete = False
-                self.seen.note(problem)
-                continue
-            self.written += 1
-            if form == "csv":
-                yield render.csv_text(([*row, *at.axes().values()] for row in _rows(found)), to_stdout)
-            else:
-                unfinished = why_unfinished(ladders, name, clock.now())
-                told = standings_answer(found, found.rows, at, self.seen.times, unfinished)
-                yield render.json_text(told.model_dump()) + "\n"
-
-    def _every(self) -> Iterator[str]:
-        for ruleset_id in self.seen.usable:
-            yield from sorted(self.seen.ladders(ruleset_id).every(ruleset_id))
-
-
-def _rows(found: Ranking) -> Iterator[list[render.Cell]]:
-    for row in found.rows:
-        points = str(row.value(found.scale))
-        yield [found.ladder, row.rank, row.player, render.human(points, 6), row.games, row.qualified, points, row.gold,
-               " ".join(map(str, row.places or ())), found.ruleset]  # fmt: skip

@@ -153,7 +153,7 @@ def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
     >>> human("20/3"), human(Fraction(-3, 2), signed=True), human("8", signed=True)
     ('6.67', '-1.5', '+8')
     """
-    value = Fraction(points)
+    value = points if isinstance(points, Fraction) else Fraction(points)
     text = decimal(value.numerator, value.denominator, places)
     return f"+{text}" if signed and value > 0 and text != "0" else text
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
-from projections.queries.results import ABSENT, FRACTION_ONLY, HIDDEN, Absent, Result
+from projections.queries.results import ABSENT, FRACTION_ONLY, HIDDEN, SPREAD, Absent, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,14 @@ class Standings(LadderAnswer):
 
 
 @dataclass(frozen=True, slots=True)
+class Failed(Result):
+    """Why a ladder cannot be replayed or, where `ladder` is None, why a ruleset does not run here."""
+
+    ladder: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shown(Result):
     """What a published list showed instead: its position in the log, its `as_of`, the points or None if nothing."""
 
@@ -90,6 +98,14 @@ class Change(Result):
     ruleset: str | None
     reason: str | Absent = ABSENT
     published: tuple[Shown, ...] | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerChange(Result):
+    """A change of somebody's points."""
+
+    player: str
+    change: Change = field(metadata=SPREAD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from projections.queries.answers import (
     ExplainedTerm,
     GameExplanation,
     PlayedGame,
+    PlayerChange,
     PlayerExplanation,
 )
 from projections.queries.coordinates import UTC_TIMES, Times, moment
@@ -71,8 +72,8 @@ def history(connection: Connection, ladders: Ladders, ladder: str, player: str) 
     return tuple(rows)
 
 
-def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[tuple[str, Change]]:
-    """What every game and adjustment of a ladder did to everybody, in replay order: the player, and the change.
+def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
+    """What every game and adjustment of a ladder did to everybody, in replay order.
 
     Raises `UnknownLadder`, `RuleFailure` before the first one.
     """
@@ -86,7 +87,7 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[t
         events = {at: json.loads(text) for at, text in read_records_at(connection, sorted(positions)).items()}
         for player, step in chunk:
             event = events[_position(facts, stream, step)]
-            yield stream.names[player], _change(facts, stream, player, step, event)
+            yield PlayerChange(stream.names[player], _change(facts, stream, player, step, event))
 
 
 def _position(facts: Facts, stream: Stream, step: Step) -> int:

@@ -92,7 +92,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return f"{value:.6f}"
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        instant = value if value.tzinfo is UTC else value.astimezone(UTC)
+        return f"{instant.isoformat(timespec='microseconds')[:-6]}Z"
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
 """All ladders at a view's coordinates: which there are, which lists are open, and what somebody did apart from them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from ledger import clock
 from projections.facts.columns import Facts
-from projections.queries.answers import AllLadders, AllLists, LadderRow, ListRow
+from projections.queries.answers import AllLadders, AllLists, Failed, LadderRow, ListRow, Standings
 from projections.queries.coordinates import Coordinates, Times, instant_played, moment
-from projections.queries.standings import Ladders
+from projections.queries.standings import Ladders, standings_answer, why_unfinished
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name
 from projections.replay.partition import by_time
@@ -69,6 +69,22 @@ class Survey:
         """The members that answers about many ladders share, once all ladders were asked."""
         unusable = tuple(ruleset.reason for ruleset in self.facts.unusable.values())
         return {"asked": self.asked, "unusable": unusable, "failed": tuple(self.failures), "times": self.times}
+
+
+def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standings | Failed]:
+    """The standings of the named ladders or, without names, of all, one at a time, and what fails."""
+    for problem in seen.facts.unusable.values():
+        yield Failed(None, problem.reason)
+    every = (name for one in seen.usable for name in sorted(seen.ladders(one).every(one)))
+    for name in dict.fromkeys(ladders) or every:
+        there = seen.ladders(parse_name(name).ruleset_id)
+        try:
+            found = there.standings(name)
+        except RuleFailure as failure:
+            yield Failed(name, told_with_game(failure, seen.facts, seen.connection))
+            continue
+        unfinished = why_unfinished(there, name, clock.now())
+        yield standings_answer(found, found.rows, there.coordinates, seen.times, unfinished)
 
 
 def all_ladders(seen: Survey) -> AllLadders:

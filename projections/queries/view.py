@@ -47,7 +47,7 @@ from projections.queries.coordinates import (
     times_of,
 )
 from projections.queries.entrants import unmet
-from projections.queries.explanation import explain_game, explain_player, history, row_of_game
+from projections.queries.explanation import changes, explain_game, explain_player, history, row_of_game
 from projections.queries.ladder_names import other_ladder
 from projections.queries.leagues import all_leagues, league_state
 from projections.queries.player_statistics import player_statistics
@@ -63,7 +63,7 @@ from projections.queries.standings import (
     versions_of,
     why_unfinished,
 )
-from projections.queries.survey import Survey, all_ladders, all_lists
+from projections.queries.survey import Survey, all_ladders, all_lists, every_standings
 from projections.replay.containment import RuleFailure, told_with_game
 
 
@@ -164,6 +164,27 @@ class View:
             unfinished = why_unfinished(asked.ladders, ladder, clock.now())
             rows = [row for row in found.rows if not wanted or row.player in wanted][:limit]
             return standings_answer(found, rows, asked.ladders.coordinates, asked.times, unfinished)
+
+    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[answers.Standings | answers.Failed]:
+        """The standings of the named ladders or, without names, of all, one at a time; in between what fails.
+
+        Raises as `surveying` does, before the first.
+        """
+        with self.surveying() as seen:
+            for ladder in dict.fromkeys(ladders):
+                everything = Ladders(seen.facts)
+                everything.versions(ladder)
+                if everything.first(ladder) is None and (told := other_ladder(seen.facts, ladder)):
+                    self.note(told)
+            yield from every_standings(seen, ladders)
+
+    def changes(self, ladder: str) -> Iterator[answers.PlayerChange]:
+        """Every change of everybody's points on a ladder, in the order of replay, one at a time.
+
+        Raises as `asking` does, before the first.
+        """
+        with self.asking(ladder) as asked:
+            yield from changes(asked.connection, asked.ladders, ladder)
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
         """The list of a ladder that was published last, or last for `as_of`, from its events.
@@ -296,7 +317,7 @@ class View:
             hint = ""
             if player is not None and not found:
                 hint = did_you_mean(player, known_players(self._decode(connection, head(connection).position)))
-        rows = tuple(replace(one, data=people.present(one.data)) for one in found)
+        rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
         return RecordedGames(
             rows, older=count - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
         )  # fmt: skip

@@ -151,6 +151,22 @@ def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None
         assert simulated[LADDER].quality.after is not None
 
 
+@pytest.mark.parametrize("coordinates", COORDINATES, ids=str)
+def test_streams_are_what_exports_write(url: str, ratings: Ratings, coordinates: dict[str, Any]) -> None:
+    """All standings, and all changes of a ladder, come one at a time, each as the line that its command writes."""
+    options = [part for name, value in coordinates.items() for part in (f"--{name.replace('_', '-')}", value)]
+    with rl.open(url) as ledger:
+        view = ledger.at(**coordinates)
+        asked = {
+            ("standings",): view.every_standings(), ("standings", LADDER): view.every_standings([LADDER]),
+            ("changes", LADDER): view.changes(LADDER),
+        }  # fmt: skip
+        for command, results in asked.items():
+            told = ratings("export", *command, *options, db=url)
+            lines = [json.loads(line) for line in told.stdout.splitlines()]
+            assert (told.exit_code, lines) == (0, [one.model_dump() for one in results]), command
+
+
 def test_results_are_exact_and_frozen(url: str) -> None:
     """Points are fractions, times are in UTC, and nothing of a result can be changed."""
     with rl.open(url) as ledger:
@@ -201,6 +217,8 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
      rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.simulate(RULESET.read_text().replace('"UTC"', '"Asia/Tokyo"'), ledger.at()),
      rl.RulesetRefused, "partition-changed", 1),
+    (lambda ledger: next(ledger.at().every_standings(["no-such/all"])), rl.BadArgument, "ladder", 2),
+    (lambda ledger: next(ledger.at().changes("no-such/all")), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.propose(7, "mira"), rl.BadArgument, "events", 2),  # type: ignore[arg-type]

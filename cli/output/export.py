@@ -1,0 +1,39 @@
+"""How streams of standings and of changes look: lines of JSON, or one table of CSV."""
+
+from cli.output import render
+from cli.output.coordinates import AXES
+from cli.output.standings import places_told
+from projections.queries.answers import PlayerChange, Standings
+from projections.queries.results import ABSENT
+
+STANDINGS = (
+    "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset", *AXES,
+)  # fmt: skip
+CHANGES = (
+    "player", "position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset",
+    "change_exact", "after_exact",
+)  # fmt: skip
+
+
+def standings_lines(found: Standings, form: str, to_stdout: bool) -> str:
+    """The standings of a ladder on one line, or a line for each row."""
+    if form == "json":
+        return render.json_text(found.model_dump()) + "\n"
+    axes = found.at.axes().values()
+    rows = (
+        [found.ladder, row.rank, row.player, render.human(row.points, 6), row.games, row.qualified, str(row.points),
+         None if row.gold is ABSENT else row.gold, places_told(row), found.ruleset, *axes]
+        for row in found.rows
+    )  # fmt: skip
+    return render.csv_text(rows, to_stdout)
+
+
+def change_line(found: PlayerChange, form: str, to_stdout: bool) -> str:
+    """A change as a line."""
+    told = found.model_dump()
+    if form == "json":
+        return render.json_text(told) + "\n"
+    change = found.change
+    points = [render.human(value, 6) for value in (change.before, change.change, change.after)]
+    plain = [told[name] for name in CHANGES[:6]]
+    return render.csv_text([[*plain, *points, change.ruleset, told["change"], told["after"]]], to_stdout)
