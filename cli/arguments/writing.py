@@ -72,16 +72,17 @@ class How:
 
         `unchanged` are the games of a file that are left alone.
         """
-        ids = [] if plan.is_refused else [draft.event_id for draft in plan.drafts()]
-        found = plan.impact() if ids else Impact()
-        told = entered(self.done(plan), type_name, ids, self.dry_run, found, unchanged, self.times(found))
+        first = None if plan.is_refused else next(plan.drafts(), None)
+        found = Impact() if first is None else plan.impact()
+        event_id = None if first is None else first.event_id
+        told = entered(self.done(plan), type_name, event_id, self.dry_run, found, unchanged, self.times(found))
         emit(told, self.form)
         return int(told.is_refused)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was made; returns the exit code."""
         refused = Imported(rejected=[problem.rejection()], rejected_count=1)
-        emit(entered(refused, type_name, [], self.dry_run, Impact(), None, UTC_TIMES), self.form)
+        emit(entered(refused, type_name, None, self.dry_run, Impact(), None, UTC_TIMES), self.form)
         return 1
 
     def report(

@@ -188,7 +188,7 @@ def account(how: How, player_id: str, kind: str, at: str | None, zone: str | Non
 
 def _enter(
     how: How, type_name: str, data: dict[str, Any], seen: str | int | None = None, *, at: str | None = None,
-    zone: str | None = None, refuse: Callable[[Draft], None] = lambda draft: None,
+    zone: str | None = None, refuse: Callable[[Draft], None] | None = None,
 ) -> int:  # fmt: skip
     """Enter one event; `seen` is the last event about its game or event when somebody looked: its id or position."""
     occurred_at = format_instant(instant_or_now(how.ledger, at, zone))
@@ -197,11 +197,12 @@ def _enter(
         [{"type": type_name, "occurred_at": occurred_at, "data": data}],
         based_on={} if seen is None else {subject: seen},
     )
-    try:
-        for draft in plan.drafts():
+    draft = None if refuse is None else next(plan.drafts(), None)
+    if refuse is not None and draft is not None:
+        try:
             refuse(draft)
-    except Refused as problem:
-        plan.refuse(problem)
+        except Refused as problem:
+            plan.refuse(problem)
     return how.enter(type_name, plan)
 
 

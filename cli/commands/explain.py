@@ -5,7 +5,7 @@ import click
 from cli.arguments.command import command, print_note
 from cli.arguments.coordinates import CoordinatesType, read_asked
 from cli.arguments.facts import decoded, note_left_out
-from cli.arguments.one_ladder import ladder_second, view_of
+from cli.arguments.one_ladder import view_of
 from cli.arguments.options import axes, format_option
 from cli.output.emit import emit
 from ledger.errors import Unknown
@@ -56,7 +56,7 @@ def explain_(
         if not change or before is None or is_player or any((as_of, known_at, rules)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
         ledger = open_ledger(db)
-        game, ladder = ladder_second(ledger, game, ladder)
+        game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)
         with ledger.reading() as connection:
             found = attributed(connection, ladder, game, before, after or read_asked("now"), print_note, decoded)
         note_left_out(found.left_out)
@@ -64,9 +64,8 @@ def explain_(
             print_note(told)
         emit(found, form)
         return
-    ledger = open_ledger(db)
-    game, ladder = ladder_second(ledger, game, ladder)
-    view = view_of(ledger, as_of, known_at, rules)
+    view = view_of(open_ledger(db), as_of, known_at, rules)
+    game, ladder = view.with_ladder(game, ladder)
     emit(_explained(view, ladder, game, is_player), form)
 
 

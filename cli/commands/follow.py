@@ -28,7 +28,7 @@ def follow(db: str, terms: Terms) -> int:
     ledger, known, told = open_ledger(db, keep_open=True), Known(decode=decoded), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, settled: Settled) -> None:
-        result = Proposal(ledger, items, terms, known, reject=reject, settled=settled).append()
+        result = Proposal(ledger, items, terms, known, {}, reject=reject, settled=settled).append()
         result.rejected_count = 0  # they are answered, and no reason to say nothing of the others
         note_new(result)
         for notes in (result.homeless, result.leagueless):

@@ -91,7 +91,7 @@ def import_(
     how = replace(how, terms=how.terms._replace(keep_going=keep_going))
     with _rejects(keep_going and not how.dry_run) as reject, _bar(files) as (read, appended):
         items = (item for name in files for item in read_items(name, options))
-        plan = how.propose(items, reject=reject, reading=read, cores=available_cores())
+        plan = how.propose(items, leagueless={}, reject=reject, reading=read, cores=available_cores())
         found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
         result = plan.result if how.dry_run else plan.append(appended)
     note_homeless(result)

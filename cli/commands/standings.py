@@ -3,7 +3,7 @@
 import click
 
 from cli.arguments.command import command
-from cli.arguments.one_ladder import ladder_second, view_of
+from cli.arguments.one_ladder import view_of
 from cli.arguments.options import axes, format_option
 from cli.output.emit import emit
 from ledger.events.fields import composed
@@ -42,9 +42,9 @@ def history_(
     db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
     """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
-    ledger = open_ledger(db)
-    player, ladder = ladder_second(ledger, player, ladder)
-    emit(view_of(ledger, as_of, known_at, rules).history(ladder, player), form)
+    view = view_of(open_ledger(db), as_of, known_at, rules)
+    player, ladder = view.with_ladder(player, ladder)
+    emit(view.history(ladder, player), form)
 
 
 @command(name="books")

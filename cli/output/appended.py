@@ -107,14 +107,14 @@ def print_entered(found: Entered) -> None:
         _note_untold(told.rejected_count - SHOWN_REJECTIONS)
         render.echo("Nothing was recorded.")
         return
-    if not found.entered:
+    if found.event_id is None:
         render.echo("This is already recorded.")
         return
     note_new(told)
     if found.dry_run:
         render.echo(f"Nothing was recorded; this is what {found.type} would do.")
-    elif found.entered > 1:
-        render.echo(f"{found.entered:,} events {found.type} are recorded, the last at position {found.position:,}.")
+    elif told.would_append > 1:
+        render.echo(f"{told.would_append:,} events {found.type} are recorded, the last at position {found.position:,}.")
     else:
         render.echo(f"{found.type} is recorded at position {found.position:,}.")
     print_impact(found.impact, found.times)

@@ -154,7 +154,8 @@ def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
     ('6.67', '-1.5', '+8')
     """
     value = points if isinstance(points, Fraction) else Fraction(points)
-    text = decimal(value.numerator, value.denominator, places)
+    whole = value.denominator == 1
+    text = str(value.numerator) if whole else decimal(value.numerator, value.denominator, places)
     return f"+{text}" if signed and value > 0 and text != "0" else text
 
 

@@ -81,7 +81,6 @@ class Entered(Written):
     unchanged: tuple[str, ...] | Absent
     new: Newness = field(metadata=SPREAD)
     impact: Impact = field(metadata=SPREAD)
-    entered: int = field(default=0, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +157,14 @@ def recorded(
 
 
 def entered(
-    told: Imported, type_name: str, ids: Sequence[str], dry_run: bool, impact: Impact,
+    told: Imported, type_name: str, event_id: str | None, dry_run: bool, impact: Impact,
     unchanged: Sequence[str] | None, times: Times,
 ) -> Entered:  # fmt: skip
-    """What became of events of one type, which have these ids."""
+    """What became of events of one type, of which the first has this id."""
     return Entered(
-        type_name, ids[0] if ids else None, head_of(told) if told.appended else None, told.appended, told.existing,
+        type_name, event_id, head_of(told) if told.appended else None, told.appended, told.existing,
         dry_run, refusals(told.rejected), ABSENT if unchanged is None else tuple(unchanged), newness(told), impact,
-        entered=len(ids), told=told, times=times,
+        told=told, times=times,
     )  # fmt: skip
 
 

@@ -50,6 +50,11 @@ class Known:
             self._facts = self._decode(connection)
         return self._facts
 
+    @property
+    def games(self) -> int:
+        """How many games there were when the facts were asked for."""
+        return 0 if self._facts is None else len(self._facts.start)
+
     def players(self, connection: Connection) -> set[str]:
         """The players that the ledger knows."""
         if self._names is None:
@@ -75,13 +80,15 @@ class Proposal(Intake):
 
     def __init__(
         self, ledger: Ledger, items: Iterable[Item | Rejection | Far], terms: Terms, known: Known | None = None,
-        **hooks: Any,
+        leagueless: dict[str, str] | None = None, **hooks: Any,
     ) -> None:  # fmt: skip
-        """Check the events of some items; the hooks are those of `Intake`. Raises `ClockBehind`, `StoreUnavailable`."""
+        """Check the events of some items; the hooks are those of `Intake`.
+
+        `leagueless` is filled with a game for each league whose scheduled games do not name it, if that is of interest.
+        Raises `ClockBehind`, `StoreUnavailable`."""
         self.known = known or Known(terms.strict)
         self._impact: Impact | None = None
         homeless: dict[str, str] = {}
-        leagueless: dict[str, str] = {}
         begun = self.known.new_ladders.found = []
         ladders = partial(
             Admission, allow_uncounted=terms.allow_uncounted, homeless=homeless, leagueless=leagueless,
@@ -89,7 +96,7 @@ class Proposal(Intake):
         )  # fmt: skip
         newcomers = Newcomers(self.known.players, terms.refusing, terms.strict)
         super().__init__(ledger, items, terms, ladders=ladders, newcomers=newcomers, **hooks)
-        self.result.homeless, self.result.leagueless = homeless, leagueless
+        self.result.homeless, self.result.leagueless = homeless, leagueless or {}
         self.result.new_ladders = [one.ladder for one in begun]
         self.result.close_ladders = {one.ladder: one.like for one in begun if one.like}
 
@@ -119,6 +126,4 @@ class Proposal(Intake):
 
     def is_small(self) -> bool:
         """Whether the ledger has fewer games, and the proposal fewer events, than `SMALL_GAMES`."""
-        with self.ledger.reading() as connection:
-            games = len(self.known.facts(connection).start)
-        return max(games, self.result.would_append) < SMALL_GAMES
+        return max(self.known.games, self.result.would_append) < SMALL_GAMES

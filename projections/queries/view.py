@@ -56,15 +56,18 @@ from projections.queries.recorded import events_as_written, games_as_they_stand
 from projections.queries.simulation import simulated
 from projections.queries.standings import (
     Ladders,
+    UnknownLadder,
     balance_answer,
     check_version,
     date_zone,
+    ruleset_ids,
     standings_answer,
     versions_of,
     why_unfinished,
 )
 from projections.queries.survey import Survey, all_ladders, all_lists, every_standings
 from projections.replay.containment import RuleFailure, told_with_game
+from projections.replay.ladders import parse_name
 
 
 class Question(NamedTuple):
@@ -113,10 +116,15 @@ class View:
         """
         with self.ledger.reading() as connection:
             try:
-                zone = date_zone(connection, ladder)
+                # the zone matters only to dates, and finding it takes a look at the rulesets
+                zone = "UTC" if self.as_of is None and self.known_at is None else date_zone(connection, ladder)
                 kept = self._known(connection, position_known(connection, self.known_at, zone, self.note))
                 facts = kept.facts
-                versions_of(facts, ladder, self.rules)
+                try:
+                    versions_of(facts, ladder, self.rules)
+                except UnknownLadder:
+                    date_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
+                    raise
                 instant = instant_played(self.as_of, zone)
                 ladders = kept.ladders.setdefault(instant, Ladders(facts, instant, self.rules))
                 note_ahead(self.as_of, zone, self.note)
@@ -125,6 +133,19 @@ class View:
                 yield Question(connection, ladders, times)
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
+
+    def with_ladder(self, one: str, other: str) -> tuple[str, str]:
+        """A player or game and a ladder, in whichever order they were given. Raises `StoreUnavailable`."""
+        with self.ledger.reading() as connection:
+            if self.known_at is None:
+                facts = self._known(connection, head(connection).position).facts
+                known = facts.rulesets.keys() | facts.unusable.keys()
+            else:
+                known = ruleset_ids(connection)
+        if parse_name(other).ruleset_id in known:
+            return one, other
+        swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
+        return (other, one) if swapped else (one, other)
 
     @contextmanager
     def surveying(self) -> Iterator[Survey]:

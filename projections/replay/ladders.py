@@ -82,7 +82,7 @@ class Stream:
     previous: Stream | None = None
     broken: RuleFailure | None = None
 
-    @property
+    @cached_property
     def ranking(self) -> RankingList:
         """The kind of list that ranks its players."""
         return LISTS[self.rule.ranking]
