@@ -33,6 +33,7 @@ from ledger.store import log as _log
 from ledger.store import opening as _opening
 from ledger.store.log import Head
 from projections.facts.decoding import decode
+from projections.game_clock.state import ClockLine
 from projections.queries.answers import (
     Account,
     AllLadders,
@@ -75,10 +76,14 @@ from projections.queries.answers_compared import (
 )
 from projections.queries.answers_recorded import (
     AllLeagues,
+    ClockExplanation,
+    ClockState,
     Entrant,
     LeagueGame,
     LeagueRow,
     LeagueState,
+    PauseAsked,
+    PlayerTimers,
     RecordedEvent,
     RecordedEvents,
     RecordedGame,
@@ -94,13 +99,14 @@ from projections.rulesets.versions import read_ruleset, read_toml
 
 __all__ = [
     "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "Asked", "AttributedCause",
-    "AttributedEnd", "BadArgument", "Balance", "Change", "ComparedSide", "Difference", "Differences", "DifferingList",
-    "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm", "Failed", "Gain", "GameExplanation", "Head",
-    "History", "LadderRow", "LeagueGame", "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger",
-    "NotALedger", "PlayedGame", "PlayerChange", "PlayerExplanation", "PlayerStatistics", "PointsAttributed",
-    "Predicted", "Publication", "Quality", "Radius", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames",
-    "Result", "RuleFailed", "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing",
-    "Standings", "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
+    "AttributedEnd", "BadArgument", "Balance", "Change", "ClockExplanation", "ClockLine", "ClockState", "ComparedSide",
+    "Difference", "Differences", "DifferingList", "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm",
+    "Failed", "Gain", "GameExplanation", "Head", "History", "LadderRow", "LeagueGame", "LeagueRow", "LeagueState",
+    "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger", "PauseAsked", "PlayedGame", "PlayerChange",
+    "PlayerExplanation", "PlayerStatistics", "PlayerTimers", "PointsAttributed", "Predicted", "Publication", "Quality",
+    "Radius", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames", "Result", "RuleFailed",
+    "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing", "Standings",
+    "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from cli.output import (
     attribution,
+    clock,
     comparison,
     explanation,
     history,
@@ -35,6 +36,8 @@ PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]]
     answers_compared.Differences: (comparison.print_differences, comparison.print_differences_csv),
     answers_compared.PointsAttributed: (attribution.print_attribution, attribution.print_attribution_csv),
     answers_compared.Simulation: (simulation.print_simulation, simulation.print_simulation_csv),
+    answers_recorded.ClockState: (clock.print_clock, clock.print_clock_csv),
+    answers_recorded.ClockExplanation: (clock.print_clock_lines, clock.print_clock_lines_csv),
     answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
 }
 
