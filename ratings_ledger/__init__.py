@@ -44,6 +44,7 @@ from ledger.validation.new_names import Refusing
 from projections.admission.proposals import Proposal
 from projections.admission.proposals import whole_event as _whole_event
 from projections.facts.decoding import decode
+from projections.game_clock.state import ClockLine
 from projections.queries.answers import (
     Account,
     AllLadders,
@@ -86,10 +87,14 @@ from projections.queries.answers_compared import (
 )
 from projections.queries.answers_recorded import (
     AllLeagues,
+    ClockExplanation,
+    ClockState,
     Entrant,
     LeagueGame,
     LeagueRow,
     LeagueState,
+    PauseAsked,
+    PlayerTimers,
     RecordedEvent,
     RecordedEvents,
     RecordedGame,
@@ -106,13 +111,14 @@ from projections.rulesets.versions import read_ruleset, read_toml
 __all__ = [
     "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "Asked",
     "AttributedCause", "AttributedEnd", "BadArgument", "Balance", "Change", "ChangedMeanwhile", "ClockBehind",
-    "ComparedSide", "Difference", "Differences", "DifferingList", "DifferingRow", "Effect", "Entrant", "Explained",
-    "ExplainedTerm", "Failed", "Gain", "GameExplanation", "Head", "History", "LadderRow", "LeagueGame", "LeagueRow",
-    "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger", "NotALedger", "PlayedGame", "PlayerChange",
-    "PlayerExplanation", "PlayerStatistics", "PointsAttributed", "Predicted", "Proposal", "Publication", "Quality",
-    "Radius", "RecordedEvent", "RecordedEvents", "RecordedGame", "RecordedGames", "Refused", "Rejection", "Result",
-    "RuleFailed", "RulesetRefused", "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing",
-    "Standings", "StoreDamaged", "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
+    "ClockExplanation", "ClockLine", "ClockState", "ComparedSide", "Difference", "Differences", "DifferingList",
+    "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm", "Failed", "Gain", "GameExplanation", "Head",
+    "History", "LadderRow", "LeagueGame", "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger",
+    "NotALedger", "PauseAsked", "PlayedGame", "PlayerChange", "PlayerExplanation", "PlayerStatistics", "PlayerTimers",
+    "PointsAttributed", "Predicted", "Proposal", "Publication", "Quality", "Radius", "RecordedEvent", "RecordedEvents",
+    "RecordedGame", "RecordedGames", "Refused", "Rejection", "Result", "RuleFailed", "RulesetRefused",
+    "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing", "Standings", "StoreDamaged",
+    "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cli.output import render
+from cli.output.emit import FORMATS
 from ledger.events.types import read_by, read_slug
 from ledger.intake.files import STDIN
 from ledger.rejections import Refused
@@ -47,7 +48,7 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
     return decorate
 
 
-format_option = format_of("table", "json", "csv")
+format_option = format_of(*FORMATS)
 
 
 def _user() -> str:

@@ -1,64 +1,51 @@
-"""A result as a table, as JSON or as CSV: the one place where that is decided."""
+"""A result in an output format: the one place where that is decided.
+
+A format is a function in `FORMATS`. How each kind of result looks as a table and as CSV stands in `cli.output`, in the
+functions `print_NAME` and `print_NAME_csv` of a module that is loaded when it is needed; JSON comes from the result.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from importlib import import_module
 
-from cli.output import (
-    appended,
-    attribution,
-    comparison,
-    explanation,
-    history,
-    leagues,
-    recorded,
-    render,
-    simulation,
-    standings,
-    survey,
-)
-from projections.admission import outcomes
-from projections.queries import answers, answers_compared, answers_recorded
+from cli.output import render
 from projections.queries.results import Result
 
-# by kind of result how it is printed as a table, and as CSV
-PRINTED: dict[type[Result], tuple[Callable[[Any], None], Callable[[Any], None]]] = {
-    answers.Standings: (standings.print_standings, standings.print_standings_csv),
-    answers.GameExplanation: (explanation.print_game, explanation.print_game_csv),
-    answers.PlayerExplanation: (explanation.print_player, explanation.print_player_csv),
-    answers.History: (history.print_history, history.print_history_csv),
-    answers.Balance: (standings.print_balance, standings.print_balance_csv),
-    answers.AllLadders: (survey.print_ladders, survey.print_all_csv),
-    answers.AllLists: (survey.print_all_lists, survey.print_all_csv),
-    answers_recorded.RecordedGames: (recorded.print_games, recorded.print_games_csv),
-    answers_recorded.RecordedEvents: (recorded.print_events, recorded.print_events_csv),
-    answers_recorded.AllLeagues: (leagues.print_leagues, leagues.print_leagues_csv),
-    answers_recorded.LeagueState: (leagues.print_league, leagues.print_league_csv),
-    answers_recorded.Unmet: (leagues.print_unmet, leagues.print_unmet_csv),
-    answers_compared.Differences: (comparison.print_differences, comparison.print_differences_csv),
-    answers_compared.PointsAttributed: (attribution.print_attribution, attribution.print_attribution_csv),
-    answers_compared.Simulation: (simulation.print_simulation, simulation.print_simulation_csv),
-    answers.PlayerStatistics: (survey.print_statistics, survey.print_statistics_csv),
-}
-# what became of proposed events is no table
-TOLD: dict[type[Result], Callable[[Any], None]] = {
-    outcomes.Recorded: appended.print_recorded,
-    outcomes.Entered: appended.print_entered,
-    outcomes.RulesetsPublished: appended.print_rulesets_published,
-    outcomes.ListPublished: appended.print_list_published,
-    outcomes.DuePublished: appended.print_due_published,
-}
+# by kind of result: the module in `cli.output`, and the name there; what became of proposed events has no CSV
+PRINTED = {
+    "Standings": ("standings", "standings"), "Balance": ("standings", "balance"), "History": ("history", "history"),
+    "GameExplanation": ("explanation", "game"), "PlayerExplanation": ("explanation", "player"),
+    "AllLadders": ("survey", "ladders"), "AllLists": ("survey", "all_lists"),
+    "PlayerStatistics": ("survey", "statistics"),
+    "RecordedGames": ("recorded", "games"), "RecordedEvents": ("recorded", "events"),
+    "AllLeagues": ("leagues", "leagues"), "LeagueState": ("leagues", "league"), "Unmet": ("leagues", "unmet"),
+    "Differences": ("comparison", "differences"), "PointsAttributed": ("attribution", "attribution"),
+    "Simulation": ("simulation", "simulation"),
+    "ClockState": ("clock", "clock"), "ClockExplanation": ("clock", "clock_lines"),
+    "Recorded": ("appended", "recorded"), "Entered": ("appended", "entered"),
+    "RulesetsPublished": ("appended", "rulesets_published"), "ListPublished": ("appended", "list_published"),
+    "DuePublished": ("appended", "due_published"),
+}  # fmt: skip
+
+
+def _as_json(result: Result) -> None:
+    render.print_json(result.model_dump())
+
+
+def _printed(ending: str, result: Result) -> None:
+    module, name = PRINTED[type(result).__name__]
+    getattr(import_module(f"cli.output.{module}"), f"print_{name}{ending}")(result)
+
+
+FORMATS: dict[str, Callable[[Result], None]] = {
+    "table": partial(_printed, ""), "json": _as_json, "csv": partial(_printed, "_csv"),
+}  # fmt: skip
 
 
 def emit(result: Result, form: str) -> int:
-    """Print a result in a form: `table`, `json` or `csv`; returns 1 if part of it could not be computed, else 0."""
+    """Print a result in one of the `FORMATS`; returns 1 if part of it could not be computed, else 0."""
     failed: tuple[str, ...] = getattr(result, "failed", ())
     for reason in (*getattr(result, "unusable", ()), *failed):
         render.note(f"ratings: {reason}")
-    if form == "json":
-        render.print_json(result.model_dump())
-    elif (tell := TOLD.get(type(result))) is not None:
-        tell(result)
-    else:
-        as_table, as_csv = PRINTED[type(result)]
-        (as_csv if form == "csv" else as_table)(result)
+    FORMATS[form](result)
     return int(bool(failed))

@@ -9,7 +9,7 @@ from cli.output.coordinates import AXES, heading
 from projections.queries.answers import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
 
 
-def print_all_csv(found: AllLadders | AllLists) -> None:
+def print_ladders_csv(found: AllLadders | AllLists) -> None:
     """One line per ladder or list, each with its own coordinates."""
     kind = LadderRow if isinstance(found, AllLadders) else ListRow
     header = [member.name for member in fields(kind) if member.name != "as_of"]
@@ -35,6 +35,9 @@ def print_ladders(found: AllLadders) -> None:
     ]
     header = ("ladder", "players", "games", found.times.column("last game"))
     render.print_table(header, rows, right=("players", "games"))
+
+
+print_all_lists_csv = print_ladders_csv
 
 
 def print_all_lists(found: AllLists) -> None:

@@ -3,19 +3,18 @@
 Events are plain mappings with `type` and `data`; the rules are in `docs/clock.md`. Anna has 4 s to roll the dice and
 takes 3 s; she keeps half of the second that is left:
 
-    >>> from projections.game_clock import show_clock
+    >>> from projections.game_clock import clock_at
     >>> data = {"game_id": "g-1"}
     >>> events = [
     ...     {"type": "clock.started", "data": data | {"at": 0, "players": ["anna", "ben"]}},
     ...     {"type": "clock.offered", "data": data | {"at": 1000, "player": "anna", "choice": "roll-dice"}},
     ...     {"type": "clock.decided", "data": data | {"at": 4000, "player": "anna"}},
     ... ]
-    >>> [player["main_ms"] for player in show_clock(events)["players"]]
+    >>> [player.main_ms for player in clock_at(events).players.values()]
     [120500, 120000]
 """
 
 from projections.game_clock.events import replay_clock as replay_clock
 from projections.game_clock.events import take_event as take_event
-from projections.game_clock.explanation import explain_clock as explain_clock
-from projections.game_clock.explanation import show_clock as show_clock
+from projections.game_clock.instants import clock_at as clock_at
 from projections.game_clock.state import GameClock as GameClock

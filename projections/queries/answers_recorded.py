@@ -1,10 +1,11 @@
-"""Answers about what is recorded: games as they now stand, events as they were written, and leagues."""
+"""Answers about what is recorded: games as they now stand, events as they were written, leagues, and clocks."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ledger.events.revisions import KnownEvent
+from projections.game_clock.state import ClockLine
 from projections.queries.answers import Answer, Standing
 from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
 
@@ -128,3 +129,60 @@ class Unmet(Answer):
     lid: int | None
     rows: tuple[Entrant, ...]
     others: int = field(default=0, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerTimers(Result):
+    """A player's timers, in milliseconds; `running` is `main`, `auxiliary` or None, which without a choice all are."""
+
+    player: str
+    main_ms: int
+    choice: str | None
+    auxiliary_ms: int | None
+    running: str | None
+    removed_at: int | None
+    left_at: int | None
+    disconnected_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAsked(Result):
+    """Should the game be paused? The time left for answers, who has said yes, and how many must."""
+
+    asked_by: str
+    left_ms: int
+    yes: tuple[str, ...]
+    yes_needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState(Answer):
+    """Every timer of a game at an instant; times are the server's, in milliseconds."""
+
+    game_id: str
+    at: int
+    started_at: int
+    recorded_until: int
+    stopped_at: int | None
+    pause_asked: PauseAsked | None
+    pause_granted_at: int | None
+    paused_at: int | None
+    pause_left_ms: int | None
+    resume_asked: tuple[str, ...]
+    players: tuple[PlayerTimers, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockExplanation(Answer):
+    """How a player's main timer came about, line by line, ending with their removal if there is one.
+
+    The changes of all lines sum to the main timer. Lines after `recorded_until` are what falls due if no more comes.
+    """
+
+    game_id: str
+    player: str
+    at: int
+    recorded_until: int
+    main_ms: int
+    removed_at: int | None
+    lines: tuple[ClockLine, ...]

@@ -94,6 +94,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         instant = value if value.tzinfo is UTC else value.astimezone(UTC)
         return f"{instant.isoformat(timespec='microseconds')[:-6]}Z"
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

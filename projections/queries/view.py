@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -28,12 +28,15 @@ from projections.queries import answers
 from projections.queries.answers_compared import Simulation
 from projections.queries.answers_recorded import (
     AllLeagues,
+    ClockExplanation,
+    ClockState,
     LeagueState,
     RecordedEvents,
     RecordedGame,
     RecordedGames,
     Unmet,
 )
+from projections.queries.clocks import events_of_clock, explain_clock, show_clock
 from projections.queries.coordinates import (
     Coordinates,
     Note,
@@ -292,6 +295,22 @@ class View:
         """Whom a player has not met yet on a ladder. Raises as `asking` does, `Unknown` for somebody not on it."""
         with self.asking(ladder) as asked:
             return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
+
+    def clock(self, game_id: str, at: int | None = None) -> ClockState:
+        """Every timer of a game at the server's time `at`, in milliseconds, by default at the last event.
+
+        Of the coordinates only `known_at` matters. Raises `BadArgument`, `Unknown` for a game without a clock, or one
+        that had not been started.
+        """
+        return show_clock(self._clock_events(game_id), at)
+
+    def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
+        """What was taken from a player's main timer and given to it. Raises as `clock` does."""
+        return explain_clock(self._clock_events(game_id), player, at)
+
+    def _clock_events(self, game_id: str) -> list[dict[str, Any]]:
+        with self.ledger.reading() as connection:
+            return events_of_clock(connection, game_id, position_known(connection, self.known_at, None, self.note))
 
     def simulate(
         self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()

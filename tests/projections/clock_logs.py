@@ -3,7 +3,8 @@
 from typing import Any
 
 from ledger.rejections import Rejection
-from projections.game_clock import explain_clock, replay_clock, show_clock
+from projections.game_clock import replay_clock
+from projections.queries.clocks import explain_clock, show_clock
 
 GRANTED = "1000 anna offered sell-houses\n2000 ben pause_asked\n2500 anna pause_answered yes"
 Event = dict[str, Any]
@@ -33,9 +34,7 @@ def event(type_name: str, **data: Any) -> Event:
 
 def state(text, at=None, **started):
     """What the clock shows."""
-    found = show_clock(log(text, **started), at)
-    assert isinstance(found, dict), found
-    return found
+    return show_clock(log(text, **started), at).model_dump()
 
 
 def player(text, at=None, name="anna", **started):
@@ -58,7 +57,7 @@ def refused(text, **started):
 
 def lines(text, at=None, name="anna", **started):
     """(at, what, change, main timer after it) line by line."""
-    told = explain_clock(log(text, **started), name, at)
+    told = explain_clock(log(text, **started), name, at).model_dump()
     assert sum(line["change_ms"] for line in told["lines"]) == told["main_ms"]
     return [(line["at"], line["what"], line["change_ms"], line["main_ms"]) for line in told["lines"]]
 

@@ -18,7 +18,8 @@ from oracle.clock import NaiveClock
 
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.rejections import Rejection
-from projections.game_clock import explain_clock, replay_clock, show_clock, take_event
+from projections.game_clock import replay_clock, take_event
+from projections.queries.clocks import explain_clock, show_clock
 
 NAMES = ["anna", "ben", "cleo", "dora", "emil"]
 CHOICES = ["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
@@ -182,7 +183,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     def _explained(self, player):
         """The lines sum to the main timer and end in the removal, if there is one."""
-        found = explain_clock(self.events, player.name, self.naive.t)["lines"]
+        found = explain_clock(self.events, player.name, self.naive.t).model_dump()["lines"]
         assert sum(line["change_ms"] for line in found) == player.main
         removals = [line["at"] for line in found if line["what"] == "removed"]
         assert removals == ([] if player.removed_at is None else [player.removed_at])
@@ -229,8 +230,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     def _screen(self, at):
         """What the program shows, as the naive clock does."""
-        shown = show_clock(self.events, at)
-        assert isinstance(shown, dict), shown
+        shown = show_clock(self.events, at).model_dump()
         asked = shown["pause_asked"]
         members = ("at", "recorded_until", "started_at", "stopped_at", "pause_granted_at", "paused_at")
         player = ("player", "main_ms", "choice", "auxiliary_ms", "removed_at", "left_at", "disconnected_at")

@@ -4,12 +4,12 @@ import pytest
 from clock_logs import GRANTED, lines, log, player, refused, timers
 
 from ledger.events.game_clocks import CLOCK_TYPES, ClockTimers, Timers
-from projections.game_clock import explain_clock, show_clock
+from projections.queries.clocks import explain_clock, show_clock
 
 
 def test_new_clock_gives_120_seconds_each():
     """On a new clock, everybody has 120 seconds and no timer runs."""
-    shown = show_clock(log(""))
+    shown = show_clock(log("")).model_dump()
     assert {one["main_ms"] for one in shown["players"]} == {120_000}
     assert {one["running"] for one in shown["players"]} == {None}
 
@@ -190,7 +190,7 @@ def test_removal_is_explained_line_by_line():
         (109_499, "ran", -9_499, 0),
         (109_499, "removed", 0, 0),
     ]
-    assert explain_clock(log(REMOVED), "anna")["recorded_until"] == 60_000
+    assert explain_clock(log(REMOVED), "anna").recorded_until == 60_000
     assert lines(REMOVED, 25_000)[-1] == (21_000, "auction", -20_000, 81_499)
     assert lines(REMOVED, 26_001)[-1] == (26_001, "ran", -1, 81_498)
 

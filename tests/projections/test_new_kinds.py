@@ -1,4 +1,4 @@
-"""What it takes to add a kind of list, a game type or a type of event: one module, and one line in the registry.
+"""What it takes to add a kind of list, a game type, a type of event or a format: a module, and a line in the registry.
 
 Each is done here with nothing but that: what the module holds stands in this file, and the registry gets its entry.
 """
@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import ratings_ledger as rl
+from cli.output.emit import FORMATS, emit
 from ledger.events.fields import Members, PlayerId, Text
 from ledger.events.game_types import GAME_TYPES, GameType
 from ledger.events.games import Game, Participant, Seats, competition_places, sat
@@ -186,3 +188,24 @@ def test_type_of_event_is_a_model_and_a_line(
     assert ratings("import", "--restore", "all.jsonl", db="again.db").exit_code == 0
     rows = json.loads(ratings("standings", "dash", "--format", "json", db="again.db").stdout)["rows"]
     assert [(row["rank"], row["player"], row["points"]) for row in rows] == before
+
+
+def test_output_format_is_a_function_and_a_line(
+    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    """A new output format is an entry in `FORMATS`, and prints every kind of result."""
+    monkeypatch.chdir(tmp_path)
+    games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
+    standings_of(ratings, "placing", games)
+    monkeypatch.setitem(FORMATS, "members", lambda result: print(*result.model_dump()))
+    with rl.open("dash.db") as ledger:
+        view = ledger.at()
+        for result in (
+            view.standings("dash"),
+            view.ladders(),
+            view.history("dash", "ben"),
+            view.games(),
+            view.events(),
+        ):
+            assert emit(result, "members") == 0
+            assert capsys.readouterr().out.split() == list(result.model_dump())

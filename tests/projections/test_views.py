@@ -128,6 +128,28 @@ def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
 
 
+def test_clocks_are_what_commands_print(url: str, ratings: Ratings) -> None:
+    """A game's clock and the account of somebody's timer dump to the JSON of their commands."""
+    steps: list[dict[str, Any]] = [
+        {"type": "clock.started", "at": 0, "players": ["anna", "ben"]},
+        {"type": "clock.offered", "at": 5, "player": "anna", "choice": "fortune"},
+        {"type": "clock.pause_asked", "at": 9, "player": "ben"},
+    ]
+    lines = [
+        json.dumps(
+            {"type": step.pop("type"), "occurred_at": "2024-04-01T20:00:00Z", "data": {"game_id": "c-1", **step}}
+        )
+        for step in steps
+    ]
+    assert ratings("import", "-", db=url, input="\n".join(lines)).exit_code == 0
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        same_as_printed(ratings, url, {
+            ("clock", "show", "c-1"): view.clock("c-1"), ("clock", "show", "c-1", "--at", 7): view.clock("c-1", 7),
+            ("clock", "explain", "c-1", "anna"): view.clock_of("c-1", "anna"),
+        })  # fmt: skip
+
+
 def test_comparisons_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """Ladders at two coordinates, the causes between them, and a simulation dump to the JSON of their commands."""
     text = RULESET.read_text(encoding="utf-8")
@@ -219,6 +241,8 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
      rl.RulesetRefused, "partition-changed", 1),
     (lambda ledger: next(ledger.at().every_standings(["no-such/all"])), rl.BadArgument, "ladder", 2),
     (lambda ledger: next(ledger.at().changes("no-such/all")), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.at().clock("c-9"), rl.Unknown, "unknown", 1),
+    (lambda ledger: ledger.at(known_at="x").clock_of("c-9", "anna"), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at(as_of=2024), rl.BadArgument, "as_of", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=True), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.propose(7, "mira"), rl.BadArgument, "events", 2),  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""A game clock for people: every timer at an instant, and how a player's timer came about."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger.errors import Unknown
+from ledger.events.types import Ruleset
+from ledger.rejections import Rejection, shown
+from ledger.store.log import read_live
+from projections.game_clock import GameClock, clock_at
+from projections.game_clock.events import unknown_player
+from projections.game_clock.logs import clock_events
+from projections.game_clock.state import PlayerClock, run_out
+from projections.queries.answers_recorded import ClockExplanation, ClockState, PauseAsked, PlayerTimers
+from projections.rulesets.versions import Version, bind
+
+
+def events_of_clock(connection: Connection, game_id: str, until: int) -> list[dict[str, Any]]:
+    """The live events of a game's clock up to a position. Raises `Unknown` if there are none."""
+    rulesets: dict[str, list[Version]] = {}
+    for published in read_live(connection, until=until, type_name="ruleset.published"):
+        version, _ = bind(Ruleset.model_validate(published.data), published.position or 0)
+        if version is not None:
+            rulesets.setdefault(version.ruleset.id, []).append(version)
+    events = clock_events(connection, rulesets, game_id, until)
+    if not events:
+        raise Unknown(None, f"no clock of a game {shown(game_id)} is recorded")
+    return events
+
+
+def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
+    """Every timer of a game at an instant, by default the last event. Raises `Unknown` as `clock_at` refuses."""
+    clock = _at(events, at)
+    paused = clock.paused_at
+    return ClockState(
+        clock.game_id, clock.now, clock.started_at, clock.recorded_until, clock.stopped_at, _question(clock),
+        clock.pause_granted_at, paused,
+        None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
+        tuple(name for name in clock.players if name in clock.resume_asked),
+        tuple(_timers(clock, one) for one in clock.players.values()),
+    )  # fmt: skip
+
+
+def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> ClockExplanation:
+    """How a player's main timer came about, up to an instant, by default as far as the events lead if no more come.
+
+    If it is running at the end, the last line says "so far". Raises `Unknown` as `clock_at` refuses, and for somebody
+    who does not play.
+    """
+    clock = _at(events, at)
+    if at is None:
+        run_out(clock)
+    one = clock.players.get(player)
+    if one is None:
+        raise Unknown(*unknown_player(clock, player))
+    one.tell(clock.now, "", "")
+    return ClockExplanation(
+        clock.game_id, player, clock.now, clock.recorded_until, one.main_ms, one.removed_at, tuple(one.lines)
+    )
+
+
+def _at(events: Sequence[Mapping[str, Any]], at: int | None) -> GameClock:
+    clock = clock_at(events, at)
+    if isinstance(clock, Rejection):
+        raise Unknown(clock.code, clock.message)
+    return clock
+
+
+def _question(clock: GameClock) -> PauseAsked | None:
+    if clock.question is None:
+        return None
+    said_yes = tuple(one.player for one in clock.playing if one.player in clock.question.yes)
+    return PauseAsked(clock.question.asked_by, clock.question.left_ms, said_yes, clock.yes_needed)
+
+
+def _timers(clock: GameClock, one: PlayerClock) -> PlayerTimers:
+    runs = clock.is_running and one.choice is not None
+    return PlayerTimers(
+        one.player, one.main_ms, one.choice, None if one.choice is None else one.auxiliary_ms,
+        ("auxiliary" if one.auxiliary_ms else "main") if runs else None, one.removed_at, one.left_at,
+        one.disconnected_at,
+    )  # fmt: skip
