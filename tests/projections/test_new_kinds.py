@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 import ratings_ledger as rl
@@ -197,7 +198,7 @@ def test_output_format_is_a_function_and_a_line(
     monkeypatch.chdir(tmp_path)
     games = [[{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]]
     standings_of(ratings, "placing", games)
-    monkeypatch.setitem(FORMATS, "members", lambda result: print(*result.model_dump()))
+    monkeypatch.setitem(FORMATS, "members", lambda result: click.echo(" ".join(result.model_dump())))
     with rl.open("dash.db") as ledger:
         view = ledger.at()
         for result in (
