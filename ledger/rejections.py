@@ -150,7 +150,7 @@ class Rejection(NamedTuple):
 class Refused(LedgerError, ValueError):
     """Raised while one event is read and turned into a `Rejection` by whoever reads many (exit code 1)."""
 
-    exit_code = 1
+    reason = "unknown"
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
         super().__init__(message, code)
