@@ -17,8 +17,7 @@ from ledger.errors import NotALedger
 from ledger.events.canonical import dump, format_instant, parse_object
 from ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
 from ledger.events.revisions import SUPERSEDING, superseded
-from ledger.processes.forking import available_cores
-from ledger.processes.workers import UNITS_MAX, forked
+from ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ledger.rejections import Refused, shown
 from ledger.store import catalogue
 from ledger.store.log import Log, head, ledger_id
