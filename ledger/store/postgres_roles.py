@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
+from ledger.store.common import NAME, PREFIX, SCHEMA, Grants, Wrong
 from ledger.store.postgres_catalogue import plain_path
-from ledger.store.roles import NAME, PREFIX, SCHEMA, Grants, Wrong
 
 # besides reading, what each role may do to which tables; all else is reserved for the owner
 _STANDINGS = [

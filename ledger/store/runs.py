@@ -35,11 +35,11 @@ from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
 from ledger.new_files import is_own_folder, open_own
 from ledger.processes.identity import this_process
+from ledger.store.common import busy_seconds
 from ledger.store.dialect import dialect_of
 from ledger.store.log import ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import job_runs
-from ledger.store.settings import busy_seconds
 
 # how many of each kind are kept, besides the last that succeeded and the last that failed
 KEPT = 50

@@ -23,11 +23,18 @@ from sqlalchemy.pool import Pool
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.events.records import ZERO, EventRow, chain_hash, leaf_hash
 from ledger.processes.identity import is_there
-from ledger.store.connections import Connections, NamedEvent, transaction
+from ledger.store.common import (
+    BUSY_SECONDS,
+    Connections,
+    Grants,
+    NamedEvent,
+    Setting,
+    Wrong,
+    busy_seconds,
+    transaction,
+)
 from ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
-from ledger.store.roles import Grants, Wrong
 from ledger.store.schema import NEWEST
-from ledger.store.settings import BUSY_SECONDS, Setting, busy_seconds
 from ledger.store.sqlite_catalogue import object_differences as object_differences
 
 # SQLite before 3.32 takes at most 999 in one statement
