@@ -159,6 +159,9 @@ class Refused(LedgerError, ValueError):
         self.message = message
         self.line = line
 
+    def __reduce__(self) -> tuple[type["Refused"], tuple[str, str, int | None]]:
+        return type(self), (self.code, self.message, self.line)
+
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """The same as a value, with its place in the input."""
         return Rejection(self.code, self.message, file, self.line if line is None else line)
