@@ -23,8 +23,7 @@ from ledger.store import catalogue
 from ledger.store.log import Log, head, ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import SCHEMA_REVISION
-from ledger.validation.validator import LadderChecks
-from ledger.validation.whole_logs import misfits
+from ledger.validation.validator import LadderChecks, misfits
 
 PAGE_EVENTS = 1_000
 # longer logs are walked by several processes

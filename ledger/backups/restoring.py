@@ -24,8 +24,7 @@ from ledger.store.exports import BEGINNING, End, Place, read_end
 from ledger.store.log import Head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities
-from ledger.validation.validator import LadderChecks, NoLadderChecks
-from ledger.validation.whole_logs import misfits
+from ledger.validation.validator import LadderChecks, NoLadderChecks, misfits
 
 # what is found wrong with a line that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")

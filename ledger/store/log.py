@@ -6,6 +6,7 @@ Reads are short pages, each a transaction of its own, so a long replay never hol
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
@@ -236,7 +237,8 @@ def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent
     return [event for event in known_events(rows) if event.type == type_name]
 
 
-class Log(NamedTuple):
+@dataclass
+class Log:
     """The log up to a position, for looking up events one by one (`revisions.Events`).
 
     What cannot be read still has its place in a chain: as an event of type `UNREADABLE`, without data.
