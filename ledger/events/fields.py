@@ -64,12 +64,15 @@ def _refuse_surrogates(text: str) -> None:
         raise refuse("lone-surrogate", f"{shown(text)} is not UTF-8")
 
 
-def _slug(text: str) -> str:
-    if len(text) > 64 or not re.fullmatch(_SLUG, text, re.ASCII):
-        raise refuse(
-            "bad-slug", f"{shown(text)} is not a name like blue-max: lower-case letters, digits, single hyphens"
-        )
-    return text
+def written(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator:
+    """Takes texts of a form alone; `wrong` is what is said of any other, with {} in its place."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise refuse(code, wrong.format(shown(text)))
+        return text
+
+    return AfterValidator(check)
 
 
 def _decimal(text: str) -> str:
@@ -102,12 +105,6 @@ def _text(text: str) -> str:
     return text
 
 
-def _extra_key(text: str) -> str:
-    if not (1 <= len(text) <= 64 and text.isascii() and text.isprintable()):
-        raise refuse("bad-value", f"{shown(text)}: the names in extra have 1 to 64 printable ASCII characters")
-    return text
-
-
 def _ascii(limit: int, inside: str) -> Plain:
     """Ids made of a class of printable ASCII characters, with no space at either end."""
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
@@ -133,9 +130,18 @@ Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), 
 GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
 LadderText = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
-Slug = Annotated[str, AfterValidator(_slug), Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)])]
+Slug = Annotated[
+    str,
+    written(
+        "(?!.{65})" + _SLUG[1:-1],
+        "{} is not a name like blue-max: lower-case letters, digits, single hyphens",
+        "bad-slug",
+    ),
+    Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
+]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
 _Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
 Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
 Text = Annotated[str, AfterValidator(_text)]
-Extra = dict[Annotated[str, AfterValidator(_extra_key)], str]
+ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
+Extra = dict[ExtraName, str]

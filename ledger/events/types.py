@@ -24,6 +24,7 @@ from ledger.events.fields import (
     Slug,
     Text,
     refuse,
+    written,
 )
 from ledger.events.game_clocks import CLOCK_TYPES
 from ledger.events.game_types import GAME_TYPES
@@ -131,12 +132,6 @@ def _date(text: str) -> str:
     raise refuse("bad-value", f"{shown(text)} is not a date like 2010-03-05")
 
 
-def _version(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", text, re.ASCII):
-        raise refuse("bad-value", f"{shown(text)} is not a version: letters, digits, dots and hyphens, at most 32")
-    return text
-
-
 def _zone(name: str) -> str:
     try:
         zone(name)
@@ -145,10 +140,12 @@ def _zone(name: str) -> str:
     return name
 
 
-def _rule(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", text, re.ASCII):
-        raise refuse("bad-value", f"{shown(text)} does not name a rule and its number, such as pairwise-elo/1")
-    return text
+_VERSION = written(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", "{} is not a version: letters, digits, dots and hyphens, at most 32"
+)
+_RULE = written(
+    r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} does not name a rule and its number, such as pairwise-elo/1"
+)
 
 
 class Scope(Members):
@@ -176,8 +173,8 @@ class Ruleset(Members):
     """One version of a ruleset: rule, parameters, eligibility and partition, and where its values come from."""
 
     id: Slug
-    version: Annotated[str, AfterValidator(_version)]
-    rule: Annotated[str, AfterValidator(_rule)]
+    version: Annotated[str, _VERSION]
+    rule: Annotated[str, _RULE]
     effective_from: Annotated[str, AfterValidator(_date)] | None = None
     time_zone: Annotated[str, AfterValidator(_zone)] = "Europe/Berlin"
     freeze: Literal["none", "league-start"] = "none"
