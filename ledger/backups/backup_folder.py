@@ -133,7 +133,11 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
     with _only_one(folder), ledger.reading() as connection:
         listed = read_list(folder)
         own = ledger_id(connection)
-        lost = [one for one in listed if one.ledger_id == own and _is_lost(connection, one.head)]
+        lost = [
+            one
+            for one in listed
+            if one.ledger_id == own and chain_hash_at(connection, one.head.position) != one.head.chain_hash
+        ]
         backup = _written(connection, folder, own, clock())
         listed.append(backup)
         _write_list(folder, listed)
@@ -157,10 +161,6 @@ def _only_one(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise AlreadyRunning(f"another backup into {folder} is running; this one did nothing") from None
         yield
-
-
-def _is_lost(connection: Connection, place: Place) -> bool:
-    return chain_hash_at(connection, place.position) != place.chain_hash
 
 
 def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup:
@@ -207,13 +207,9 @@ def _oddity(folder: Path, backup: Backup) -> str | None:
         found = os.lstat(folder / backup.file)
     except OSError as error:
         return "is gone" if isinstance(error, FileNotFoundError) else str(error.strerror)
-    if not _is_own_file(found):
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         return "no longer belongs to this account"
     return None if found.st_size == backup.size else f"has {found.st_size:,} bytes, was made with {backup.size:,}"
-
-
-def _is_own_file(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _unlink(folder: Path, backup: Backup) -> None:

@@ -93,7 +93,7 @@ def store_backup(
             raise RefusedFile(name, Refused("restore-mismatch", told, line))
 
     rows = _rows(backup._replace(head=whole.head), lambda row: None)
-    return append_restored(ledger, _batches(rows), refuse_misfits)
+    return append_restored(ledger, iter(lambda: list(islice(rows, CHUNK_EVENTS)), []), refuse_misfits)
 
 
 def _line_of(backup: BackupFiles, whole: Whole, position: int) -> tuple[str, int]:
@@ -293,8 +293,3 @@ def _end_of_line(seen: Lines, row: EventRow) -> str | None:
 
 def _mismatch(row: EventRow, what: str) -> Refused:
     return Refused("restore-mismatch", f"position {row.position} {what}", row.position)
-
-
-def _batches(rows: Iterator[EventRow]) -> Iterator[list[EventRow]]:
-    while batch := list(islice(rows, CHUNK_EVENTS)):
-        yield batch

@@ -157,8 +157,7 @@ class Spool:
     def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
         """The drafts in order, at most `size` at a time."""
         waiting = self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
-        while chunk := list(islice(waiting, size)):
-            yield chunk
+        return iter(lambda: list(islice(waiting, size)), [])
 
     def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:
         for first, hundred in hundreds:

@@ -290,10 +290,15 @@ def storage_findings(connection: Connection) -> list[str]:
 
 def is_damage(error: BaseException) -> bool:
     """Whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
+    return isinstance(error, UnicodeDecodeError) or _code(error) in ("CORRUPT", "NOTADB", "FORMAT")
+
+
+def _code(error: BaseException) -> str | None:
+    """SQLite's code for an error, such as CORRUPT; None for an error that is a bug."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
-        return isinstance(error, UnicodeDecodeError)
+        return None
     # Python's own complaints, about text that is not UTF-8, carry no code
-    return getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1] in ("CORRUPT", "NOTADB", "FORMAT")
+    return str(getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")).split("_")[1]
 
 
 _BUSY = "{} is locked by another program; try again when it is done"
@@ -317,10 +322,8 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """A driver error as one of ours, or None for an error that is a bug."""
-    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
+    if (code := _code(error)) is None:
         return None
-    # Python's own complaints, about text that is not UTF-8, carry no code
-    code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
     if AHEAD in str(error):
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
     kind, message, reason = FAILURES.get(code, FAILURES["CORRUPT"])

@@ -110,12 +110,8 @@ def _said(game: dict[str, Any], member: str) -> list[int]:
     return [participant.get(member, 0) for participant in game["participants"]]
 
 
-def _of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> list[int]:
-    return [value for mine, value in zip(sides, values, strict=True) if mine == side]
-
-
 def _sum_of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> int:
-    return sum(_of_side(sides, side, values))
+    return sum(value for mine, value in zip(sides, values, strict=True) if mine == side)
 
 
 def _sides_of_seats(game: dict[str, Any]) -> dict[str, int]:
