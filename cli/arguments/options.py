@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from cli.output import render
-from ledger.events.types import read_by, read_slug
+from ledger.events.fields import read_by, read_slug
 from ledger.intake.files import STDIN
 from ledger.rejections import Refused
 from ledger.store.exports import Place, read_place

@@ -16,7 +16,7 @@ from cli.arguments.options import composed
 from cli.arguments.writing import How, writing
 from cli.commands.correct import reason_option
 from ledger.events.canonical import format_instant
-from ledger.events.types import read_decimal
+from ledger.events.fields import read_decimal
 from ledger.intake.csv_cells import DELIMITERS
 from ledger.intake.files import Item, read_lines
 from ledger.rejections import Refused, did_you_mean, shown

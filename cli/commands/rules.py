@@ -21,7 +21,8 @@ from cli.output.impact import impact_json, note_failed, print_impact
 from ledger import clock
 from ledger.errors import LedgerError, NotALedger
 from ledger.events.canonical import format_instant
-from ledger.events.types import Ruleset, read_slug
+from ledger.events.fields import read_slug
+from ledger.events.types import Ruleset
 from ledger.intake.files import Item
 from ledger.intake.importing import Imported, Terms
 from ledger.rejections import Refused, did_you_mean, shown

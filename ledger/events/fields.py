@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from ledger.events.canonical import INTEGER_MAX
 from ledger.events.fast_models import Plain
-from ledger.rejections import shown
+from ledger.rejections import CODES, Refused, shown
 
 # characters that reorder the text around them (Unicode's Bidi_Control)
 _BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -145,3 +145,62 @@ Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
 Text = Annotated[str, AfterValidator(_text)]
 ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
 Extra = dict[ExtraName, str]
+
+_EVENT_ID = TypeAdapter(EventId)
+_BY = TypeAdapter(Text)
+_SLUG_ALONE = TypeAdapter(Slug)
+_DECIMAL_ALONE = TypeAdapter(DecimalString)
+
+
+def read_by(value: object) -> str:
+    """The name of whoever records. Raises `Refused`."""
+    return _checked(_BY, value, "by")
+
+
+def read_id(value: object) -> str:
+    """An event's id in composed form. Raises `Refused`."""
+    return _checked(_EVENT_ID, value, "id")
+
+
+def read_decimal(value: object) -> str:
+    """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
+    return _checked(_DECIMAL_ALONE, value, "")
+
+
+def read_slug(value: object) -> str:
+    """The name of a game, such as chess. Raises `Refused`."""
+    return _checked(_SLUG_ALONE, value, "")
+
+
+def _checked(adapter: TypeAdapter[str], value: object, member: str) -> str:
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise refusal_of(error, member) from None
+
+
+# pydantic's error types as this program's codes; all others are a bad value
+_CODE_BY_ERROR = {
+    "extra_forbidden": "unknown-member",
+    "missing": "missing-member",
+    "int_type": "not-an-integer",
+    "greater_than_equal": "out-of-range",
+    "less_than_equal": "out-of-range",
+    **{f"{name}_type": "wrong-type" for name in ("string", "bool", "list", "dict", "model", "model_attributes")},
+}
+
+
+def refusal_of(error: ValidationError, member: str = "") -> Refused:
+    """The first thing that is wrong, in this program's words; `member` names what has no name of its own."""
+    # unknown members come first: a misspelled one explains a missing one
+    problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in problem["loc"]) or member
+    code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
+    text = problem["msg"]
+    if code == "unknown-member":
+        text = f"there is no member of this name; free text goes into extra (value {shown(problem['input'])})"
+    elif code == "missing-member":
+        text = "this member must be given"
+    elif problem["type"] not in CODES:
+        text = f"{text[0].lower()}{text[1:]}, not {shown(problem['input'])}"
+    return Refused(code, f"{where}: {text}" if where else text)

@@ -14,8 +14,9 @@ from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from ledger.events.canonical import dump_in_order, parse_instant, parse_object
 from ledger.events.fast_models import STRICT, schema
+from ledger.events.fields import read_by, read_id
 from ledger.events.game_types import GAME_TYPES
-from ledger.events.types import TYPES, Draft, default_id, read_by, read_event, read_id
+from ledger.events.types import TYPES, Draft, default_id, read_event
 from ledger.intake.files import Far, Item
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
