@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from ledger.backups.restoring import Renames
+from ledger.backups.restoring import NOT_FOLLOWING, Renames
 from ledger.errors import NotALedger
 from ledger.events.canonical import dump, format_instant, parse_object
 from ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
@@ -360,7 +360,7 @@ def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
         try:
             renames.check(row)
         except Refused as problem:
-            yield Finding("meaning", row.position, problem.message)
+            yield Finding("meaning", row.position, f"position {row.position} {NOT_FOLLOWING}: {problem.message}")
         except (LookupError, ValueError, TypeError):
             continue  # what cannot be read is a finding of its own
 
