@@ -200,8 +200,6 @@ def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) ->
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
-    if _agree(rows, columns):
-        return rows[0]
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
     for part in parts:
@@ -211,17 +209,6 @@ def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
                     "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
                 )
     return shared
-
-
-def _agree(rows: list[Cells], columns: CsvColumns) -> bool:
-    """Whether all rows say the same about the whole game."""
-    first = rows[0]
-    for name in columns.game:
-        said = first.get(name)
-        for row in rows:
-            if row.get(name) != said:
-                return False
-    return True
 
 
 # The short way through a table with one row per participant: many rows at once, as long as all have the usual form.
