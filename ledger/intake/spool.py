@@ -8,18 +8,24 @@ import json
 import marshal
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, islice
+from itertools import chain, count, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ledger.errors import StoreUnavailable
 from ledger.events.canonical import dump
 from ledger.events.records import EventRow
-from ledger.events.revisions import KnownEvent, known
+from ledger.events.revisions import Column, Events, KnownEvent, known
 from ledger.events.types import Draft
 from ledger.store.log import known_event
 
 _UNWRITTEN_MAX = 5_000
+# how the numbers of drafts are found; about a subject, of those that are not found by an id made from it
+_NUMBERS: dict[Column, str] = {
+    "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
+    "event_id": "SELECT number FROM ids WHERE event_id = ?",
+    "supersedes": "SELECT number FROM successors WHERE supersedes = ?",
+}
 
 
 class WaitingDraft(NamedTuple):
@@ -58,7 +64,7 @@ def _temporary(script: str) -> _Temporary:
     return database
 
 
-class Spool:
+class Spool(Events):
     """Drafts in order, looked up by id, by game and by what they supersede.
 
     They are written a hundred per row, and as many rows at a time as have gathered when something is looked up.
@@ -104,7 +110,7 @@ class Spool:
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
         """The waiting draft with this id, or None."""
-        return next(self._each("SELECT number FROM ids WHERE event_id = ?", event_id), None)
+        return next(self._each(_NUMBERS["event_id"], event_id), None)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
         """The waiting draft with the same id, or of the same game, or None."""
@@ -121,21 +127,12 @@ class Spool:
         of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
         return found if of_game else None
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The waiting events of a game, a league or a list, in order (of `revisions.Events`)."""
-        recorded = self._recorded(subject)
-        later = self._each("SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number", subject)
-        return [known(waiting.draft) for waiting in [*([recorded] if recorded else []), *later]]
-
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The waiting event with this id."""
-        found = self.find_id(event_id)
-        return None if found is None else known(found.draft)
-
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The waiting event that supersedes the one with this id."""
-        found = next(self._each("SELECT number FROM successors WHERE supersedes = ?", event_id), None)
-        return None if found is None else known(found.draft)
+    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+        """The waiting events with this value in a column, in order."""
+        found = self._each(_NUMBERS[column], value)
+        if column == "subject" and (recorded := self._recorded(value)) is not None:
+            found = chain((recorded,), found)
+        return (known(waiting.draft) for waiting in found)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The waiting events whose text holds one of these names as a whole string, in order."""
@@ -148,7 +145,7 @@ class Spool:
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
-        number = self._ask("SELECT number FROM ids WHERE event_id = ?", event_id).fetchone()
+        number = self._ask(_NUMBERS["event_id"], event_id).fetchone()
         if number is not None:
             self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
             self._removed.add(number[0])
@@ -205,7 +202,7 @@ def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
     return WaitingDraft(Draft._make(values[:8]), *values[8:])
 
 
-class Lines:
+class Lines(Events):
     """The events of a restore, as far as later ones may need them; as many as an export of any size has."""
 
     def __init__(self) -> None:
@@ -229,24 +226,19 @@ class Lines:
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
         return self._database.execute(insert, values).rowcount == 1
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The events of a game, in order (of `revisions.Events`)."""
-        recorded = self._found("type = 'game.recorded' AND subject = ?", subject)
-        return [*recorded, *self._found("supersedes IS NOT NULL AND subject = ? ORDER BY number", subject)]
+    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+        """The events with this value in a column, in order; about a subject, those of games."""
+        for condition in _CONDITIONS[column]:
+            query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
+            for event_id, type_name, occurred_at, number, record in self._database.execute(query, (value,)).fetchall():
+                if record is None:
+                    yield KnownEvent(event_id, type_name, occurred_at, {}, number)
+                else:
+                    yield known_event(number, record)
 
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The event with this id."""
-        return next(iter(self._found("event_id = ?", event_id)), None)
 
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The event that supersedes the one with this id."""
-        return next(iter(self._found("supersedes = ?", event_id)), None)
-
-    def _found(self, condition: str, value: str) -> list[KnownEvent]:
-        rows = self._database.execute(
-            f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}", (value,)
-        )
-        return [
-            KnownEvent(event_id, type_name, occurred_at, {}, number) if record is None else known_event(number, record)
-            for event_id, type_name, occurred_at, number, record in rows
-        ]
+_CONDITIONS: dict[Column, tuple[str, ...]] = {
+    "subject": ("type = 'game.recorded' AND subject = ?", "supersedes IS NOT NULL AND subject = ? ORDER BY number"),
+    "event_id": ("event_id = ?",),
+    "supersedes": ("supersedes = ?",),
+}
