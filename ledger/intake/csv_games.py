@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import chain, compress, count, groupby, islice, pairwise
 from operator import ne
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from ledger.intake.csv_cells import (
     READ_COLUMNS,
@@ -66,8 +66,8 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         rows = _rows(lines, delimiter, header, number + 1)
         yield from (_wide_game(line, cells, columns, options) for line, cells in rows)
     else:
-        rest = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
-        yield from _long_games(_rows(rest.lines, delimiter, header, rest.first), columns, options, rest.last_id)
+        lines, first, last_id = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
+        yield from _long_games(_rows(lines, delimiter, header, first), columns, options, last_id)
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -217,20 +217,8 @@ def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
 # not know everything that is valid, and has no messages of its own.
 
 
-class Rest(NamedTuple):
-    """What is left to be read row by row: lines, the number of the first, and the id of the previous game."""
-
-    lines: Iterator[str]
-    first: int
-    last_id: str | None
-
-
-class _Games(NamedTuple):
-    """Games put together from some lines: where each begins and the last ends, their events, and all cells."""
-
-    firsts: list[int]
-    events: list[dict[str, Any]]
-    cells: list[str]
+# what is left to be read row by row: lines, the number of the first, and the id of the previous game
+Rest = tuple[Iterator[str], int, str | None]
 
 
 def plain_games(
@@ -239,7 +227,7 @@ def plain_games(
     """The games of the lines after the header, given the number of the first line; returns what is left."""
     last_id: str | None = None
     if "" in header or "game_id" not in header or "game_id" in options.fixed:
-        return Rest(lines, first, last_id)
+        return (lines, first, last_id)
     some: list[str] = []
     while True:
         wanted = len(some) + LINES
@@ -247,24 +235,26 @@ def plain_games(
             for line in islice(lines, LINES):
                 some.append(line)
         except Refused as problem:
-            return Rest(chain(some, _refused(problem)), first, last_id)
+            return (chain(some, _refused(problem)), first, last_id)
         ended = len(some) < wanted
         found = _games(some, ended, delimiter, header, columns, options)
         if found is None:
-            return Rest(chain(some, lines), first, last_id)
-        for (begin, end), event in zip(pairwise(found.firsts), found.events, strict=True):
+            return (chain(some, lines), first, last_id)
+        firsts, events, cells = found
+        for (begin, end), event in zip(pairwise(firsts), events, strict=True):
             last_id = event["data"]["game_id"]
-            yield first + begin, event, partial(_told, header, found.cells, begin, end), last_id
-        first += found.firsts[-1]
-        del some[: found.firsts[-1]]
+            yield first + begin, event, partial(_told, header, cells, begin, end), last_id
+        first += firsts[-1]
+        del some[: firsts[-1]]
         if ended:
-            return Rest(iter(some), first, last_id)
+            return (iter(some), first, last_id)
 
 
 def _games(
     lines: list[str], ended: bool, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
-) -> _Games | None:
-    """The games of some lines, except the last unless the file has ended; None if they need a closer look."""
+) -> tuple[list[int], list[dict[str, Any]], list[str]] | None:
+    """The games of some lines, except the last unless the file has ended: where each begins and the last ends, their
+    events, and all cells. None if they need a closer look."""
     text, width = "".join(lines).replace("\r\n", "\n"), len(header)
     text += "" if text.endswith("\n") else "\n"
     edges = (f" {delimiter}", f"{delimiter} ", " \n", "\n ")
@@ -295,7 +285,7 @@ def _games(
         if end - begin > ROWS_MAX:
             return None
         event["data"]["participants"] = participants[begin:end]
-    return _Games(firsts, events, cells)
+    return firsts, events, cells
 
 
 def _participants(of: dict[str | None, list[str]], columns: CsvColumns) -> list[dict[str, Any]]:
