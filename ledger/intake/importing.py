@@ -212,25 +212,25 @@ class Intake:
         drafts = [entry.outcome[0] for entry in parsed if isinstance(entry.outcome, tuple)]
         known = _known_one_by_one(lookup(self._connection, drafts, self._spool), len(drafts))
         self._spool.look_ahead(drafts)
-        for item in block:
-            if not isinstance(item, ParsedItem):
-                if isinstance(item, Far):
-                    reading(item)
+        for entry in block:
+            if not isinstance(entry, ParsedItem):
+                if isinstance(entry, Far):
+                    reading(entry)
                 else:
-                    self._note(item, item.file, item.line, None)
+                    self._note(entry, entry.file, entry.line, None)
                 continue
-            outcome = item.outcome
+            item, names, outcome = entry
             problem = outcome.rejection() if isinstance(outcome, Refused) else self._take(item, *outcome, next(known))
             if problem is not None and item.rows_of is not None:
                 problem = self._refuse_rows(item, item.rows_of, problem)
             if problem is not None:
                 self._note(problem, item.file, item.line, item.source)
                 if self._newcomers is not None:
-                    named = item.names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
-                    self._newcomers.mention(named)
+                    brought = names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
+                    self._newcomers.mention(brought)
 
     def _take(
-        self, item: ParsedItem, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+        self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         """Add a draft to the spool, count it as existing, or say why it is refused."""
         if (item.file, item.rows_of) in self._rejected_games:
@@ -298,7 +298,7 @@ class Intake:
         position = self.result.head.position + self._spool.count + 1
         build(draft, position, self._recorded_at, draft.by or self.terms.by, draft.supersedes)
 
-    def _against_waiting(self, item: ParsedItem, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
+    def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         if waiting.draft.event_id != draft.event_id:
             return game_exists(draft, waiting.draft.event_id)
         if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
@@ -311,11 +311,11 @@ class Intake:
             f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
         )
 
-    def _settle_existing(self, item: ParsedItem, draft: Draft) -> None:
+    def _settle_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
         self._settled(item.line, draft.event_id, False)
 
-    def _refuse_rows(self, item: ParsedItem, game_id: str, problem: Rejection) -> Rejection:
+    def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
         """A game of several rows is refused as a whole: rows of it that were already taken are refused, too."""
         apart = isinstance(item.source, list)  # a block of rows; otherwise a single one that could not be read
         again = (item.file, game_id) in self._rejected_games

@@ -28,17 +28,13 @@ ALONE_BLOCKS = 16
 
 
 class ParsedItem(NamedTuple):
-    """An item, and what it is: a draft with its data, or a refusal.
+    """An item without what was there, and what that is: a draft with its data, or a refusal.
 
-    The source is what was read: the text of a line, or the rows of a table, which are kept only if wanted. `names` are
-    the players of a refused game from a table.
+    The item's source is what was read: the text of a line, or the rows of a table, which are kept only if wanted.
+    `names` are the players of a refused game from a table.
     """
 
-    file: str
-    line: int
-    source: Any
-    rows_of: str | None
-    table: bool
+    item: Item
     names: tuple[str, ...]
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
@@ -64,7 +60,7 @@ def read_blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool, c
 
 
 def _checked(item: Item, source_wanted: bool) -> ParsedItem:
-    file, line, event, source, rows_of, table = item
+    event, source = item.event, item.source
     if not source_wanted:
         source = [] if isinstance(source, list) or callable(source) else None  # a list says that there were rows
     elif callable(source):
@@ -73,10 +69,10 @@ def _checked(item: Item, source_wanted: bool) -> ParsedItem:
         source = event.decode("utf-8", "backslashreplace")
     outcome = event if isinstance(event, Refused) else _outcome(event)
     names: tuple[str, ...] = ()
-    if table and isinstance(outcome, Refused) and isinstance(event, dict):
+    if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        outcome = _of_two(outcome, names, rows_of is not None)
-    return ParsedItem(file, line, source, rows_of, table, names, outcome)
+        outcome = _of_two(outcome, names, item.rows_of is not None)
+    return ParsedItem(item._replace(event=b"", source=source), names, outcome)
 
 
 def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
