@@ -198,10 +198,6 @@ class ZoneSet(Members):
     zone: Annotated[str, AfterValidator(_zone)]
 
 
-def _nobody(data: dict[str, Any]) -> list[str]:
-    return []
-
-
 class EventType(NamedTuple):
     """A type of event: its model, what it is about, and what others have to know about it.
 
@@ -214,7 +210,7 @@ class EventType(NamedTuple):
 
     model: type[Members]
     subject: Callable[[dict[str, Any]], str]
-    brings: Callable[[dict[str, Any]], list[str]] = _nobody
+    brings: Callable[[dict[str, Any]], list[str]] = lambda data: []
     is_silent: bool = False
     is_watched: bool = False
     is_far: bool = False
@@ -339,7 +335,10 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     """The normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
     if type_name == "game.recorded":
         return _read_game(data)
-    read = _validated(TYPES[type_name].model, data).model_dump(exclude_unset=True, exclude_none=True)
+    try:
+        read = TYPES[type_name].model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True)
+    except ValidationError as error:
+        raise refusal_of(error) from None
     if type_name == "game.corrected":
         game, dated = _undated(read["game"])
         moved = {"occurred_at": format_instant(parse_instant(dated))} if dated is not None else {}
@@ -412,13 +411,6 @@ def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
 def _said(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     model = GAME_TYPES[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
     return model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
-
-
-def _validated(model: type[Members], data: dict[str, Any]) -> Members:
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise refusal_of(error) from None
 
 
 def _listed(names: Any) -> str:
