@@ -8,6 +8,7 @@ import json
 import marshal
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, count, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -37,29 +38,19 @@ class WaitingDraft(NamedTuple):
     rows: Any  # the CSV rows that it was put together from, else None
 
 
-class _Temporary(sqlite3.Connection):
-    """A private database that says what to do if its folder is full."""
-
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        try:
-            return super().execute(*arguments)
-        except sqlite3.OperationalError as error:
-            raise _no_room(error) from error
-
-    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
-        try:
-            return super().executemany(*arguments)
-        except sqlite3.OperationalError as error:
-            raise _no_room(error) from error
+@contextmanager
+def _with_room() -> Iterator[None]:
+    """Say what to do if the folder of temporary files is full."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        told = f"the temporary folder has no room for the import: {error}; set TMPDIR"
+        raise StoreUnavailable(told, "no-space") from error
 
 
-def _no_room(error: sqlite3.OperationalError) -> StoreUnavailable:
-    return StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR", "no-space")
-
-
-def _temporary(script: str) -> _Temporary:
+def _temporary(script: str) -> sqlite3.Connection:
     # an empty name is a private file that SQLite deletes by itself, even after a crash
-    database = sqlite3.connect("", isolation_level=None, factory=_Temporary)
+    database = sqlite3.connect("", isolation_level=None)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
     return database
 
@@ -170,11 +161,13 @@ class Spool(Events):
                 first, hundred = self._ask(before, number).fetchone()
                 yield _waiting(marshal.loads(hundred)[number - first])
 
+    @_with_room()
     def _ask(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if self._unwritten:
             self._write()
         return self._database.execute(statement, values)
 
+    @_with_room()
     def _write(self) -> None:
         rows, first = self._unwritten, self._next
         hundreds = ((first + at, marshal.dumps(rows[at : at + 100])) for at in range(0, len(rows), 100))
@@ -218,6 +211,7 @@ class Lines(Events):
         """Let the system delete it."""
         self._database.close()
 
+    @_with_room()
     def add(self, row: EventRow) -> bool:
         """Take a row in; False if its id, its game or what it supersedes occurred before."""
         # only events that supersede something are read again for their content
@@ -230,7 +224,9 @@ class Lines(Events):
         """The events with this value in a column, in order; about a subject, those of games."""
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
-            for event_id, type_name, occurred_at, number, record in self._database.execute(query, (value,)).fetchall():
+            with _with_room():
+                rows = self._database.execute(query, (value,)).fetchall()
+            for event_id, type_name, occurred_at, number, record in rows:
                 if record is None:
                     yield KnownEvent(event_id, type_name, occurred_at, {}, number)
                 else:
