@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ledger import clock as system_clock
-from ledger.clock import Clock
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import TYPES, Draft
@@ -98,7 +97,7 @@ class Intake:
         newcomers: Newcomers | None = None,
         based_on: Mapping[str, str | int] | None = None,
         still: Still = lambda connection: None,
-        clock: Clock | None = None,
+        clock: system_clock.Clock | None = None,
         reject: Reject = lambda rejection, source: None,
         settled: Settled = lambda line, event_id, appended: None,
         reading: Callable[[Far], None] = lambda far: None,

@@ -128,11 +128,13 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
 
     poolers: set[str] = set()
 
-    def begin_session(connection: Any, record: Any) -> None:
-        open_session(connection, lock_timeout, location, connect, poolers)
-
     # before anything else is asked over the connection
-    event.listen(made, "connect", begin_session, insert=True)
+    event.listen(
+        made,
+        "connect",
+        lambda connection, record: open_session(connection, lock_timeout, location, connect, poolers),
+        insert=True,
+    )
     return made
 
 

@@ -30,7 +30,6 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ledger import clock as own_clock
-from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
 from ledger.new_files import is_own_folder, open_own
@@ -108,8 +107,8 @@ class Latest(NamedTuple):
 
 @contextmanager
 def running(
-    ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False,
-    only_one: bool = False,
+    ledger: Ledger, kind: str, clock: own_clock.Clock = own_clock.now, by: str | None = None,
+    only_if_well: bool = False, only_one: bool = False,
 ) -> Iterator[RunOutcome]:  # fmt: skip
     """Record that a run of a kind (a word in lower case) begins, and how it ended.
 
