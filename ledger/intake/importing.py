@@ -115,7 +115,8 @@ class Intake:
         self.result = Imported()
         self._clock = clock = clock or system_clock.now
         self._still, self._reject, self._settled = still, reject, settled
-        self._newcomers, self._based_on = newcomers, based_on or {}
+        self._newcomers = newcomers or Newcomers(lambda connection: (), "")
+        self._based_on = based_on or {}
         self._rejected_games: set[tuple[str, str | None]] = set()
         self._spool = Spool()
         with rarely_collecting(), ledger.reading() as self._connection:
@@ -128,8 +129,7 @@ class Intake:
                     self._validate(block, reading)
                     if self.result.rejected_count >= REJECTIONS_MAX and not terms.keep_going:
                         break
-            if newcomers is not None:
-                self._introduce(newcomers)
+            self._introduce(self._newcomers)
             if not self.is_refused:
                 self.result.would_append = self._spool.count
             if self._spool.count and not self.result.rejected_count:
@@ -224,9 +224,8 @@ class Intake:
                 problem = self._refuse_rows(item, item.rows_of, problem)
             if problem is not None:
                 self._note(problem, item.file, item.line, item.source)
-                if self._newcomers is not None:
-                    brought = names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
-                    self._newcomers.mention(brought)
+                brought = names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
+                self._newcomers.mention(brought)
 
     def _take(
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
@@ -253,9 +252,7 @@ class Intake:
         except Refused as problem:
             return problem.rejection()
         self._spool.add(draft, item.file, item.line, item.source if item.table else None)
-        if self._newcomers is not None:
-            place = First(item.file, item.line, item.table, item.rows_of is not None)
-            self._newcomers.meet(draft.type, data, place)
+        self._newcomers.meet(draft.type, data, First(item.file, item.line, item.table, item.rows_of is not None))
         return None
 
     def _refuse_other(self, draft: Draft, supersedes: str) -> None:
