@@ -89,6 +89,16 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
     return game
 
 
+def live_games(named: Iterable[KnownEvent], events: Events) -> Iterator[RevisedGame]:
+    """The games that events record or correct, as they now are, leaving out voided ones."""
+    for game_id in dict.fromkeys(
+        one.data["game_id"] for one in named if one.type in ("game.recorded", "game.corrected")
+    ):
+        game = live_game(events.about(f"game:{game_id}"))
+        if game is not None and not game.voided:
+            yield game
+
+
 def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, RevisedGame | None]:
     """The id of the event that a new one supersedes, and the game as it was before; both None for other types.
 

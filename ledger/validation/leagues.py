@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, KnownEvent, is_live, live_game
+from ledger.events.revisions import Events, KnownEvent, is_live, live_games
 from ledger.rejections import Refused, shown
 from ledger.store.log import head, read_live
 
@@ -76,14 +76,11 @@ def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) 
     """
     if (league := league_of(events, name)) is not None:
         raise Refused("league-exists", f"the league {shown(name)} already exists, created by {league.created.event_id}")
-    for event in candidates:
-        if event.type in ("game.recorded", "game.corrected"):
-            game = live_game(events.about(f"game:{event.data['game_id']}"))
-            if game is not None and not game.voided and game.data.get("league") == name:
-                raise Refused(
-                    "league-exists",
-                    f"games such as {shown(game.data['game_id'])} are already recorded for {shown(name)}",
-                )
+    for game in live_games(candidates, events):
+        if game.data.get("league") == name:
+            raise Refused(
+                "league-exists", f"games such as {shown(game.data['game_id'])} are already recorded for {shown(name)}"
+            )
 
 
 def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[str]) -> None:
