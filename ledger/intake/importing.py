@@ -209,7 +209,9 @@ class Intake:
     def _validate(self, block: Block, reading: Callable[[Far], None]) -> None:
         parsed = [entry for entry in block if isinstance(entry, ParsedItem)]
         drafts = [entry.outcome[0] for entry in parsed if isinstance(entry.outcome, tuple)]
-        known = _known_one_by_one(lookup(self._connection, drafts, self._spool), len(drafts))
+        found = lookup(self._connection, drafts, self._spool)
+        # whether the log has each of them, and the refusal
+        known = ((index in found, found.get(index)) for index in range(len(drafts)))
         self._spool.look_ahead(drafts)
         for entry in block:
             if not isinstance(entry, ParsedItem):
@@ -333,11 +335,6 @@ class Intake:
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)
         self._reject(placed, source)
-
-
-def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
-    """What `lookup` found, one by one: (whether the log has it, the refusal)."""
-    return ((index in known, known.get(index)) for index in range(count))
 
 
 def _rows_apart(subject: str) -> Rejection:
