@@ -55,6 +55,9 @@ class LedgerError(Exception):
     exit_code = 2
     reason = "not-a-ledger"
 
+    def __init_subclass__(cls) -> None:
+        cls.exit_code = REASONS[cls.reason][0]
+
     def __init__(self, message: str, reason: str | None = None) -> None:
         super().__init__(message)
         if reason is not None:
@@ -68,7 +71,6 @@ class NotALedger(LedgerError):
 class StoreUnavailable(LedgerError):
     """The store is missing, unreachable, locked, read-only or full (exit code 3)."""
 
-    exit_code = 3
     reason = "unreachable"
 
 
@@ -81,21 +83,18 @@ class NoLedger(StoreUnavailable, NotALedger):
 class StoreDamaged(LedgerError):
     """The store's content cannot be read as it was written; `verify` says where (exit code 1)."""
 
-    exit_code = 1
     reason = "damaged"
 
 
 class ClockBehind(LedgerError):
     """The last record is dated more than five minutes after the current time (exit code 1)."""
 
-    exit_code = 1
     reason = "clock-behind"
 
 
 class NotEmpty(LedgerError):
     """A restore needs a ledger without events (exit code 1)."""
 
-    exit_code = 1
     reason = "not-empty"
 
 
@@ -120,7 +119,6 @@ class Unknown(LedgerError):
     `unknown` for what has none.
     """
 
-    exit_code = 1
     reason = "unknown"
 
     def __init__(self, code: str | None, message: str) -> None:
@@ -130,7 +128,6 @@ class Unknown(LedgerError):
 class RuleFailed(LedgerError):
     """A rule failed, so a ladder cannot be replayed (exit code 1). `ladder` is its name; the message has the place."""
 
-    exit_code = 1
     reason = "rule-failed"
 
     def __init__(self, message: str, ladder: str) -> None:
@@ -148,28 +145,24 @@ class RulesetRefused(LedgerError):
 class AlreadyRunning(LedgerError):
     """Another run of the same job is in progress (exit code 4)."""
 
-    exit_code = 4
     reason = "already-running"
 
 
 class LockLost(LedgerError):
     """A rebuild lost its lock, so another may have begun; it promoted nothing (exit code 3)."""
 
-    exit_code = 3
     reason = "lock-lost"
 
 
 class NoEarlierGeneration(LedgerError):
     """There is no stored generation to go back to (exit code 1)."""
 
-    exit_code = 1
     reason = "no-earlier-generation"
 
 
 class WorkerLost(LedgerError):
     """A process that did part of the work is gone, perhaps for lack of memory (exit code 3)."""
 
-    exit_code = 3
     reason = "worker-lost"
 
 

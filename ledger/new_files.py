@@ -18,13 +18,13 @@ _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 def open_own(path: Path, mode: str) -> IO[bytes]:
     """A file of this account, for `rb`, `ab` (created if need be) or `wb` (created or emptied). Raises `OSError`."""
     flags = {"rb": os.O_RDONLY, "ab": os.O_RDWR | os.O_CREAT | os.O_APPEND, "wb": os.O_WRONLY | os.O_CREAT}[mode]
-    descriptor = os.open(path, flags | _SAFE, 0o600)
+    descriptor = os.open(str(path), flags | _SAFE, 0o600)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         if found.st_uid != os.geteuid():
-            raise OSError(errno.EPERM, "a file of another account")
+            raise OSError(errno.EPERM, "a file of another account", str(path))
         if mode == "wb":
             # not with O_TRUNC, which would have emptied whatever it was
             os.ftruncate(descriptor, 0)

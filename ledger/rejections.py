@@ -150,7 +150,7 @@ class Rejection(NamedTuple):
 class Refused(LedgerError, ValueError):
     """Raised while one event is read and turned into a `Rejection` by whoever reads many (exit code 1)."""
 
-    exit_code = 1
+    reason = "unknown"
 
     def __init__(self, code: str, message: str, line: int | None = None) -> None:
         super().__init__(message, code)
@@ -158,6 +158,9 @@ class Refused(LedgerError, ValueError):
         self.code = code
         self.message = message
         self.line = line
+
+    def __reduce__(self) -> tuple[type["Refused"], tuple[str, str, int | None]]:
+        return type(self), (self.code, self.message, self.line)
 
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """The same as a value, with its place in the input."""

@@ -5,27 +5,25 @@ cannot be read is one finding, and the chain is picked up again after it.
 """
 
 import marshal
-from collections.abc import Callable, Container, Generator, Iterator
+from collections.abc import Callable, Container, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from ledger.backups.restoring import Renames
+from ledger.backups.restoring import NOT_FOLLOWING, Renames
 from ledger.errors import NotALedger
 from ledger.events.canonical import dump, format_instant, parse_object
 from ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
 from ledger.events.revisions import SUPERSEDING, superseded
-from ledger.processes.forking import available_cores
-from ledger.processes.workers import UNITS_MAX, forked
+from ledger.processes.forking import UNITS_MAX, available_cores, forked
 from ledger.rejections import Refused, shown
 from ledger.store import catalogue
 from ledger.store.log import Log, head, ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import SCHEMA_REVISION
-from ledger.validation.validator import LadderChecks
-from ledger.validation.whole_logs import misfits
+from ledger.validation.validator import LadderChecks, misfits
 
 PAGE_EVENTS = 1_000
 # longer logs are walked by several processes
@@ -98,10 +96,10 @@ def verify_log(
         )
     until, count = _extent(ledger, connection)
     walked, explained = 0, False
-    for part in _walk(ledger, connection, until, count):
-        walked += part.rows
-        explained |= any(finding.code in ("missing", "unreadable") for finding in part.findings)
-        yield from part.findings
+    for rows, findings in _walk(ledger, connection, until, count):
+        walked += rows
+        explained |= any(finding.code in ("missing", "unreadable") for finding in findings)
+        yield from findings
     if (count, walked) != (until, until) and not explained:
         told = f"{walked:,} events were read and {count:,} are counted, but the last position is {until:,}"
         yield Finding("missing", None, told)
@@ -136,24 +134,30 @@ def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]
 
 def _extent(ledger: Ledger, connection: Connection) -> tuple[int, int]:
     """The last position, and how many events there are up to it; a damaged table reports fewer."""
+    last = _read(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
+    counted = "SELECT count(*) FROM events WHERE position <= :until"
+    count = _read(ledger, connection, counted, until=last[0][0]) if last else None
+    if last and count:
+        return max(int(last[0][0]), 0), int(count[0][0])
+    known = _last_position(ledger, connection)
+    return known, known
+
+
+def _read(ledger: Ledger, connection: Connection, query: str, **given: int) -> Sequence[Any] | None:
+    """The rows of a query, None if damage keeps them from being read. Any other error is raised: it says nothing about
+    what is stored, but about the connection, a lock, a right, an interrupt."""
     try:
-        until = connection.execute(text("SELECT max(position) FROM events")).scalar() or 0
-        count = connection.execute(text("SELECT count(*) FROM events WHERE position <= :until"), {"until": until})
-        return max(int(until), 0), int(count.scalar_one())
+        return connection.execute(text(query), given).all()
     except DBAPIError as error:
         _raise_unless_damage(ledger, error)
-        known = _last_position(ledger, connection)
-        return known, known
+        return None
 
 
-class _Part(NamedTuple):
-    """The outcome of a range of positions: how many rows were read, and the findings."""
-
-    rows: int
-    findings: list[Finding]
+# the outcome of a range of positions: how many rows were read, and the findings
+Part = tuple[int, list[Finding]]
 
 
-def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Iterator[_Part]:
+def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Iterator[Part]:
     """The parts of the log in order; a long log without gaps is walked by several processes at once."""
     cores = available_cores()
     size = max(PART_EVENTS, -(-until // UNITS_MAX))
@@ -165,21 +169,21 @@ def _walk(ledger: Ledger, connection: Connection, until: int, count: int) -> Ite
     def work(number: int) -> bytes:
         first, last = ranges[number]
         with ledger.reading() as own:
-            part = _range(ledger, own, first, last)
-        return marshal.dumps((number, part.rows, [tuple(finding) for finding in part.findings]))
+            rows, findings = _range(ledger, own, first, last)
+        return marshal.dumps((number, rows, [tuple(finding) for finding in findings]))
 
-    done: dict[int, _Part] = {}
+    done: dict[int, Part] = {}
     following = 0
     with closing(forked(work, len(ranges), cores)) as messages:
         for message in messages:
             number, rows, findings = marshal.loads(message)
-            done[number] = _Part(rows, [Finding(*finding) for finding in findings])
+            done[number] = rows, [Finding(*finding) for finding in findings]
             while following in done:
                 yield done.pop(following)
                 following += 1
 
 
-def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> _Part:
+def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> Part:
     """The findings in a range of positions; the first range also looks at whatever comes before it."""
     findings: list[Finding] = []
     position, rows = first - 1, 0
@@ -203,18 +207,14 @@ def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> _P
         position, chain = found, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
     if position < until:
         findings.append(_gap(position, until + 1))
-    return _Part(rows, findings)
+    return rows, findings
 
 
 def _single_hash(ledger: Ledger, connection: Connection, position: int) -> tuple[bytes, int] | None:
     """The chain hash and the time at a position, as they are stored."""
-    query = text("SELECT chain_hash, recorded_at FROM events WHERE position = :position")
-    try:
-        row = connection.execute(query, {"position": position}).one_or_none()
-    except DBAPIError as error:
-        _raise_unless_damage(ledger, error)
-        return None
-    return None if row is None or not isinstance(row[1], int) else (bytes(row[0]), row[1])
+    query = "SELECT chain_hash, recorded_at FROM events WHERE position = :position"
+    rows = _read(ledger, connection, query, position=position)
+    return (bytes(rows[0][0]), rows[0][1]) if rows and isinstance(rows[0][1], int) else None
 
 
 def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
@@ -284,21 +284,18 @@ def _rows(
     """(position, row) in order, starting after `after` (None: from the very first), with texts as bytes; None for a row
     that cannot be read."""
     names = ", ".join(ledger.dialect.as_stored(name) if name in _TEXTS else name for name in EventRow._fields)
-    page = text(
-        f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
-    )
-    single = text(f"SELECT {names} FROM events WHERE position = :position")
+    page = f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
+    single = f"SELECT {names} FROM events WHERE position = :position"
     # includes whatever comes before the first position
     behind = -(2**63) if after is None else after
     while behind < until:
-        try:
-            rows = connection.execute(page, {"after": behind, "until": until, "size": PAGE_EVENTS}).all()
-        except DBAPIError as error:
-            _raise_unless_damage(ledger, error)
+        rows = _read(ledger, connection, page, after=behind, until=until, size=PAGE_EVENTS)
+        if rows is None:
             # a page of the file is damaged: go position by position as far as the log is known to reach
             behind, last = max(behind, 0), min(until, _last_position(ledger, connection))
             for position in range(behind + 1, min(behind + PAGE_EVENTS, last) + 1):
-                yield position, _single(ledger, connection, single, position)
+                found = _read(ledger, connection, single, position=position)
+                yield position, _plain(found[0]) if found else None
             behind += PAGE_EVENTS
             if behind >= last:
                 return
@@ -320,25 +317,12 @@ def _plain(row: Any) -> dict[str, Any]:
     return values
 
 
-def _single(ledger: Ledger, connection: Connection, query: Any, position: int) -> dict[str, Any] | None:
-    try:
-        row = connection.execute(query, {"position": position}).one_or_none()
-    except DBAPIError as error:
-        _raise_unless_damage(ledger, error)
-        return None
-    return None if row is None else _plain(row)
-
-
 def _last_position(ledger: Ledger, connection: Connection) -> int:
     """The last position, as far as the damage lets it be known."""
     for query in ledger.dialect.LAST_POSITIONS:
-        try:
-            found = connection.execute(text(query)).scalar()
-        except DBAPIError as error:
-            _raise_unless_damage(ledger, error)
-            continue
-        if isinstance(found, int):
-            return found
+        rows = _read(ledger, connection, query)
+        if rows and isinstance(rows[0][0], int):
+            return int(rows[0][0])
     return 0
 
 
@@ -368,20 +352,15 @@ def _lines(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
 def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
     """Renames that form a circle, or lead one id to two others."""
     renames = Renames()
-    query = text(
+    query = (
         f"SELECT {', '.join(EventRow._fields)} FROM events "
         "WHERE type IN ('player.renamed', 'event.voided') ORDER BY position"
     )
-    try:
-        rows = [EventRow(*row) for row in connection.execute(query)]
-    except DBAPIError as error:
-        _raise_unless_damage(ledger, error)
-        return
-    for row in rows:
+    for row in map(EventRow._make, _read(ledger, connection, query) or []):
         try:
             renames.check(row)
         except Refused as problem:
-            yield Finding("meaning", row.position, problem.message)
+            yield Finding("meaning", row.position, f"position {row.position} {NOT_FOLLOWING}: {problem.message}")
         except (LookupError, ValueError, TypeError):
             continue  # what cannot be read is a finding of its own
 

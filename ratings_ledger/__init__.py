@@ -33,7 +33,7 @@ from ledger.errors import (
     Unknown,
 )
 from ledger.events.canonical import parse_object as _parse_object
-from ledger.events.types import read_by as _read_by
+from ledger.events.fields import read_by as _read_by
 from ledger.intake.files import Item
 from ledger.intake.importing import Terms
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection

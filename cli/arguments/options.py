@@ -10,7 +10,7 @@ import click
 
 from cli.output import render
 from cli.output.emit import FORMATS
-from ledger.events.types import read_by, read_slug
+from ledger.events.fields import read_by, read_slug
 from ledger.intake.files import STDIN
 from ledger.rejections import Refused
 from ledger.store.exports import Place, read_place

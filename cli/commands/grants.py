@@ -9,7 +9,7 @@ from cli.arguments.command import command
 from cli.arguments.options import format_option
 from cli.output import render
 from ledger.errors import NotALedger
-from ledger.store import roles
+from ledger.store.common import NAME, PREFIX, SCHEMA
 from ledger.store.dialect import DIALECTS
 from ledger.store.opening import parse_url
 
@@ -23,16 +23,16 @@ USED_BY = {
 
 
 def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not roles.NAME.fullmatch(value):
+    if not NAME.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not like club_a_: a to z, 0 to 9 and _, at most 40, no digit first")
     return value
 
 
 @command()
 @click.option("--sql", is_flag=True, help="Print the statements that make the roles and give them their rights.")
-@click.option("--prefix", default=roles.PREFIX, show_default=True, callback=_name,
+@click.option("--prefix", default=PREFIX, show_default=True, callback=_name,
               help="How the names of the roles begin; each club on a server has its own prefix.")  # fmt: skip
-@click.option("--schema", default=roles.SCHEMA, show_default=True, callback=_name,
+@click.option("--schema", default=SCHEMA, show_default=True, callback=_name,
               help="The schema, where several clubs share a database.")  # fmt: skip
 @click.option("--as", "who", type=click.Choice(["administrator", "owner"]),
               help="With --sql: only what this one runs, before init or after it.")  # fmt: skip
@@ -44,7 +44,7 @@ def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: 
     Nothing is done, and no server is asked. The database is the one that --db names. What a server actually grants is
     checked by `ratings doctor`.
     """
-    if (who is not None or schema != roles.SCHEMA) and not sql:
+    if (who is not None or schema != SCHEMA) and not sql:
         raise click.UsageError("--as and --schema belong to --sql")
     if sql and form != "table":
         raise click.UsageError("--sql prints statements; leave out --format")
@@ -69,7 +69,7 @@ def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[s
         raise NotALedger(
             "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"
         )
-    shared = schema != roles.SCHEMA
+    shared = schema != SCHEMA
     where = f"in the database {url.database}"
     scripts: dict[str, tuple[str, Any]] = {
         "administrator": (f"as an administrator of the server{f', {where}' if shared else ''}", made.administrator),

@@ -20,8 +20,7 @@ from ledger.intake.importing import Imported
 from ledger.rejections import Refused, Rejection
 from ledger.store.log import Log, head
 from ledger.store.opening import open_ledger
-from ledger.validation.leagues import League, known_league, league_of
-from ledger.validation.schedules import PLAYERS, draw_schedule
+from ledger.validation.leagues import PLAYERS, League, draw_schedule, known_league, league_of
 from projections.admission.events import Admission
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats

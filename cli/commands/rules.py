@@ -20,7 +20,8 @@ from cli.output.emit import emit
 from ledger import clock
 from ledger.errors import LedgerError, NotALedger
 from ledger.events.canonical import format_instant
-from ledger.events.types import Ruleset, read_slug
+from ledger.events.fields import read_slug
+from ledger.events.types import Ruleset
 from ledger.intake.files import Item
 from ledger.intake.importing import Terms
 from ledger.rejections import Refused, did_you_mean, shown

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -95,13 +95,10 @@ def to_drop(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup
     for unit, wanted in policy.items():
         best: dict[tuple[int, ...], int] = {}
         for number in sorted(range(len(backups)), key=reach):
-            best[_PERIODS[unit](_day(backups[number]))] = number
+            day = (EPOCH + timedelta(microseconds=backups[number].made_at)).date()
+            best[_PERIODS[unit](day)] = number
         kept.update(best[period] for period in sorted(best)[-wanted:])
     return [backup for number, backup in enumerate(backups) if number not in kept]
-
-
-def _day(backup: Backup) -> date:
-    return (EPOCH + timedelta(microseconds=backup.made_at)).date()
 
 
 def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> Made:
@@ -133,7 +130,11 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
     with _only_one(folder), ledger.reading() as connection:
         listed = read_list(folder)
         own = ledger_id(connection)
-        lost = [one for one in listed if one.ledger_id == own and _is_lost(connection, one.head)]
+        lost = [
+            one
+            for one in listed
+            if one.ledger_id == own and chain_hash_at(connection, one.head.position) != one.head.chain_hash
+        ]
         backup = _written(connection, folder, own, clock())
         listed.append(backup)
         _write_list(folder, listed)
@@ -151,16 +152,12 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
 @contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
     """Hold a folder's lock, which is released when the process ends. Raises `AlreadyRunning`."""
-    with _open_own(folder / LOCK, "ab") as file:
+    with open_own(folder / LOCK, "ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise AlreadyRunning(f"another backup into {folder} is running; this one did nothing") from None
         yield
-
-
-def _is_lost(connection: Connection, place: Place) -> bool:
-    return chain_hash_at(connection, place.position) != place.chain_hash
 
 
 def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup:
@@ -207,13 +204,9 @@ def _oddity(folder: Path, backup: Backup) -> str | None:
         found = os.lstat(folder / backup.file)
     except OSError as error:
         return "is gone" if isinstance(error, FileNotFoundError) else str(error.strerror)
-    if not _is_own_file(found):
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         return "no longer belongs to this account"
     return None if found.st_size == backup.size else f"has {found.st_size:,} bytes, was made with {backup.size:,}"
-
-
-def _is_own_file(found: os.stat_result) -> bool:
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _unlink(folder: Path, backup: Backup) -> None:
@@ -221,7 +214,7 @@ def _unlink(folder: Path, backup: Backup) -> None:
     (folder / backup.file).unlink()
     small = folder / f"{backup.file}{HEAD}"
     with suppress(OSError):
-        with _open_own(small, "rb") as file:
+        with open_own(small, "rb") as file:
             is_ours = file.read(200) == _head_text(backup.head)
         if is_ours:
             small.unlink()
@@ -231,7 +224,7 @@ def read_list(folder: Path) -> list[Backup]:
     """The backups that were made in a folder, in order. Raises `BadBackupList`, `OSError`."""
     path = folder / LIST
     try:
-        with _open_own(path, "rb") as file:
+        with open_own(path, "rb") as file:
             text = file.read(LIST_BYTES_MAX)
     except FileNotFoundError:
         return []
@@ -261,11 +254,3 @@ def backup_json(backup: Backup) -> dict[str, Any]:
 def _write_list(folder: Path, backups: Sequence[Backup]) -> None:
     text = json.dumps({"backups": [backup_json(backup) for backup in backups]}, indent=1)
     replace_file(str(folder / LIST), f"{text}\n".encode())
-
-
-def _open_own(path: Path, mode: str) -> IO[bytes]:
-    try:
-        return open_own(path, mode)
-    except OSError as error:
-        error.filename = str(path)
-        raise

@@ -7,7 +7,6 @@ import json
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -16,7 +15,7 @@ from ledger.events.canonical import parse_object
 from ledger.events.records import ZERO, EventRow, restored
 from ledger.events.revisions import SUPERSEDING, superseded
 from ledger.intake.files import read_lines
-from ledger.intake.importing import CHUNK_EVENTS, Imported
+from ledger.intake.importing import Imported
 from ledger.intake.spool import Lines
 from ledger.rejections import Refused, Rejection, shown
 from ledger.store.appending import append_restored, require_empty
@@ -24,11 +23,11 @@ from ledger.store.exports import BEGINNING, End, Place, read_end
 from ledger.store.log import Head
 from ledger.store.opening import Ledger
 from ledger.validation.identities import Identities
-from ledger.validation.validator import LadderChecks, NoLadderChecks
-from ledger.validation.whole_logs import misfits
+from ledger.validation.validator import LadderChecks, NoLadderChecks, misfits
 
 # what is found wrong with a line that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")
+NOT_FOLLOWING = "does not follow from the lines before it"
 
 
 class BackupFiles(NamedTuple):
@@ -89,12 +88,12 @@ def store_backup(
 
     def refuse_misfits(connection: Connection, latest: Head) -> None:
         for position, problem in misfits(connection, latest.position, ladders):
-            told = f"position {position} does not follow from the lines before it: {problem.message}"
+            told = f"position {position} {NOT_FOLLOWING}: {problem.message}"
             name, line = _line_of(backup, whole, position)
             raise RefusedFile(name, Refused("restore-mismatch", told, line))
 
     rows = _rows(backup._replace(head=whole.head), lambda row: None)
-    return append_restored(ledger, _batches(rows), refuse_misfits)
+    return append_restored(ledger, rows, refuse_misfits)
 
 
 def _line_of(backup: BackupFiles, whole: Whole, position: int) -> tuple[str, int]:
@@ -238,8 +237,12 @@ def _fitting() -> Iterator[Callable[[EventRow], None]]:
     with closing(Lines()) as seen:
 
         def refuse(row: EventRow) -> None:
-            renames.check(row)
-            supersedes = _end_of_line(seen, row) if row.type in SUPERSEDING else None
+            try:
+                renames.check(row)
+                data = json.loads(row.record)["data"] if row.type in SUPERSEDING else {}
+                supersedes, _ = superseded(seen, row.type, data)
+            except Refused as problem:
+                raise _mismatch(row, f"{NOT_FOLLOWING}: {problem.message}") from None
             if row.supersedes != supersedes:
                 raise _mismatch(
                     row, f"supersedes {shown(row.supersedes)} where it can only supersede {shown(supersedes)}"
@@ -266,36 +269,21 @@ class Renames:
         data = json.loads(row.record)["data"]
         if row.type == "player.renamed":
             self._renames[row.event_id] = (data["player"], data["new_player"])
-            self._turn(row, row.event_id)
+            self._turn(row.event_id)
         elif (rename := self._voids.get(data["id"], data["id"])) in self._renames:
             self._voids[row.event_id] = rename
-            self._turn(row, rename)
+            self._turn(rename)
 
-    def _turn(self, row: EventRow, rename: str) -> None:
+    def _turn(self, rename: str) -> None:
         """Put a rename into force, or out of it."""
         player, new_player = self._renames[rename]
         if rename in self._live:
             self._people.remove(player)
         else:
-            try:
-                self._people.refuse_rename(player, new_player)
-            except Refused as problem:
-                raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
+            self._people.refuse_rename(player, new_player)
             self._people.add(player, new_player)
         self._live ^= {rename}
 
 
-def _end_of_line(seen: Lines, row: EventRow) -> str | None:
-    try:
-        return superseded(seen, row.type, json.loads(row.record)["data"])[0]
-    except Refused as problem:
-        raise _mismatch(row, f"does not follow from the lines before it: {problem.message}") from None
-
-
 def _mismatch(row: EventRow, what: str) -> Refused:
     return Refused("restore-mismatch", f"position {row.position} {what}", row.position)
-
-
-def _batches(rows: Iterator[EventRow]) -> Iterator[list[EventRow]]:
-    while batch := list(islice(rows, CHUNK_EVENTS)):
-        yield batch

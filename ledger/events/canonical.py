@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, NoReturn
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from ledger.rejections import Refused, shown
 
@@ -49,14 +49,6 @@ def dump_in_order(value: Any) -> str:
     This encoder also escapes strings as RFC 8785 requires.
     """
     return to_json(value).decode()
-
-
-def load(text: str) -> Any:
-    """The value that was dumped."""
-    try:
-        return from_json(text)
-    except ValueError:  # nested too deeply for this parser
-        return json.loads(text)
 
 
 def _integer(digits: str) -> int:

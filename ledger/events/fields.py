@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from ledger.events.canonical import INTEGER_MAX
 from ledger.events.fast_models import Plain
-from ledger.rejections import shown
+from ledger.rejections import CODES, Refused, shown
 
 # characters that reorder the text around them (Unicode's Bidi_Control)
 _BIDI_CONTROL = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -69,12 +69,15 @@ def _refuse_surrogates(text: str) -> None:
         raise refuse("lone-surrogate", f"{shown(text)} is not UTF-8")
 
 
-def _slug(text: str) -> str:
-    if len(text) > 64 or not re.fullmatch(_SLUG, text, re.ASCII):
-        raise refuse(
-            "bad-slug", f"{shown(text)} is not a name like blue-max: lower-case letters, digits, single hyphens"
-        )
-    return text
+def written(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator:
+    """Takes texts of a form alone; `wrong` is what is said of any other, with {} in its place."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise refuse(code, wrong.format(shown(text)))
+        return text
+
+    return AfterValidator(check)
 
 
 def _decimal(text: str) -> str:
@@ -107,12 +110,6 @@ def _text(text: str) -> str:
     return text
 
 
-def _extra_key(text: str) -> str:
-    if not (1 <= len(text) <= 64 and text.isascii() and text.isprintable()):
-        raise refuse("bad-value", f"{shown(text)}: the names in extra have 1 to 64 printable ASCII characters")
-    return text
-
-
 def _ascii(limit: int, inside: str) -> Plain:
     """Ids made of a class of printable ASCII characters, with no space at either end."""
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
@@ -138,9 +135,77 @@ Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), 
 GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
 EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
 LadderText = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
-Slug = Annotated[str, AfterValidator(_slug), Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)])]
+Slug = Annotated[
+    str,
+    written(
+        "(?!.{65})" + _SLUG[1:-1],
+        "{} is not a name like blue-max: lower-case letters, digits, single hyphens",
+        "bad-slug",
+    ),
+    Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
+]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
 _Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
 Score = Annotated[int | str, BeforeValidator(_score), Plain(_Whole)]
 Text = Annotated[str, AfterValidator(_text)]
-Extra = dict[Annotated[str, AfterValidator(_extra_key)], str]
+ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
+Extra = dict[ExtraName, str]
+
+_EVENT_ID = TypeAdapter(EventId)
+_BY = TypeAdapter(Text)
+_SLUG_ALONE = TypeAdapter(Slug)
+_DECIMAL_ALONE = TypeAdapter(DecimalString)
+
+
+def read_by(value: object) -> str:
+    """The name of whoever records. Raises `Refused`."""
+    return _checked(_BY, value, "by")
+
+
+def read_id(value: object) -> str:
+    """An event's id in composed form. Raises `Refused`."""
+    return _checked(_EVENT_ID, value, "id")
+
+
+def read_decimal(value: object) -> str:
+    """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
+    return _checked(_DECIMAL_ALONE, value, "")
+
+
+def read_slug(value: object) -> str:
+    """The name of a game, such as chess. Raises `Refused`."""
+    return _checked(_SLUG_ALONE, value, "")
+
+
+def _checked(adapter: TypeAdapter[str], value: object, member: str) -> str:
+    try:
+        return adapter.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise refusal_of(error, member) from None
+
+
+# pydantic's error types as this program's codes; all others are a bad value
+_CODE_BY_ERROR = {
+    "extra_forbidden": "unknown-member",
+    "missing": "missing-member",
+    "int_type": "not-an-integer",
+    "greater_than_equal": "out-of-range",
+    "less_than_equal": "out-of-range",
+    **{f"{name}_type": "wrong-type" for name in ("string", "bool", "list", "dict", "model", "model_attributes")},
+}
+
+
+def refusal_of(error: ValidationError, member: str = "") -> Refused:
+    """The first thing that is wrong, in this program's words; `member` names what has no name of its own."""
+    # unknown members come first: a misspelled one explains a missing one
+    problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
+    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in problem["loc"]) or member
+    code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
+    text = problem["msg"]
+    if code == "unknown-member":
+        text = f"there is no member of this name; free text goes into extra (value {shown(problem['input'])})"
+    elif code == "missing-member":
+        text = "this member must be given"
+    elif problem["type"] not in CODES:
+        text = f"{text[0].lower()}{text[1:]}, not {shown(problem['input'])}"
+    return Refused(code, f"{where}: {text}" if where else text)

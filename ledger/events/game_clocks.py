@@ -4,7 +4,7 @@ The server may count from anywhere, such as its start or 1970, but keeps to that
 times alone has no event: a timer running out, a removal, a disconnection, a pause that is denied or begins.
 """
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -14,36 +14,6 @@ from ledger.rejections import shown
 Choice = Literal["roll-dice", "auction-or-pass", "fortune", "sell-houses", "choose-character"]
 
 
-class Timers(NamedTuple):
-    """The values of a clock, in milliseconds where the name says so.
-
-    All are from the page on the points of rated games of Galactic Magnate, except `pause_ms`, which it does not state:
-    that value is assumed.
-    """
-
-    main_ms: int = 120_000
-    roll_dice_ms: int = 4_000
-    auction_or_pass_ms: int = 7_000
-    fortune_ms: int = 6_000
-    sell_houses_ms: int = 12_000
-    choose_character_first_ms: int = 15_000  # for the first player
-    choose_character_ms: int = 7_000  # for the others
-    reward_percent: int = 50  # of what is left of the auxiliary timer
-    auction_cost_ms: int = 20_000
-    unresponsive_ms: int = 40_000
-    pause_answer_ms: int = 15_000
-    pause_yes: int = 3  # players, or all if fewer are in the game
-    pause_ms: int = 600_000
-
-    def auxiliary_ms(self, choice: str, is_first: bool) -> int:
-        """What the auxiliary timer of a choice is set to, for the first player or any other."""
-        if choice == "choose-character" and is_first:
-            return self.choose_character_first_ms
-        found: int = getattr(self, f"{choice.replace('-', '_')}_ms")
-        return found
-
-
-DEFAULT = Timers()
 DAY_MS = 86_400_000
 
 Instant = Annotated[int, Field(ge=0, le=2**53 - 1)]
@@ -52,21 +22,32 @@ SpanAboveZero = Annotated[int, Field(ge=1, le=DAY_MS)]
 
 
 class ClockTimers(Members):
-    """The values of a clock's timers where they differ from the defaults; see `ledger.events.game_clocks.Timers`."""
+    """The values of a clock, in milliseconds where the name says so; an event states those that differ from these.
 
-    main_ms: SpanAboveZero = DEFAULT.main_ms
-    roll_dice_ms: Span = DEFAULT.roll_dice_ms
-    auction_or_pass_ms: Span = DEFAULT.auction_or_pass_ms
-    fortune_ms: Span = DEFAULT.fortune_ms
-    sell_houses_ms: Span = DEFAULT.sell_houses_ms
-    choose_character_first_ms: Span = DEFAULT.choose_character_first_ms
-    choose_character_ms: Span = DEFAULT.choose_character_ms
-    reward_percent: Annotated[int, Field(ge=0, le=100)] = DEFAULT.reward_percent
-    auction_cost_ms: Span = DEFAULT.auction_cost_ms
-    unresponsive_ms: SpanAboveZero = DEFAULT.unresponsive_ms
-    pause_answer_ms: SpanAboveZero = DEFAULT.pause_answer_ms
-    pause_yes: Annotated[int, Field(ge=1, le=64)] = DEFAULT.pause_yes
-    pause_ms: Span = DEFAULT.pause_ms
+    All are from the page on the points of rated games of Galactic Magnate, except `pause_ms`, which it does not state:
+    that value is assumed.
+    """
+
+    main_ms: SpanAboveZero = 120_000
+    roll_dice_ms: Span = 4_000
+    auction_or_pass_ms: Span = 7_000
+    fortune_ms: Span = 6_000
+    sell_houses_ms: Span = 12_000
+    choose_character_first_ms: Span = 15_000  # for the first player
+    choose_character_ms: Span = 7_000  # for the others
+    reward_percent: Annotated[int, Field(ge=0, le=100)] = 50  # of what is left of the auxiliary timer
+    auction_cost_ms: Span = 20_000
+    unresponsive_ms: SpanAboveZero = 40_000
+    pause_answer_ms: SpanAboveZero = 15_000
+    pause_yes: Annotated[int, Field(ge=1, le=64)] = 3  # players, or all if fewer are in the game
+    pause_ms: Span = 600_000
+
+    def auxiliary_ms(self, choice: str, is_first: bool) -> int:
+        """What the auxiliary timer of a choice is set to, for the first player or any other."""
+        if choice == "choose-character" and is_first:
+            return self.choose_character_first_ms
+        found: int = getattr(self, f"{choice.replace('-', '_')}_ms")
+        return found
 
 
 def _once(players: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, model_validator
 
 from ledger.events.canonical import dump, format_instant, parse_instant
-from ledger.events.fields import LadderText, Members, PlayerId, Text, refuse
+from ledger.events.fields import LadderText, Members, PlayerId, Text, refuse, written
 from ledger.rejections import Refused, shown
 
 # what rows may take of a record of 65,535 bytes, in canonical JSON
@@ -26,12 +26,6 @@ def _exact(text: str) -> str:
     return text
 
 
-def _digest(text: str) -> str:
-    if not re.fullmatch(r"sha256:[0-9a-f]{64}", text, re.ASCII):
-        raise refuse("bad-value", f"{shown(text)} is not a digest: sha256: and 64 digits, a to f in lower case")
-    return text
-
-
 def _instant(text: str) -> str:
     try:
         return format_instant(parse_instant(text))
@@ -40,7 +34,9 @@ def _instant(text: str) -> str:
 
 
 Exact = Annotated[str, AfterValidator(_exact)]
-Digest = Annotated[str, AfterValidator(_digest)]
+Digest = Annotated[
+    str, written(r"sha256:[0-9a-f]{64}", "{} is not a digest: sha256: and 64 digits, a to f in lower case")
+]
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[int, Field(ge=1)]
 PartNumber = Annotated[int, Field(ge=1, le=PARTS_MAX)]

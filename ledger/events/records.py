@@ -22,8 +22,8 @@ from ledger.events.canonical import (
     parse_object,
     record_instant,
 )
-from ledger.events.types import TYPES, Draft, read_by, read_data, read_id
-from ledger.events.upcasting import upcast
+from ledger.events.fields import read_by, read_id
+from ledger.events.types import TYPES, Draft, read_data, upcast
 from ledger.rejections import Refused, shown
 
 RECORD_BYTES_MAX = 65_535

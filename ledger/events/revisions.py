@@ -5,7 +5,8 @@ Only the last of a chain may be superseded, which the database enforces: of two 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
 
 from ledger.events.canonical import dump, parse_object
 from ledger.events.types import Draft, corrected_game
@@ -16,6 +17,10 @@ GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game
 UNREADABLE = "unreadable"
 SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
 _NEVER_VOIDED = GAME_EVENTS | {UNREADABLE}
+
+
+# the columns by which events are looked up
+Column = Literal["subject", "event_id", "supersedes"]
 
 
 class KnownEvent(NamedTuple):
@@ -31,33 +36,33 @@ class KnownEvent(NamedTuple):
 class Events(Protocol):
     """Where events are looked up: the log, or what waits to be appended to it."""
 
+    def where(self, column: Column, value: str) -> Iterable[KnownEvent]:
+        """The events with this value in a column, in order."""
+
     def about(self, subject: str) -> list[KnownEvent]:
         """The events about a subject, in order."""
+        return list(self.where("subject", subject))
 
     def event(self, event_id: str) -> KnownEvent | None:
         """The event with this id."""
+        return next(iter(self.where("event_id", event_id)), None)
 
     def successor(self, event_id: str) -> KnownEvent | None:
         """The event that supersedes the one with this id."""
+        return next(iter(self.where("supersedes", event_id)), None)
 
 
-class Both(NamedTuple):
+@dataclass
+class Both(Events):
     """The log together with what waits to be appended to it."""
 
     log: Events
     waiting: Events
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The events about a subject, in order."""
-        return [*self.log.about(subject), *self.waiting.about(subject)]
-
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The event with this id."""
-        return self.log.event(event_id) or self.waiting.event(event_id)
-
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The event that supersedes the one with this id."""
-        return self.log.successor(event_id) or self.waiting.successor(event_id)
+    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+        """The events with this value in a column, in order."""
+        yield from self.log.where(column, value)
+        yield from self.waiting.where(column, value)
 
 
 class RevisedGame(NamedTuple):
@@ -82,6 +87,16 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
         elif game is not None and event.type == UNREADABLE:
             game = game._replace(last=event)
     return game
+
+
+def live_games(named: Iterable[KnownEvent], events: Events) -> Iterator[RevisedGame]:
+    """The games that events record or correct, as they now are, leaving out voided ones."""
+    for game_id in dict.fromkeys(
+        one.data["game_id"] for one in named if one.type in ("game.recorded", "game.corrected")
+    ):
+        game = live_game(events.about(f"game:{game_id}"))
+        if game is not None and not game.voided:
+            yield game
 
 
 def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, RevisedGame | None]:
@@ -211,44 +226,32 @@ def voided_ids(voids: Iterable[tuple[str, str]]) -> set[str]:
     return found
 
 
-class DraftBatch:
+class DraftBatch(Events):
     """Drafts on their way into the log, in order."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, Draft] = {}
-        self._about: dict[str, list[Draft]] = {}
-        self._successors: dict[str, Draft] = {}
+        self._drafts: list[Draft] = []
+        self._found: dict[tuple[str, str | None], list[Draft]] = {}
 
     @property
     def count(self) -> int:
         """How many there are."""
-        return len(self._by_id)
+        return len(self._drafts)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The drafts whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
-        return (known(draft) for draft in self._by_id.values() if any(text in draft.data for text in texts))
+        return (known(draft) for draft in self._drafts if any(text in draft.data for text in texts))
 
     def add(self, draft: Draft, supersedes: str | None) -> None:
         """Append a draft."""
-        self._by_id[draft.event_id] = draft
-        self._about.setdefault(draft.subject, []).append(draft)
-        if supersedes is not None:
-            self._successors[supersedes] = draft
+        self._drafts.append(draft)
+        for there in (("event_id", draft.event_id), ("subject", draft.subject), ("supersedes", supersedes)):
+            self._found.setdefault(there, []).append(draft)
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The drafts about a subject, in order."""
-        return [known(draft) for draft in self._about.get(subject, ())]
-
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The draft with this id."""
-        draft = self._by_id.get(event_id)
-        return None if draft is None else known(draft)
-
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The draft that supersedes the event with this id."""
-        draft = self._successors.get(event_id)
-        return None if draft is None else known(draft)
+    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+        """The drafts with this value in a column, in order."""
+        return map(known, self._found.get((column, value), ()))
 
 
 def known(draft: Draft) -> KnownEvent:

@@ -140,7 +140,7 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
         if needed not in members:
             raise Refused("missing-member", f"the row has no {needed}")
     occurred_at = _instant(members.pop("occurred_at"), options.zone)
-    data = {name: _value(name, text) for name, text in members.items()}
+    data = {name: read_value(name, text) if name in READ_COLUMNS else text for name, text in members.items()}
     return {"type": "game.recorded", "occurred_at": occurred_at, "data": data}
 
 
@@ -152,10 +152,6 @@ def _instant(text: str, zone: str | None) -> str:
 @lru_cache(maxsize=1_024)
 def _local_instant(text: str, zone: str | None) -> str:
     return format_instant(read_instant(text, zone))
-
-
-def _value(name: str, text: str) -> Any:
-    return read_value(name, text) if name in READ_COLUMNS else text
 
 
 @lru_cache(maxsize=1_024)

@@ -5,14 +5,17 @@
     g-1,2010-03-05T19:30Z,ben,2
     g-1,2010-03-05T19:30Z,cleo,2
 
-`csv_cells` knows what the columns are called. Rows of the usual form are read many at a time by `csv_fast`.
+`csv_cells` knows what the columns are called. Rows of the usual form are read many at a time by
+`plain_games`.
 """
 
 import csv
 import re
 import unicodedata
-from collections.abc import Iterator
-from itertools import groupby, islice
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from itertools import chain, compress, count, groupby, islice, pairwise
+from operator import ne
 from typing import IO, Any
 
 from ledger.intake.csv_cells import (
@@ -28,14 +31,17 @@ from ledger.intake.csv_cells import (
     read_header,
     read_value,
 )
-from ledger.intake.csv_fast import ROWS_MAX, plain_games
 from ledger.rejections import Refused, shown
 
+LINES = 1_000
+ROWS_MAX = 4_096
 TIE = "="
 BLANK_LINES_MAX = 100_000
 
 _ODD = re.compile("[\udc80-\udcff\n\r]")
 
+# line, event, a function that gives the rows as read, game id
+PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
 
@@ -60,8 +66,8 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         rows = _rows(lines, delimiter, header, number + 1)
         yield from (_wide_game(line, cells, columns, options) for line, cells in rows)
     else:
-        rest = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
-        yield from _long_games(_rows(rest.lines, delimiter, header, rest.first), columns, options, rest.last_id)
+        lines, first, last_id = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
+        yield from _long_games(_rows(lines, delimiter, header, first), columns, options, last_id)
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -194,8 +200,6 @@ def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) ->
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
-    if _agree(rows, columns):
-        return rows[0]
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
     shared = {name: value for part in reversed(parts) for name, value in part.items()}
     for part in parts:
@@ -207,12 +211,106 @@ def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     return shared
 
 
-def _agree(rows: list[Cells], columns: CsvColumns) -> bool:
-    """Whether all rows say the same about the whole game."""
-    first = rows[0]
-    for name in columns.game:
-        said = first.get(name)
-        for row in rows:
-            if row.get(name) != said:
-                return False
-    return True
+# The short way through a table with one row per participant: many rows at once, as long as all have the usual form.
+# Each row is on a line of its own, has all its cells, with nothing around them, and says the same about its game as the
+# rows next to it. It ends at the first lines for which that is not true, and the rest is read row by row: so this need
+# not know everything that is valid, and has no messages of its own.
+
+
+# what is left to be read row by row: lines, the number of the first, and the id of the previous game
+Rest = tuple[Iterator[str], int, str | None]
+
+
+def plain_games(
+    lines: Iterator[str], first: int, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
+) -> Generator[PlainGame, None, Rest]:
+    """The games of the lines after the header, given the number of the first line; returns what is left."""
+    last_id: str | None = None
+    if "" in header or "game_id" not in header or "game_id" in options.fixed:
+        return (lines, first, last_id)
+    some: list[str] = []
+    while True:
+        wanted = len(some) + LINES
+        try:
+            for line in islice(lines, LINES):
+                some.append(line)
+        except Refused as problem:
+            return (chain(some, _refused(problem)), first, last_id)
+        ended = len(some) < wanted
+        found = _games(some, ended, delimiter, header, columns, options)
+        if found is None:
+            return (chain(some, lines), first, last_id)
+        firsts, events, cells = found
+        for (begin, end), event in zip(pairwise(firsts), events, strict=True):
+            last_id = event["data"]["game_id"]
+            yield first + begin, event, partial(_told, header, cells, begin, end), last_id
+        first += firsts[-1]
+        del some[: firsts[-1]]
+        if ended:
+            return (iter(some), first, last_id)
+
+
+def _games(
+    lines: list[str], ended: bool, delimiter: str, header: Header, columns: CsvColumns, options: TableOptions
+) -> tuple[list[int], list[dict[str, Any]], list[str]] | None:
+    """The games of some lines, except the last unless the file has ended: where each begins and the last ends, their
+    events, and all cells. None if they need a closer look."""
+    text, width = "".join(lines).replace("\r\n", "\n"), len(header)
+    text += "" if text.endswith("\n") else "\n"
+    edges = (f" {delimiter}", f"{delimiter} ", " \n", "\n ")
+    odd = '"' in text or any(edge in text for edge in edges) or text.startswith(" ")
+    if odd or any(line.count(delimiter) != width - 1 for line in lines):
+        return None
+    cells = text.replace("\n", delimiter).split(delimiter)[:-1]
+    if len(cells) != len(lines) * width or not "".join(cells).isprintable():
+        return None
+    of = {name: cells[column::width] for column, name in enumerate(header)}
+    ids = of["game_id"]
+    said = list(zip(*(of[name] for name in columns.game), strict=True))
+    firsts = [0, *compress(count(1), map(ne, said[1:], said)), *([len(lines)] if ended else [])]
+    ascii_ids = all(ids) and "".join(ids).isascii()
+    if not ascii_ids or any(ids[begin] == ids[end] for begin, end in pairwise(firsts) if end < len(ids)):
+        return None
+    try:
+        participants = _participants(of, columns)
+        events = [
+            read_game(
+                {name: text for name, text in zip(columns.game, said[begin], strict=True) if text}, columns, options
+            )
+            for begin in firsts[:-1]
+        ]
+    except Refused:
+        return None
+    for event, (begin, end) in zip(events, pairwise(firsts), strict=True):
+        if end - begin > ROWS_MAX:
+            return None
+        event["data"]["participants"] = participants[begin:end]
+    return firsts, events, cells
+
+
+def _participants(of: dict[str | None, list[str]], columns: CsvColumns) -> list[dict[str, Any]]:
+    """A participant for every row. Raises `Refused`."""
+    names = columns.player
+    values = [_values(name, of[name]) if name in READ_COLUMNS or "" in of[name] else of[name] for name in names]
+    found = [dict(zip(names, own, strict=True)) for own in zip(*values, strict=True)]
+    if all(all(of[name]) for name in names):
+        return found
+    return [{name: value for name, value in one.items() if value is not None} for one in found]
+
+
+def _values(name: str, texts: list[str]) -> list[Any]:
+    """The values in the cells of a column, None for empty ones. Raises `Refused`."""
+    held = {text: read_value(name, text) if name in READ_COLUMNS else text for text in set(texts) if text}
+    return list(map(held.get, texts))
+
+
+def _told(header: Header, cells: list[str], begin: int, end: int) -> list[Cells]:
+    """Some rows as shown to people: their non-empty cells by column."""
+    rows = (cells[row * len(header) : (row + 1) * len(header)] for row in range(begin, end))
+    return [{name: text for name, text in zip(header, row, strict=True) if name and text} for row in rows]
+
+
+def _refused(problem: Refused) -> Iterator[str]:
+    """Lines that cannot be read."""
+    raise problem
+    yield

@@ -103,61 +103,51 @@ def size(name: str) -> int | None:
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
-    read = silent = 0
+    read = silent = given = 0
     compressed = False
 
-    class Counted(io.RawIOBase):
-        def readable(self) -> bool:
-            return True
+    def counted(size: int) -> bytes:
+        nonlocal read, silent
+        got = raw.read(size)
+        read += len(got)
+        silent += len(got)
+        if compressed and silent > SILENT_BYTES:
+            raise Refused("bad-gzip", f"more than {SILENT_BYTES:,} bytes of {name} expand to nothing; no log does")
+        return got
 
-        def readinto(self, buffer: Any) -> int:
-            nonlocal read, silent
-            got = raw.read(len(buffer))
-            buffer[: len(got)] = got
-            read += len(got)
-            silent += len(got)
-            if compressed and silent > SILENT_BYTES:
-                message = f"more than {SILENT_BYTES:,} bytes of {name} expand to nothing; no log does"
-                raise Refused("bad-gzip", message)
-            return len(got)
-
-    def heard() -> int:
-        nonlocal silent
-        silent = 0
-        return read
+    def expanded(size: int) -> bytes:
+        nonlocal given, silent
+        # whatever is available: for a file that is cut off, everything before the end
+        found = zipped.read1(size)
+        given, silent = given + len(found), 0
+        if given > max(EXPANDED_BYTES, EXPANDED_TIMES * read):
+            raise Refused("bad-gzip", f"{name} expands to more than {EXPANDED_TIMES} times its size; no log does")
+        return found
 
     try:
-        buffered: IO[bytes] = io.BufferedReader(Counted(), 1 << 16)
-        compressed = buffered.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        buffered = io.BufferedReader(_Pieces(counted), 1 << 16)
+        compressed = buffered.peek(2)[:2] == b"\x1f\x8b"
         if compressed:
-            buffered = io.BufferedReader(_Expanding(gzip.GzipFile(fileobj=buffered), name, heard), 1 << 16)
+            zipped = gzip.GzipFile(fileobj=buffered)
+            buffered = io.BufferedReader(_Pieces(expanded), 1 << 16)
         yield buffered, lambda: read
     finally:
         if name != STDIN:
             raw.close()
 
 
-class _Expanding(io.RawIOBase):
-    """The content of a compressed file, as long as that is in proportion to its size. Raises `Refused`.
+class _Pieces(io.RawIOBase):
+    """A file whose pieces are given by a function of their size at the most."""
 
-    `read` is told about each piece that comes out, and returns how many bytes went in.
-    """
-
-    def __init__(self, file: gzip.GzipFile, name: str, read: Callable[[], int]) -> None:
-        self._file, self._name, self._read = file, name, read
-        self._given = 0
+    def __init__(self, piece: Callable[[int], bytes]) -> None:
+        self._piece = piece
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # whatever is available: for a file that is cut off, everything before the end
-        found = self._file.read1(len(buffer))
+        found = self._piece(len(buffer))
         buffer[: len(found)] = found
-        self._given += len(found)
-        if self._given > max(EXPANDED_BYTES, EXPANDED_TIMES * self._read()):
-            message = f"{self._name} expands to more than {EXPANDED_TIMES} times its size; no log does"
-            raise Refused("bad-gzip", message)
         return len(found)
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ledger import clock as system_clock
-from ledger.clock import Clock
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import TYPES, Draft
@@ -98,7 +97,7 @@ class Intake:
         newcomers: Newcomers | None = None,
         based_on: Mapping[str, str | int] | None = None,
         still: Still = lambda connection: None,
-        clock: Clock | None = None,
+        clock: system_clock.Clock | None = None,
         reject: Reject = lambda rejection, source: None,
         settled: Settled = lambda line, event_id, appended: None,
         reading: Callable[[Far], None] = lambda far: None,
@@ -116,7 +115,8 @@ class Intake:
         self.result = Imported()
         self._clock = clock = clock or system_clock.now
         self._still, self._reject, self._settled = still, reject, settled
-        self._newcomers, self._based_on = newcomers, based_on or {}
+        self._newcomers = newcomers or Newcomers(lambda connection: (), "")
+        self._based_on = based_on or {}
         self._rejected_games: set[tuple[str, str | None]] = set()
         self._spool = Spool()
         with rarely_collecting(), ledger.reading() as self._connection:
@@ -129,8 +129,7 @@ class Intake:
                     self._validate(block, reading)
                     if self.result.rejected_count >= REJECTIONS_MAX and not terms.keep_going:
                         break
-            if newcomers is not None:
-                self._introduce(newcomers)
+            self._introduce(self._newcomers)
             if not self.is_refused:
                 self.result.would_append = self._spool.count
             if self._spool.count and not self.result.rejected_count:
@@ -210,27 +209,28 @@ class Intake:
     def _validate(self, block: Block, reading: Callable[[Far], None]) -> None:
         parsed = [entry for entry in block if isinstance(entry, ParsedItem)]
         drafts = [entry.outcome[0] for entry in parsed if isinstance(entry.outcome, tuple)]
-        known = _known_one_by_one(lookup(self._connection, drafts, self._spool), len(drafts))
+        found = lookup(self._connection, drafts, self._spool)
+        # whether the log has each of them, and the refusal
+        known = ((index in found, found.get(index)) for index in range(len(drafts)))
         self._spool.look_ahead(drafts)
-        for item in block:
-            if not isinstance(item, ParsedItem):
-                if isinstance(item, Far):
-                    reading(item)
+        for entry in block:
+            if not isinstance(entry, ParsedItem):
+                if isinstance(entry, Far):
+                    reading(entry)
                 else:
-                    self._note(item, item.file, item.line, None)
+                    self._note(entry, entry.file, entry.line, None)
                 continue
-            outcome = item.outcome
+            item, names, outcome = entry
             problem = outcome.rejection() if isinstance(outcome, Refused) else self._take(item, *outcome, next(known))
             if problem is not None and item.rows_of is not None:
                 problem = self._refuse_rows(item, item.rows_of, problem)
             if problem is not None:
                 self._note(problem, item.file, item.line, item.source)
-                if self._newcomers is not None:
-                    named = item.names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
-                    self._newcomers.mention(named)
+                brought = names if isinstance(outcome, Refused) else TYPES[outcome[0].type].brings(outcome[1])
+                self._newcomers.mention(brought)
 
     def _take(
-        self, item: ParsedItem, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
+        self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         """Add a draft to the spool, count it as existing, or say why it is refused."""
         if (item.file, item.rows_of) in self._rejected_games:
@@ -254,9 +254,7 @@ class Intake:
         except Refused as problem:
             return problem.rejection()
         self._spool.add(draft, item.file, item.line, item.source if item.table else None)
-        if self._newcomers is not None:
-            place = First(item.file, item.line, item.table, item.rows_of is not None)
-            self._newcomers.meet(draft.type, data, place)
+        self._newcomers.meet(draft.type, data, First(item.file, item.line, item.table, item.rows_of is not None))
         return None
 
     def _refuse_other(self, draft: Draft, supersedes: str) -> None:
@@ -298,7 +296,7 @@ class Intake:
         position = self.result.head.position + self._spool.count + 1
         build(draft, position, self._recorded_at, draft.by or self.terms.by, draft.supersedes)
 
-    def _against_waiting(self, item: ParsedItem, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
+    def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         if waiting.draft.event_id != draft.event_id:
             return game_exists(draft, waiting.draft.event_id)
         if item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
@@ -311,11 +309,11 @@ class Intake:
             f"the id {shown(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
         )
 
-    def _settle_existing(self, item: ParsedItem, draft: Draft) -> None:
+    def _settle_existing(self, item: Item, draft: Draft) -> None:
         self.result.existing += 1
         self._settled(item.line, draft.event_id, False)
 
-    def _refuse_rows(self, item: ParsedItem, game_id: str, problem: Rejection) -> Rejection:
+    def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
         """A game of several rows is refused as a whole: rows of it that were already taken are refused, too."""
         apart = isinstance(item.source, list)  # a block of rows; otherwise a single one that could not be read
         again = (item.file, game_id) in self._rejected_games
@@ -337,11 +335,6 @@ class Intake:
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)
         self._reject(placed, source)
-
-
-def _known_one_by_one(known: dict[int, Rejection | None], count: int) -> Iterator[tuple[bool, Rejection | None]]:
-    """What `lookup` found, one by one: (whether the log has it, the refusal)."""
-    return ((index in known, known.get(index)) for index in range(count))
 
 
 def _rows_apart(subject: str) -> Rejection:

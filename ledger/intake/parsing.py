@@ -3,16 +3,21 @@
 For a long input another process does this, ahead of this one, which meanwhile checks how the events fit together.
 """
 
-import marshal
+import pickle
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ledger.events.canonical import load
-from ledger.events.types import TYPES, Draft, read_event
+from pydantic_core import SchemaValidator, ValidationError, core_schema
+
+from ledger.events.canonical import dump_in_order, parse_instant, parse_object
+from ledger.events.fast_models import STRICT, schema
+from ledger.events.fields import read_by, read_id
+from ledger.events.game_types import GAME_TYPES
+from ledger.events.types import TYPES, Draft, default_id, read_event
 from ledger.intake.files import Far, Item
-from ledger.intake.json_lines import read_line
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
 from ledger.validation.new_names import tied_parts, tied_refusal
@@ -23,17 +28,13 @@ ALONE_BLOCKS = 16
 
 
 class ParsedItem(NamedTuple):
-    """An item, and what it is: a draft with its data, or a refusal.
+    """An item without what was there, and what that is: a draft with its data, or a refusal.
 
-    The source is what was read: the text of a line, or the rows of a table, which are kept only if wanted. `names` are
-    the players of a refused game from a table.
+    The item's source is what was read: the text of a line, or the rows of a table, which are kept only if wanted.
+    `names` are the players of a refused game from a table.
     """
 
-    file: str
-    line: int
-    source: Any
-    rows_of: str | None
-    table: bool
+    item: Item
     names: tuple[str, ...]
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
@@ -43,7 +44,8 @@ Block = list[ParsedItem | Rejection | Far]
 
 def read_blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
     """The items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
-    blocks = _blocks(items, sources_wanted)
+    checked = (_checked(item, sources_wanted) if isinstance(item, Item) else item for item in items)
+    blocks = iter(lambda: list(islice(checked, BLOCK_ITEMS)), [])
     if cores == 1:
         yield from blocks
         return
@@ -53,18 +55,12 @@ def read_blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool, c
             break
     else:
         return
-    with closing(ahead(map(_packed, blocks))) as packed:
-        yield from map(_unpacked, packed)
-
-
-def _blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool) -> Iterator[Block]:
-    found = (_checked(item, sources_wanted) if isinstance(item, Item) else item for item in items)
-    while block := list(islice(found, BLOCK_ITEMS)):
-        yield block
+    with closing(ahead(map(pickle.dumps, blocks))) as packed:
+        yield from map(pickle.loads, packed)
 
 
 def _checked(item: Item, source_wanted: bool) -> ParsedItem:
-    file, line, event, source, rows_of, table = item
+    event, source = item.event, item.source
     if not source_wanted:
         source = [] if isinstance(source, list) or callable(source) else None  # a list says that there were rows
     elif callable(source):
@@ -73,10 +69,10 @@ def _checked(item: Item, source_wanted: bool) -> ParsedItem:
         source = event.decode("utf-8", "backslashreplace")
     outcome = event if isinstance(event, Refused) else _outcome(event)
     names: tuple[str, ...] = ()
-    if table and isinstance(outcome, Refused) and isinstance(event, dict):
+    if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        outcome = _of_two(outcome, names, rows_of is not None)
-    return ParsedItem(file, line, source, rows_of, table, names, outcome)
+        outcome = _of_two(outcome, names, item.rows_of is not None)
+    return ParsedItem(item._replace(event=b"", source=source), names, outcome)
 
 
 def _outcome(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]] | Refused:
@@ -102,29 +98,55 @@ def _of_two(problem: Refused, names: Iterable[str], long: bool) -> Refused:
     return problem
 
 
-def _packed(block: Block) -> bytes:
-    """A block as bytes, made of plain values only: what an entry is, and its members."""
-    return marshal.dumps([_plain(entry) for entry in block])
+# from a line of JSON to a draft: a plain game in one step, anything else parsed and then read member by member; as in
+# `ledger.events.fast_models`, the short way need not know everything that is valid, and has no messages of its own
+
+GAME = "game.recorded"
+KIND = "placing"  # of a game that names none
 
 
-def _plain(entry: ParsedItem | Rejection | Far) -> tuple[Any, ...]:
-    if isinstance(entry, ParsedItem):
-        outcome = entry.outcome
-        if isinstance(outcome, Refused):
-            return "refused", entry[:6], (outcome.code, outcome.message, outcome.line)
-        # the draft already has the data, as text
-        return "draft", entry[:6], tuple(outcome[0])
-    return "far" if isinstance(entry, Far) else "rejection", tuple(entry)
+def read_line(line: bytes) -> tuple[Draft, dict[str, Any]]:
+    """A written event as a draft and its normalised data. Raises `Refused` just as the step-by-step way does.
+
+    That is `canonical.parse_object`, then `events.read_event`.
+    """
+    if b'"game.recorded"' in line and b"\\" not in line:
+        try:
+            found = _plain_game(line)
+        except (ValidationError, Refused):
+            found = None
+        if found is not None:
+            return found
+    return read_event(parse_object(line))
 
 
-def _unpacked(packed: bytes) -> Block:
-    return [_entry(*values) for values in marshal.loads(packed)]
+def _plain_game(line: bytes) -> tuple[Draft, dict[str, Any]] | None:
+    """A line without backslashes, if it is a game with nothing that needs a closer look; else None.
+
+    Raises `Refused`, `ValidationError`; their messages are not shown to people.
+    """
+    event: dict[str, Any] = _validator().validate_json(line)
+    data = event["data"]
+    text = dump_in_order(data)
+    # this parser keeps the last of two members with one name: then the line has more texts than what was read from it
+    if line.count(b'"') != text.count('"') + 4 * len(event) - 2 or data.get("kind", KIND) != KIND:
+        return None
+    occurred_at = parse_instant(event["occurred_at"])
+    GAME_TYPES[KIND].check(data)
+    event_id = read_id(event["id"]) if "id" in event else default_id(GAME, occurred_at, data)
+    by = read_by(event["by"]) if "by" in event else None
+    kind = TYPES[GAME]
+    return Draft(event_id, GAME, kind.schema_version, kind.subject(data), occurred_at, text, by), data
 
 
-def _entry(what: str, members: tuple[Any, ...], outcome: tuple[Any, ...] = ()) -> ParsedItem | Rejection | Far:
-    if what == "draft":
-        draft = Draft._make(outcome)
-        return ParsedItem._make((*members, (draft, load(draft.data))))
-    if what == "refused":
-        return ParsedItem._make((*members, Refused(*outcome)))
-    return Far(*members) if what == "far" else Rejection(*members)
+@cache
+def _validator() -> SchemaValidator:
+    members: dict[str, tuple[core_schema.CoreSchema, bool]] = {
+        "type": (core_schema.literal_schema([GAME]), True),
+        "occurred_at": (core_schema.str_schema(), True),
+        "data": (schema(GAME_TYPES[KIND].model), True),
+        "id": (core_schema.str_schema(), False),
+        "by": (core_schema.str_schema(), False),
+    }
+    fields = {name: core_schema.typed_dict_field(one, required=needed) for name, (one, needed) in members.items()}
+    return SchemaValidator(core_schema.typed_dict_schema(fields, extra_behavior="forbid", config=STRICT))

@@ -8,18 +8,25 @@ import json
 import marshal
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, islice
+from contextlib import contextmanager
+from itertools import chain, count, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ledger.errors import StoreUnavailable
 from ledger.events.canonical import dump
 from ledger.events.records import EventRow
-from ledger.events.revisions import KnownEvent, known
+from ledger.events.revisions import Column, Events, KnownEvent, known
 from ledger.events.types import Draft
 from ledger.store.log import known_event
 
 _UNWRITTEN_MAX = 5_000
+# how the numbers of drafts are found; about a subject, of those that are not found by an id made from it
+_NUMBERS: dict[Column, str] = {
+    "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
+    "event_id": "SELECT number FROM ids WHERE event_id = ?",
+    "supersedes": "SELECT number FROM successors WHERE supersedes = ?",
+}
 
 
 class WaitingDraft(NamedTuple):
@@ -31,34 +38,24 @@ class WaitingDraft(NamedTuple):
     rows: Any  # the CSV rows that it was put together from, else None
 
 
-class _Temporary(sqlite3.Connection):
-    """A private database that says what to do if its folder is full."""
-
-    def execute(self, *arguments: Any) -> sqlite3.Cursor:
-        try:
-            return super().execute(*arguments)
-        except sqlite3.OperationalError as error:
-            raise _no_room(error) from error
-
-    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
-        try:
-            return super().executemany(*arguments)
-        except sqlite3.OperationalError as error:
-            raise _no_room(error) from error
+@contextmanager
+def _with_room() -> Iterator[None]:
+    """Say what to do if the folder of temporary files is full."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        told = f"the temporary folder has no room for the import: {error}; set TMPDIR"
+        raise StoreUnavailable(told, "no-space") from error
 
 
-def _no_room(error: sqlite3.OperationalError) -> StoreUnavailable:
-    return StoreUnavailable(f"the temporary folder has no room for the import: {error}; set TMPDIR", "no-space")
-
-
-def _temporary(script: str) -> _Temporary:
+def _temporary(script: str) -> sqlite3.Connection:
     # an empty name is a private file that SQLite deletes by itself, even after a crash
-    database = sqlite3.connect("", isolation_level=None, factory=_Temporary)
+    database = sqlite3.connect("", isolation_level=None)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
     return database
 
 
-class Spool:
+class Spool(Events):
     """Drafts in order, looked up by id, by game and by what they supersede.
 
     They are written a hundred per row, and as many rows at a time as have gathered when something is looked up.
@@ -104,7 +101,7 @@ class Spool:
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
         """The waiting draft with this id, or None."""
-        return next(self._each("SELECT number FROM ids WHERE event_id = ?", event_id), None)
+        return next(self._each(_NUMBERS["event_id"], event_id), None)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
         """The waiting draft with the same id, or of the same game, or None."""
@@ -121,21 +118,12 @@ class Spool:
         of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
         return found if of_game else None
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The waiting events of a game, a league or a list, in order (of `revisions.Events`)."""
-        recorded = self._recorded(subject)
-        later = self._each("SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number", subject)
-        return [known(waiting.draft) for waiting in [*([recorded] if recorded else []), *later]]
-
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The waiting event with this id."""
-        found = self.find_id(event_id)
-        return None if found is None else known(found.draft)
-
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The waiting event that supersedes the one with this id."""
-        found = next(self._each("SELECT number FROM successors WHERE supersedes = ?", event_id), None)
-        return None if found is None else known(found.draft)
+    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+        """The waiting events with this value in a column, in order."""
+        found = self._each(_NUMBERS[column], value)
+        if column == "subject" and (recorded := self._recorded(value)) is not None:
+            found = chain((recorded,), found)
+        return (known(waiting.draft) for waiting in found)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """The waiting events whose text holds one of these names as a whole string, in order."""
@@ -148,7 +136,7 @@ class Spool:
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
-        number = self._ask("SELECT number FROM ids WHERE event_id = ?", event_id).fetchone()
+        number = self._ask(_NUMBERS["event_id"], event_id).fetchone()
         if number is not None:
             self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
             self._removed.add(number[0])
@@ -157,8 +145,7 @@ class Spool:
     def chunks(self, size: int) -> Iterator[Sequence[WaitingDraft]]:
         """The drafts in order, at most `size` at a time."""
         waiting = self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
-        while chunk := list(islice(waiting, size)):
-            yield chunk
+        return iter(lambda: list(islice(waiting, size)), [])
 
     def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:
         for first, hundred in hundreds:
@@ -174,11 +161,13 @@ class Spool:
                 first, hundred = self._ask(before, number).fetchone()
                 yield _waiting(marshal.loads(hundred)[number - first])
 
+    @_with_room()
     def _ask(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if self._unwritten:
             self._write()
         return self._database.execute(statement, values)
 
+    @_with_room()
     def _write(self) -> None:
         rows, first = self._unwritten, self._next
         hundreds = ((first + at, marshal.dumps(rows[at : at + 100])) for at in range(0, len(rows), 100))
@@ -206,7 +195,7 @@ def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
     return WaitingDraft(Draft._make(values[:8]), *values[8:])
 
 
-class Lines:
+class Lines(Events):
     """The events of a restore, as far as later ones may need them; as many as an export of any size has."""
 
     def __init__(self) -> None:
@@ -222,6 +211,7 @@ class Lines:
         """Let the system delete it."""
         self._database.close()
 
+    @_with_room()
     def add(self, row: EventRow) -> bool:
         """Take a row in; False if its id, its game or what it supersedes occurred before."""
         # only events that supersede something are read again for their content
@@ -230,24 +220,21 @@ class Lines:
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
         return self._database.execute(insert, values).rowcount == 1
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The events of a game, in order (of `revisions.Events`)."""
-        recorded = self._found("type = 'game.recorded' AND subject = ?", subject)
-        return [*recorded, *self._found("supersedes IS NOT NULL AND subject = ? ORDER BY number", subject)]
+    def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
+        """The events with this value in a column, in order; about a subject, those of games."""
+        for condition in _CONDITIONS[column]:
+            query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
+            with _with_room():
+                rows = self._database.execute(query, (value,)).fetchall()
+            for event_id, type_name, occurred_at, number, record in rows:
+                if record is None:
+                    yield KnownEvent(event_id, type_name, occurred_at, {}, number)
+                else:
+                    yield known_event(number, record)
 
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The event with this id."""
-        return next(iter(self._found("event_id = ?", event_id)), None)
 
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The event that supersedes the one with this id."""
-        return next(iter(self._found("supersedes = ?", event_id)), None)
-
-    def _found(self, condition: str, value: str) -> list[KnownEvent]:
-        rows = self._database.execute(
-            f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}", (value,)
-        )
-        return [
-            KnownEvent(event_id, type_name, occurred_at, {}, number) if record is None else known_event(number, record)
-            for event_id, type_name, occurred_at, number, record in rows
-        ]
+_CONDITIONS: dict[Column, tuple[str, ...]] = {
+    "subject": ("type = 'game.recorded' AND subject = ?", "supersedes IS NOT NULL AND subject = ? ORDER BY number"),
+    "event_id": ("event_id = ?",),
+    "supersedes": ("supersedes = ?",),
+}

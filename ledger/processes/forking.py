@@ -1,7 +1,8 @@
-"""Forked processes, which know what this one knows and never outlive it; chiefly one that runs ahead of its reader.
+"""Work in forked processes, which know what this one knows and never outlive it.
 
 for message in ahead(blocks): ...               # blocks, an iterator of bytes, is driven by another process
 for message in ahead(blocks, seconds=60): ...   # each within a minute
+for message in forked(work, 100, cores=2): ...  # work(0) to work(99), each as soon as it is done
 """
 
 import ctypes
@@ -13,9 +14,9 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import NoReturn
 
 from ledger.errors import LedgerError, WorkerLost
@@ -23,6 +24,9 @@ from ledger.errors import LedgerError, WorkerLost
 MADE, ENDED, RAISED, FAILED = b"+", b".", b"!", b"?"
 PIPE_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1
+# the numbers of all parts of some work fit into the buffer of a pipe, so that writing them never waits
+UNITS_MAX = 1_000
+NUMBER_BYTES = 4
 
 
 def available_cores() -> int:
@@ -42,48 +46,93 @@ def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = Fal
     killed, `TooSlow` when it gives nothing for `seconds`, `RuntimeError` when the iterator raises; errors about a file
     or a store are raised as they are.
     """
-    (reading, writing), (life, alive) = os.pipe(), os.pipe()
-    process: int | None = None
-    results = Connection(reading, writable=False)
+    return _results([made], () if apart else None, seconds, (OSError, LedgerError))
+
+
+def forked(work: Callable[[int], bytes], units: int, cores: int) -> Generator[bytes]:
+    """`work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
+
+    Whichever process is free takes the next number; none holds a lock of this one. Close the iterator if it is not read
+    to the end: that ends the processes. Raises `WorkerLost` when one of them is killed, `RuntimeError` when `work`
+    raises.
+    """
+    assert 0 < units <= UNITS_MAX
+    # the numbers still to do
+    tasks, numbers = os.pipe()
+    os.write(numbers, b"".join(number.to_bytes(NUMBER_BYTES, "big") for number in range(units)))
+    os.close(numbers)
+    made = (work(int.from_bytes(number, "big")) for number in iter(lambda: os.read(tasks, NUMBER_BYTES), b""))
     try:
-        with uninterrupted():
-            if (process := fork()) == 0:
-                if apart:
-                    close_all_but(writing, life)
-                else:
-                    os.close(alive)
-                    os.close(reading)
-                _make_and_exit(made, writing, life)
-        os.close(writing)
-        while True:
-            if seconds is not None and not results.poll(seconds):
-                raise TooSlow(f"no answer in {seconds:g} s")
-            try:
-                message = results.recv_bytes()
-            except EOFError:
-                gone, process = process, None
-                ended(gone)
-                raise WorkerLost("a worker process ended without a word") from None
-            if message[:1] == RAISED:
-                raise pickle.loads(message[1:])
-            if message[:1] == FAILED:
-                raise RuntimeError(f"a worker process failed: {message[1:].decode()}")
-            if message[:1] == ENDED:
-                return
-            yield message[1:]
+        yield from _results([made] * min(cores, units), (tasks,))
     finally:
-        if process is not None:
+        os.close(tasks)
+
+
+def _results(
+    parts: Sequence[Iterator[bytes]],
+    kept: Sequence[int] | None,
+    seconds: float | None = None,
+    passed: tuple[type[Exception], ...] = (),
+) -> Generator[bytes]:
+    """What iterators give, each driven by a process that keeps these open files (None: all); see `ahead`."""
+    processes: dict[Connection, int] = {}
+    # closes when this process is gone, however it ended
+    life, alive = os.pipe()
+    try:
+        with _uninterrupted():
+            for made in parts:
+                reading, writing = os.pipe()
+                if (process := _fork()) == 0:
+                    _make_and_exit(made, writing, life, kept, (alive, reading), passed)
+                os.close(writing)
+                processes[Connection(reading, writable=False)] = process
+        while processes:
+            ready = wait(list(processes), seconds)
+            if not ready:
+                raise TooSlow(f"no answer in {seconds:g} s")
+            for results in ready:
+                assert isinstance(results, Connection)
+                try:
+                    message = results.recv_bytes()
+                except (EOFError, OSError):
+                    message = b""
+                if message[:1] == RAISED:
+                    raise pickle.loads(message[1:])
+                if message[:1] == FAILED:
+                    raise RuntimeError(f"a worker process failed: {message[1:].decode()}")
+                if message[:1] == MADE:
+                    yield message[1:]
+                    continue
+                results.close()
+                _ended(processes.pop(results))
+                if not message:
+                    raise WorkerLost("a worker process ended without a word")
+    finally:
+        for results, process in processes.items():
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
-        results.close()
+            results.close()
         for pipe in (life, alive):
             os.close(pipe)
 
 
-def _make_and_exit(made: Iterator[bytes], writing: int, life: int) -> NoReturn:
+def _make_and_exit(
+    made: Iterator[bytes],
+    writing: int,
+    life: int,
+    kept: Sequence[int] | None,
+    parents: tuple[int, int],
+    passed: tuple[type[Exception], ...],
+) -> NoReturn:
     status = 1
     try:
-        begin_work(life)
+        # a lock that a worker also held would outlive the parent, as would its connections
+        inherited = map(int, os.listdir("/dev/fd")) if kept is not None else parents
+        for file in inherited:
+            if kept is None or (file > 2 and file not in (*kept, writing, life)):
+                with suppress(OSError):  # the listing's own
+                    os.close(file)
+        _begin_work(life)
         _widen(writing)
         results = Connection(writing, readable=False)
         try:
@@ -93,7 +142,7 @@ def _make_and_exit(made: Iterator[bytes], writing: int, life: int) -> NoReturn:
             status = 0
         except MemoryError:  # the parent reports it, like a process killed for lack of memory
             pass
-        except (OSError, LedgerError) as error:
+        except passed as error:
             results.send_bytes(RAISED + pickle.dumps(error))
         except Exception:
             results.send_bytes(FAILED + traceback.format_exc().encode())
@@ -111,7 +160,7 @@ def _widen(pipe: int) -> None:
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
-def fork() -> int:
+def _fork() -> int:
     """Fork; 0 in the new process."""
     with warnings.catch_warnings():
         # newer Pythons warn about threads; none in this process holds a lock that a worker needs
@@ -120,7 +169,7 @@ def fork() -> int:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def _uninterrupted() -> Iterator[None]:
     """No KeyboardInterrupt between a fork and noting it, nor in a new process before it can deal with one."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -129,7 +178,7 @@ def uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def begin_work(life: int) -> None:
+def _begin_work(life: int) -> None:
     """The first thing in a new process: make it end only with the parent, whose end closes the pipe `life`."""
     # Ctrl-C reaches the whole group; the parent ends its workers
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -147,19 +196,9 @@ def begin_work(life: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def ended(process: int) -> None:
+def _ended(process: int) -> None:
     """Wait for a process that has closed its pipe. Raises `WorkerLost` unless it finished its work."""
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     if status != 0:
         how = f"was killed by signal {-status}" if status < 0 else f"ended with {status}"
         raise WorkerLost(f"a worker process {how}; if the machine ran out of memory, the system's log says so")
-
-
-def close_all_but(*kept: int) -> None:
-    """Close inherited files: a lock that a worker also held would outlive the parent, as would its connections."""
-    for name in os.listdir("/dev/fd"):
-        if int(name) > 2 and int(name) not in kept:
-            try:
-                os.close(int(name))
-            except OSError:  # the listing's own
-                continue

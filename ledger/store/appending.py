@@ -330,7 +330,7 @@ def _empty(ledger: Ledger, latest: Head) -> Head:
 
 
 def append_restored(
-    ledger: Ledger, batches: Iterable[list[EventRow]], check: Callable[[Connection, Head], None] = lambda *_: None
+    ledger: Ledger, rows: Iterable[EventRow], check: Callable[[Connection, Head], None] = lambda *_: None
 ) -> Head:
     """Insert the rows of an export into an empty ledger in one transaction: half a ledger would look like a whole one.
     `check` may still refuse them at the end.
@@ -339,8 +339,6 @@ def append_restored(
     """
     with ledger.writing() as connection:
         ledger.dialect.lock_appends(connection)
-        latest = _empty(ledger, head(connection))
-        for rows in batches:
-            latest = insert_event_rows(connection, rows, latest)
+        latest = insert_event_rows(connection, rows, _empty(ledger, head(connection)))
         check(connection, latest)
     return latest

@@ -13,9 +13,7 @@ from sqlalchemy.pool import Pool
 
 from ledger.errors import LedgerError
 from ledger.store import postgres, sqlite
-from ledger.store.connections import Connections, NamedEvent
-from ledger.store.roles import Grants, Wrong
-from ledger.store.settings import Setting
+from ledger.store.common import Connections, Grants, NamedEvent, Setting, Wrong
 
 
 class Dialect(Protocol):

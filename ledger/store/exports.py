@@ -65,12 +65,6 @@ def _place(position: bytes, chain: bytes) -> Place:
     return Place(int(position), bytes.fromhex(chain.decode()))
 
 
-def end_line(end: End) -> bytes:
-    """The last line of an export; that of a full export does not say what it continues."""
-    since = "" if end.since == BEGINNING else f',"since":"{end.since}"'
-    return f'{{"end":{end.head.position},"head":"{end.head}"{since}}}\n'.encode()
-
-
 def place_at(connection: Connection, position: int) -> Place:
     """A position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
     found = chain_hash_at(connection, position)
@@ -97,7 +91,9 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
         yield "".join(lines).encode()
     if (position, chain) != head:
         raise _damaged(until, "has a chain hash that differs from that of the records up to it")
-    yield end_line(End(head, begin))
+    # the last line of a full export does not say what it continues
+    continued = "" if begin == BEGINNING else f',"since":"{begin}"'
+    yield f'{{"end":{head.position},"head":"{head}"{continued}}}\n'.encode()
 
 
 def compressed(file: IO[bytes]) -> IO[bytes]:

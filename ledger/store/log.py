@@ -6,6 +6,7 @@ Reads are short pages, each a transaction of its own, so a long replay never hol
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
@@ -13,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, 
 from ledger.errors import NotALedger
 from ledger.events.canonical import dump
 from ledger.events.records import ZERO, read
-from ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, voided_ids
+from ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
 from ledger.rejections import Refused, shown
 from ledger.store.dialect import dialect_of
 from ledger.store.schema import NEWEST, events, ledger_identity
@@ -236,7 +237,8 @@ def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent
     return [event for event in known_events(rows) if event.type == type_name]
 
 
-class Log(NamedTuple):
+@dataclass
+class Log(Events):
     """The log up to a position, for looking up events one by one (`revisions.Events`).
 
     What cannot be read still has its place in a chain: as an event of type `UNREADABLE`, without data.
@@ -245,31 +247,16 @@ class Log(NamedTuple):
     connection: Connection
     until: int = 2**62
 
-    def about(self, subject: str) -> list[KnownEvent]:
-        """The events about a subject, in order."""
-        return self._where(events.c.subject == subject)
-
-    def event(self, event_id: str) -> KnownEvent | None:
-        """The event with this id."""
-        return self._one(events.c.event_id == event_id)
+    def where(self, column: Column, value: str) -> list[KnownEvent]:
+        """The events with this value in a column, in order."""
+        query = select(events.c.position, events.c.record, events.c.event_id)
+        query = query.where(events.c[column] == value, events.c.position <= self.until).order_by("position")
+        return [_placed(*row) for row in self.connection.execute(query)]
 
     def id_at(self, position: int) -> str | None:
         """The id of the event at a position."""
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
-
-    def successor(self, event_id: str) -> KnownEvent | None:
-        """The event that supersedes the one with this id."""
-        return self._one(events.c.supersedes == event_id)
-
-    def _one(self, condition: ColumnElement[bool]) -> KnownEvent | None:
-        found = self._where(condition)
-        return found[0] if found else None
-
-    def _where(self, condition: ColumnElement[bool]) -> list[KnownEvent]:
-        query = select(events.c.position, events.c.record, events.c.event_id)
-        rows = self.connection.execute(query.where(condition, events.c.position <= self.until).order_by("position"))
-        return [_placed(*row) for row in rows]
 
 
 def _placed(position: int, record: object, event_id: str) -> KnownEvent:

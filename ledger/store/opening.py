@@ -91,12 +91,10 @@ def parse_url(name: str) -> URL:
     """A SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for anything else."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
-        url = make_url(name) if "://" in name else URL.create("sqlite", database=name)
+        url: URL | None = make_url(name) if "://" in name else URL.create("sqlite", database=name)
     except (ArgumentError, ValueError):
-        raise NotALedger(
-            f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://..."
-        ) from None
-    if re.match(r"(?i)[a-z+]*(sql|postgres)[a-z+]*:", name) and "://" not in name:
+        url = None
+    if url is None or (re.match(r"(?i)[a-z+]*(sql|postgres)[a-z+]*:", name) and "://" not in name):
         raise NotALedger(f"{shown(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
     if "@" in (url.host or "") or "@" in (url.username or ""):
         raise NotALedger(f"{shown(hidden(name))} has more than one @; in a password, write it as %40")

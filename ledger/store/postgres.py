@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import Pool
 
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NotALedger, StoreDamaged, StoreUnavailable
-from ledger.store.connections import Connections, NamedEvent, transaction
+from ledger.store.common import Connections, NamedEvent, Setting, busy_seconds, transaction
 from ledger.store.guards import (
     AHEAD,
     POSTGRES_APPEND,
@@ -30,7 +30,6 @@ from ledger.store.postgres_roles import lacking as lacking
 from ledger.store.postgres_roles import who_may_change as who_may_change
 from ledger.store.postgres_roles import wrong_rights as wrong_rights
 from ledger.store.schema import NEWEST
-from ledger.store.settings import Setting, busy_seconds
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -129,11 +128,13 @@ def engine(url: URL, create: bool, pool: type[Pool]) -> Engine:
 
     poolers: set[str] = set()
 
-    def begin_session(connection: Any, record: Any) -> None:
-        open_session(connection, lock_timeout, location, connect, poolers)
-
     # before anything else is asked over the connection
-    event.listen(made, "connect", begin_session, insert=True)
+    event.listen(
+        made,
+        "connect",
+        lambda connection, record: open_session(connection, lock_timeout, location, connect, poolers),
+        insert=True,
+    )
     return made
 
 

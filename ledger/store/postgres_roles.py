@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
+from ledger.store.common import NAME, PREFIX, SCHEMA, Grants, Wrong
 from ledger.store.postgres_catalogue import plain_path
-from ledger.store.roles import NAME, PREFIX, SCHEMA, Grants, Wrong
 
 # besides reading, what each role may do to which tables; all else is reserved for the owner
 _STANDINGS = [
@@ -211,19 +211,20 @@ class _Server:
                 PUBLIC, f"may {rights} on {', '.join(tables)}", f"REVOKE ALL ON {self._all(tables)} FROM PUBLIC"
             )
 
-    def _is(self, role: str, kind: str) -> bool:
-        """Whether a role may do something that only a role of this kind may."""
-        can = self.can[role]
-        return any(set(privileges) & can.get(table, set()) for table, privileges in WRITES[kind].items())
-
     def of_role(self, role: str) -> Iterator[Wrong]:
         """What a role may do that it should not, and what it lacks for its purpose."""
-        kinds = [kind for kind in WRITES if self._is(role, kind)]
+        # a role is of a kind if it may do something that only a role of this kind may
+        can = self.can[role]
+        kinds = [
+            kind
+            for kind, tables in WRITES.items()
+            if any(can.get(table, set()) & {*may} for table, may in tables.items())
+        ]
         yield from self._too_much(role)
         yield from self._elsewhere(role, bool(kinds))
-        reads = kinds or "SELECT" in self.can[role].get("events", ())
+        reads = kinds or "SELECT" in can.get("events", ())
         missing = {
-            table: rights - self.can[role].get(table, set()) - self.everybody.get(table, set())
+            table: rights - can.get(table, set()) - self.everybody.get(table, set())
             for table, rights in (_wanted(kinds) if reads else {}).items()
             if table in self.owners
         }

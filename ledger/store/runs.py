@@ -30,16 +30,15 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from ledger import clock as own_clock
-from ledger.clock import Clock
 from ledger.errors import AlreadyRunning, LedgerError
 from ledger.events.canonical import format_instant
 from ledger.new_files import is_own_folder, open_own
 from ledger.processes.identity import this_process
+from ledger.store.common import busy_seconds
 from ledger.store.dialect import dialect_of
 from ledger.store.log import ledger_id
 from ledger.store.opening import Ledger
 from ledger.store.schema import job_runs
-from ledger.store.settings import busy_seconds
 
 # how many of each kind are kept, besides the last that succeeded and the last that failed
 KEPT = 50
@@ -108,8 +107,8 @@ class Latest(NamedTuple):
 
 @contextmanager
 def running(
-    ledger: Ledger, kind: str, clock: Clock = own_clock.now, by: str | None = None, only_if_well: bool = False,
-    only_one: bool = False,
+    ledger: Ledger, kind: str, clock: own_clock.Clock = own_clock.now, by: str | None = None,
+    only_if_well: bool = False, only_one: bool = False,
 ) -> Iterator[RunOutcome]:  # fmt: skip
     """Record that a run of a kind (a word in lower case) begins, and how it ended.
 
@@ -191,13 +190,9 @@ def _seen(connection: Connection, one: Run, now: int) -> Run:
     """A run as it is now: one without an end is either running or lost."""
     if one.result is not None:
         return one
-    if _is_running(connection, one, now):
+    if dialect_of(connection).is_running(connection, one.run, one.process, one.started_at, now):
         return one._replace(result=RUNNING)
     return one._replace(result=LOST, message=WITHOUT_A_WORD)
-
-
-def _is_running(connection: Connection, one: Run, now: int) -> bool:
-    return dialect_of(connection).is_running(connection, one.run, one.process, one.started_at, now)
 
 
 # in the ledger
@@ -213,20 +208,20 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
             if no_trace:
                 return True
             same = select(job_runs).where(job_runs.c.kind == run.kind).order_by(job_runs.c.started_at.desc())
-            rows = [found for row in connection.execute(same) if (found := _run(row._mapping))]
-            going_on = [one for one in rows if one.result is None and _is_running(connection, one, run.started_at)]
+            found = [one for row in connection.execute(same) if (one := _run(row._mapping))]
+            rows = [_seen(connection, one, run.started_at) for one in found]
+            going_on = [one for one in rows if one.result == RUNNING]
             if only_one and going_on:
                 other, since = going_on[0], format_instant(going_on[0].started_at)[:19]
                 raise AlreadyRunning(
                     f"the {other.kind} run of {ledger.location} that began at {since}Z, by {other.run_by}, is still "
                     "going on; this one did nothing"
                 )
-            lost = [one.run for one in rows if one.result is None and one not in going_on]
-            settled = update(job_runs).where(job_runs.c.run.in_(lost))
+            lost = [one.run for one in rows if one.result == LOST]
+            settled = update(job_runs).where(job_runs.c.run.in_(lost), job_runs.c.result.is_(None))
             connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
             details = json.dumps(run.details, ensure_ascii=False) if run.details else None
             connection.execute(insert(job_runs), {**run._asdict(), "details": details})
-            rows = [one._replace(result=LOST) if one.run in lost else one for one in rows]
             gone = delete(job_runs).where(
                 job_runs.c.kind == run.kind, job_runs.c.run.not_in(bindparam("kept", expanding=True))
             )
@@ -254,10 +249,8 @@ def _end(
 def _kept(runs: Iterable[Run]) -> set[int]:
     """Which of a kind's runs stay, given newest first."""
     every = list(runs)
-    kept = {one.run for one in every[:KEPT]}
-    for ended in ([one for one in every if one.result == DONE], [one for one in every if one.has_failed]):
-        kept |= {one.run for one in ended[:1]}
-    return kept
+    ended = (one for latest in latest_runs(every).values() for one in (latest.done, latest.failed))
+    return {one.run for one in (*every[:KEPT], *ended) if one is not None}
 
 
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:

@@ -23,11 +23,18 @@ from sqlalchemy.pool import Pool
 from ledger.errors import CLOCK_AHEAD, NOT_STORED, LedgerError, NoLedger, NotALedger, StoreDamaged, StoreUnavailable
 from ledger.events.records import ZERO, EventRow, chain_hash, leaf_hash
 from ledger.processes.identity import is_there
-from ledger.store.connections import Connections, NamedEvent, transaction
+from ledger.store.common import (
+    BUSY_SECONDS,
+    Connections,
+    Grants,
+    NamedEvent,
+    Setting,
+    Wrong,
+    busy_seconds,
+    transaction,
+)
 from ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
-from ledger.store.roles import Grants, Wrong
 from ledger.store.schema import NEWEST
-from ledger.store.settings import BUSY_SECONDS, Setting, busy_seconds
 from ledger.store.sqlite_catalogue import object_differences as object_differences
 
 # SQLite before 3.32 takes at most 999 in one statement
@@ -283,10 +290,15 @@ def storage_findings(connection: Connection) -> list[str]:
 
 def is_damage(error: BaseException) -> bool:
     """Whether a driver error means damaged data, rather than a lock, a right or an interrupt."""
+    return isinstance(error, UnicodeDecodeError) or _code(error) in ("CORRUPT", "NOTADB", "FORMAT")
+
+
+def _code(error: BaseException) -> str | None:
+    """SQLite's code for an error, such as CORRUPT; None for an error that is a bug."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
-        return isinstance(error, UnicodeDecodeError)
+        return None
     # Python's own complaints, about text that is not UTF-8, carry no code
-    return getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1] in ("CORRUPT", "NOTADB", "FORMAT")
+    return str(getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")).split("_")[1]
 
 
 _BUSY = "{} is locked by another program; try again when it is done"
@@ -310,10 +322,8 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
     """A driver error as one of ours, or None for an error that is a bug."""
-    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
+    if (code := _code(error)) is None:
         return None
-    # Python's own complaints, about text that is not UTF-8, carry no code
-    code = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT").split("_")[1]
     if AHEAD in str(error):
         return StoreUnavailable(CLOCK_AHEAD, "clock-ahead")
     kind, message, reason = FAILURES.get(code, FAILURES["CORRUPT"])

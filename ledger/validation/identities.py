@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, KnownEvent, live_game
+from ledger.events.revisions import Events, KnownEvent, live_games
 from ledger.rejections import Refused, shown
 from ledger.store.log import head, read_live
 
@@ -108,26 +108,20 @@ def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], ot
 
     `candidates` are all events that may be about one; `events` says how the game stands after all corrections.
     """
-    for event in candidates:
-        players = players_of(event)
-        if not (players & some and players & others and event.type in ("game.recorded", "game.corrected")):
-            continue
-        game = live_game(events.about(f"game:{event.data['game_id']}"))
-        if game is not None and not game.voided:
-            players = {participant["player"] for participant in game.data["participants"]}
-            if players & some and players & others:
-                return str(event.data["game_id"])
+    fitting = (event for event in candidates if (players := players_of(event)) & some and players & others)
+    for game in live_games(fitting, events):
+        players = {participant["player"] for participant in game.data["participants"]}
+        if players & some and players & others:
+            return str(game.data["game_id"])
     return None
 
 
 def finished_games(candidates: Iterable[KnownEvent], events: Events, ids: set[str]) -> list[int]:
     """When the live games that a player finished ended, in order; `candidates` are all events that may be about one."""
-    named = {event.data["game_id"] for event in candidates if event.type in ("game.recorded", "game.corrected")}
-    games = [live_game(events.about(f"game:{game_id}")) for game_id in named]
     return sorted(
         game.occurred_at
-        for game in games
-        if game is not None and not game.voided and not game.data.get("aborted", False)
+        for game in live_games(candidates, events)
+        if not game.data.get("aborted", False)
         for participant in game.data["participants"]
         if participant["player"] in ids and participant.get("status", "finished") == "finished"
     )

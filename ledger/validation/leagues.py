@@ -3,17 +3,22 @@
 A league is what its live events say. A label on games without a `league.created` is not a league.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import Events, KnownEvent, is_live, live_game
+from ledger.events.revisions import Events, KnownEvent, is_live, live_games
 from ledger.rejections import Refused, shown
 from ledger.store.log import head, read_live
-from ledger.validation.schedules import PLAYERS, league_schedule
 
+PLAYERS = 8
+SIZES = range(2, PLAYERS + 1)
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
 
@@ -71,14 +76,11 @@ def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) 
     """
     if (league := league_of(events, name)) is not None:
         raise Refused("league-exists", f"the league {shown(name)} already exists, created by {league.created.event_id}")
-    for event in candidates:
-        if event.type in ("game.recorded", "game.corrected"):
-            game = live_game(events.about(f"game:{event.data['game_id']}"))
-            if game is not None and not game.voided and game.data.get("league") == name:
-                raise Refused(
-                    "league-exists",
-                    f"games such as {shown(game.data['game_id'])} are already recorded for {shown(name)}",
-                )
+    for game in live_games(candidates, events):
+        if game.data.get("league") == name:
+            raise Refused(
+                "league-exists", f"games such as {shown(game.data['game_id'])} are already recorded for {shown(name)}"
+            )
 
 
 def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[str]) -> None:
@@ -166,3 +168,25 @@ def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
         raise Refused("still-needed", f"the league {name} has a schedule; void {league.scheduled.event_id} first")
     elif event.type == "league.created" and league.players:
         raise Refused("still-needed", f"{len(league.players)} players are in the league {name}; void that first")
+
+
+# The schedule of a league: a balanced one for its number of players per game, with the players drawn by a seed.
+# `schedules.json` has the games of the players 0 to 7 for 2 to 8 players per game, which `scripts/find_schedules.py`
+# found: everybody takes every seat equally often and meets everybody else equally often or, where that is not a whole
+# number of times, one of the two nearest whole numbers. A league relabels them.
+
+
+@cache
+def league_schedule(size: int) -> list[list[int]]:
+    """The games of `size` players each, as lists of the players 0 to 7 by seat."""
+    text = resources.files("ledger.validation").joinpath("schedules.json").read_text(encoding="utf-8")
+    return [list(game) for game in json.loads(text)[str(size)]]
+
+
+def draw_schedule(players: list[str], size: int, seed: str) -> list[list[str]]:
+    """The games of eight players by seat; the same seed draws the same, whatever order the players come in.
+
+    Anybody with the seed can repeat it: players are sorted by SHA-256 of the seed, a zero byte and the id, as UTF-8.
+    """
+    drawn = sorted(players, key=lambda player: hashlib.sha256(f"{seed}\0{player}".encode()).digest())
+    return [[drawn[number] for number in game] for game in league_schedule(size)]

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ledger.events.fields import composed
-from ledger.events.types import read_decimal
+from ledger.events.fields import composed, read_decimal
 from ledger.intake.csv_cells import DELIMITERS
 from ledger.intake.files import read_lines
 from ledger.rejections import Refused, did_you_mean, shown

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from ledger.events.game_clocks import Choice, Timers
+from ledger.events.game_clocks import Choice, ClockTimers
 from ledger.rejections import Rejection, shown
 from projections.game_clock.state import (
     GameClock,
@@ -65,7 +65,7 @@ def _apply(clock: GameClock | None, type_name: str, data: Data) -> GameClock | C
 
 
 def _start(data: Data) -> GameClock:
-    timers, at = Timers(**data.get("timers", {})), data["at"]
+    timers, at = ClockTimers(**data.get("timers", {})), data["at"]
     players = {}
     for seat, name in enumerate(data["players"]):
         players[name] = PlayerClock(name, seat == 0, 0)

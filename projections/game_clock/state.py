@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from ledger.events.game_clocks import Timers
+from ledger.events.game_clocks import ClockTimers
 
 
 class ClockLine(NamedTuple):
@@ -89,7 +89,7 @@ class GameClock:
     """
 
     game_id: str
-    timers: Timers
+    timers: ClockTimers
     started_at: int
     now: int
     recorded_until: int

@@ -5,8 +5,7 @@ from datetime import datetime
 from ledger.events.revisions import live_game
 from ledger.store.log import Log, read_live
 from ledger.validation.identities import identities
-from ledger.validation.leagues import League, known_league
-from ledger.validation.schedules import PLAYERS
+from ledger.validation.leagues import PLAYERS, League, known_league
 from projections.queries.answers_recorded import AllLeagues, LeagueGame, LeagueRow, LeagueState
 from projections.queries.coordinates import moment
 from projections.queries.standings import Ranking, standing_row

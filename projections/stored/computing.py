@@ -177,7 +177,7 @@ def _all_of(
     changes: bool,
 ) -> Generator[Built | LadderFailure]:  # fmt: skip
     # imported only here: commands that only read do not need it
-    from ledger.processes.workers import available_cores, forked
+    from ledger.processes.forking import available_cores, forked
 
     yield from planned.failures
     replay_together(planned.streams.values(), changes)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ledger.errors import AlreadyRunning
-from ledger.store.connections import transaction
+from ledger.store.common import transaction
 from ledger.store.opening import Ledger
 
 

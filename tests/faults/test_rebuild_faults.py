@@ -256,7 +256,7 @@ def test_ctrl_c_ends_rebuild_cleanly(
     """Ctrl-C ends a rebuild within two seconds with exit code 130 and leaves nothing half done."""
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 10)
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    monkeypatch.setattr("ledger.processes.workers.available_cores", lambda: cores)
+    monkeypatch.setattr("ledger.processes.forking.available_cores", lambda: cores)
     seconds = duration(rated_url, rebuild_by_command)
     chance = random.Random(cores)
     codes = []
@@ -312,7 +312,7 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.touch()
     monkeypatch.setenv("WORKERS", str(path))
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    monkeypatch.setattr("ledger.processes.workers.available_cores", lambda: 2)
+    monkeypatch.setattr("ledger.processes.forking.available_cores", lambda: 2)
     monkeypatch.setattr(Ladders, "of_stream", forever)
     return path
 

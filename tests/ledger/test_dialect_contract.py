@@ -31,11 +31,10 @@ from ledger.events.types import Draft, read_event
 from ledger.processes.identity import this_process
 from ledger.store.appending import append
 from ledger.store.catalogue import missing_views, object_differences
-from ledger.store.connections import transaction
+from ledger.store.common import PREFIX, SCHEMA, transaction
 from ledger.store.dialect import DIALECTS, Dialect, dialect_of
 from ledger.store.log import Head, driver_cursor, head, read_page, read_records
 from ledger.store.opening import Ledger, open_ledger
-from ledger.store.roles import PREFIX, SCHEMA
 
 # a process that had this one's number before
 GONE = f"{this_process().split()[0]} {os.getpid()} 1"

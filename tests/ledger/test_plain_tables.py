@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from ledger.intake import csv_fast, csv_games
+from ledger.intake import csv_games
 from ledger.intake.csv_cells import TableOptions
-from ledger.intake.csv_fast import Rest, plain_games
-from ledger.intake.csv_games import table_events
+from ledger.intake.csv_games import Rest, plain_games, table_events
 from ledger.rejections import Refused
 
 LINE_BYTES_MAX = 300
@@ -82,7 +81,7 @@ def test_bulk_and_single_rows_agree(
 
     for _ in range(6_000):
         table, options = drawn(chance), chance.choice(OPTIONS)
-        monkeypatch.setattr(csv_fast, "LINES", chance.choice((1, 2, 5, 1_000)))
+        monkeypatch.setattr(csv_games, "LINES", chance.choice((1, 2, 5, 1_000)))
         ends.clear()
         monkeypatch.setattr(csv_games, "plain_games", noted)
         short = told(table, options)

@@ -12,7 +12,7 @@ import pytest
 from stores import with_shipped_rulesets, without_events
 
 from ledger.rejections import CODES
-from ledger.validation.schedules import draw_schedule
+from ledger.validation.leagues import draw_schedule
 from projections.rules.pairwise_elo import RULE
 from projections.rulesets import registry
 

@@ -17,7 +17,7 @@ from ledger.events.canonical import (
     parse_object,
 )
 from ledger.events.types import read_event
-from ledger.intake.json_lines import read_line
+from ledger.intake.parsing import read_line
 from ledger.rejections import Refused
 
 LINES = (

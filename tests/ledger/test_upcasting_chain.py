@@ -7,8 +7,7 @@ from sqlalchemy import text
 
 from ledger.events.canonical import dump
 from ledger.events.records import ZERO, chain_hash, columns, leaf_hash
-from ledger.events.types import TYPES, Draft
-from ledger.events.upcasting import STEPS, Data, upcast
+from ledger.events.types import STEPS, TYPES, Data, Draft, upcast
 from ledger.rejections import Refused
 from ledger.store.appending import insert_event_rows
 from ledger.store.log import Head

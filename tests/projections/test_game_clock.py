@@ -3,7 +3,7 @@
 import pytest
 from clock_logs import GRANTED, lines, log, player, refused, timers
 
-from ledger.events.game_clocks import CLOCK_TYPES, ClockTimers, Timers
+from ledger.events.game_clocks import CLOCK_TYPES
 from projections.queries.clocks import explain_clock, show_clock
 
 
@@ -209,11 +209,6 @@ def test_pause_in_overtime_is_explained():
         (700_001, "ran", -1, 117_999),
         (700_001, "decided", 0, 117_999),
     ]
-
-
-def test_two_forms_of_timers_agree():
-    """The two forms of the timers have the same names and defaults."""
-    assert ClockTimers().model_dump() == Timers()._asdict()
 
 
 def test_models_accept_logs_of_these_tests():

@@ -10,7 +10,7 @@ from histories import adjustment, facts_of, fill, game, random_games, ruleset, t
 from sqlalchemy import text
 
 from ledger.errors import AlreadyRunning, NoEarlierGeneration, WorkerLost
-from ledger.processes import workers
+from ledger.processes import forking
 from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
 from projections.queries.standings import Ladders, UnknownLadder
@@ -343,7 +343,7 @@ def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Ladders, "of_stream", of_stream)
-        patch.setattr(workers, "available_cores", lambda: 2)
+        patch.setattr(forking, "available_cores", lambda: 2)
         with pytest.raises(WorkerLost, match="killed by signal 9"):
             rebuild(ledger, ticking(), cores=2)
         told = ratings("rebuild", db=db)

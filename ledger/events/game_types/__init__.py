@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from ledger.events.game_types import b5, battle, diplomacy, placing
 from ledger.events.games import Game, Seats
 
-NONE: Mapping[str, str] = MappingProxyType({})
-
 
 class GameType(NamedTuple):
     """A game type.
@@ -28,7 +26,7 @@ class GameType(NamedTuple):
     check: Callable[[dict[str, Any]], None]
     places: Callable[[dict[str, Any]], list[int]]
     draw: Callable[[Seats, Random], dict[str, Any]]
-    columns: Mapping[str, str] = NONE
+    columns: Mapping[str, str] = MappingProxyType({})
     numbers: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
     seats: tuple[int, int] = (2, 10_000)
     placed: bool = True

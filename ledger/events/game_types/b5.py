@@ -6,6 +6,7 @@ All of them are handed out, and at least one goes to somebody who did not win (B
 placed first has won, even if time ran out before anybody met a victory condition.
 """
 
+from operator import methodcaller
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -53,8 +54,10 @@ def check(game: dict[str, Any]) -> None:
         raise Refused(
             "b5-too-few-players", f"a game of kind b5 has at least {PLAYERS_MIN} players, this one has {players}"
         )
-    _check_strength(game, "power")
-    _check_strength(game, "influence")
+    for member in ("power", "influence"):
+        for seat, value in seat_values(game, methodcaller("get", member)).items():
+            if value is None:
+                raise Refused("missing-member", f"{shown(seat)} has no {member}; places are decided by it")
     if game.get("referee") in [participant["player"] for participant in participants]:
         raise Refused("referee-plays", f"the referee {shown(game['referee'])} is one of the players")
     _check_victory_points_total(game)
@@ -94,12 +97,6 @@ def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
     """What decides a place; less is better. A leaver may say nothing: then the substitute's values are taken."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
-
-
-def _check_strength(game: dict[str, Any], member: str) -> None:
-    for seat, value in seat_values(game, lambda participant: participant.get(member)).items():
-        if value is None:
-            raise Refused("missing-member", f"{shown(seat)} has no {member}; places are decided by it")
 
 
 def _check_victory_points_total(game: dict[str, Any]) -> None:

@@ -80,7 +80,8 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
     sides, units, points = _sides(game), _units(game), _said(game, "score")
     lost, kills = _said(game, "units_lost"), _said(game, "kills")
     totals = [[_sum_of_side(sides, side, values) for side in (0, 1)] for values in (units, lost, points)]
-    first = _sides_of_seats(game).values()
+    # of each seat
+    first = [side for side, one in zip(sides, game["participants"], strict=True) if "replaces" not in one]
     return [
         sides, _units_of_columns(game, units), lost, kills, points,
         *([total[side] for side in sides] for total in totals),
@@ -110,25 +111,15 @@ def _said(game: dict[str, Any], member: str) -> list[int]:
     return [participant.get(member, 0) for participant in game["participants"]]
 
 
-def _of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> list[int]:
-    return [value for mine, value in zip(sides, values, strict=True) if mine == side]
-
-
 def _sum_of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> int:
-    return sum(_of_side(sides, side, values))
-
-
-def _sides_of_seats(game: dict[str, Any]) -> dict[str, int]:
-    """The side of each seat: 0 for the first name in order, 1 for the second."""
-    named = seat_values(game, lambda participant: participant.get("side"))
-    names = sorted(set(named.values()))
-    return {seat: names.index(name) for seat, name in named.items()}
+    return sum(value for mine, value in zip(sides, values, strict=True) if mine == side)
 
 
 def _sides(game: dict[str, Any]) -> list[int]:
-    """The side of each participant."""
-    sides = _sides_of_seats(game)
-    return [sides[participant.get("replaces", participant["player"])] for participant in game["participants"]]
+    """The side of each participant, that of the seat: 0 for the first name in order, 1 for the second."""
+    named = seat_values(game, lambda participant: participant.get("side"))
+    names = sorted(set(named.values()))
+    return [names.index(named[p.get("replaces", p["player"])]) for p in game["participants"]]
 
 
 def _units(game: dict[str, Any]) -> list[int]:
