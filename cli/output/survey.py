@@ -9,13 +9,18 @@ from cli.output.coordinates import AXES, heading
 from projections.queries.answers import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
 
 
-def print_all_csv(found: AllLadders | AllLists) -> None:
+def print_ladders_csv(found: AllLadders | AllLists) -> None:
     """One line per ladder or list, each with its own coordinates."""
     kind = LadderRow if isinstance(found, AllLadders) else ListRow
     header = [member.name for member in fields(kind) if member.name != "as_of"]
     axes = found.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in found.rows]
     render.print_csv((*header, *AXES), cells)
+
+
+def print_all_lists_csv(found: AllLists) -> None:
+    """One line per list, with its own coordinates."""
+    print_ladders_csv(found)
 
 
 def print_ladders(found: AllLadders) -> None:
