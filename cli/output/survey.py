@@ -18,6 +18,11 @@ def print_ladders_csv(found: AllLadders | AllLists) -> None:
     render.print_csv((*header, *AXES), cells)
 
 
+def print_all_lists_csv(found: AllLists) -> None:
+    """One line per list, with its own coordinates."""
+    print_ladders_csv(found)
+
+
 def print_ladders(found: AllLadders) -> None:
     """The ladders, or why there are none."""
     if not found.rows:
@@ -35,9 +40,6 @@ def print_ladders(found: AllLadders) -> None:
     ]
     header = ("ladder", "players", "games", found.times.column("last game"))
     render.print_table(header, rows, right=("players", "games"))
-
-
-print_all_lists_csv = print_ladders_csv
 
 
 def print_all_lists(found: AllLists) -> None:

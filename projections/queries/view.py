@@ -2,14 +2,17 @@
 
 What was played up to `as_of`, as known at `known_at`, under the rulesets' own timelines or the one version `rules`. A
 date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. Facts are decoded once per
-position, and ladders made once per moment.
+position, and ladders made once per moment. What fewer commands ask is imported when it is asked: a command that asks
+for standings does not wait for it.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -25,18 +28,6 @@ from projections.facts.columns import Facts
 from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
-from projections.queries.answers_compared import Simulation
-from projections.queries.answers_recorded import (
-    AllLeagues,
-    ClockExplanation,
-    ClockState,
-    LeagueState,
-    RecordedEvents,
-    RecordedGame,
-    RecordedGames,
-    Unmet,
-)
-from projections.queries.clocks import events_of_clock, explain_clock, show_clock
 from projections.queries.coordinates import (
     Coordinates,
     Note,
@@ -49,14 +40,10 @@ from projections.queries.coordinates import (
     position_since,
     times_of,
 )
-from projections.queries.entrants import unmet
 from projections.queries.explanation import changes, explain_game, explain_player, history, row_of_game
 from projections.queries.ladder_names import other_ladder
-from projections.queries.leagues import all_leagues, league_state
 from projections.queries.player_statistics import player_statistics
 from projections.queries.publication import as_published
-from projections.queries.recorded import events_as_written, games_as_they_stand
-from projections.queries.simulation import simulated
 from projections.queries.standings import (
     Ladders,
     UnknownLadder,
@@ -71,6 +58,19 @@ from projections.queries.standings import (
 from projections.queries.survey import Survey, all_ladders, all_lists, every_standings
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import parse_name
+
+if TYPE_CHECKING:
+    from projections.queries.answers_compared import Simulation
+    from projections.queries.answers_recorded import (
+        AllLeagues,
+        ClockExplanation,
+        ClockState,
+        LeagueState,
+        RecordedEvents,
+        RecordedGame,
+        RecordedGames,
+        Unmet,
+    )
 
 
 class Question(NamedTuple):
@@ -277,6 +277,8 @@ class View:
 
     def leagues(self) -> AllLeagues:
         """The leagues, what they wait for, and who won. Raises as `surveying` does."""
+        from projections.queries.leagues import all_leagues
+
         with self.surveying() as seen:
             return all_leagues(seen)
 
@@ -285,6 +287,8 @@ class View:
 
         Raises as `surveying` does, and `LedgerError` with the reason league-unknown.
         """
+        from projections.queries.leagues import league_state
+
         with self.surveying() as seen:
             try:
                 return league_state(seen, name)
@@ -293,6 +297,8 @@ class View:
 
     def unmet(self, ladder: str, player: str) -> Unmet:
         """Whom a player has not met yet on a ladder. Raises as `asking` does, `Unknown` for somebody not on it."""
+        from projections.queries.entrants import unmet
+
         with self.asking(ladder) as asked:
             return unmet(asked.connection, asked.ladders, ladder, asked.ladders.facts.current(player), asked.times)
 
@@ -302,13 +308,19 @@ class View:
         Of the coordinates only `known_at` matters. Raises `BadArgument`, `Unknown` for a game without a clock, or one
         that had not been started.
         """
+        from projections.queries.clocks import show_clock
+
         return show_clock(self._clock_events(game_id), at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
         """What was taken from a player's main timer and given to it. Raises as `clock` does."""
+        from projections.queries.clocks import explain_clock
+
         return explain_clock(self._clock_events(game_id), player, at)
 
     def _clock_events(self, game_id: str) -> list[dict[str, Any]]:
+        from projections.queries.clocks import events_of_clock
+
         with self.ledger.reading() as connection:
             return events_of_clock(connection, game_id, position_known(connection, self.known_at, None, self.note))
 
@@ -320,6 +332,8 @@ class View:
         On the ladders that are named, or on all. `rules` does not matter; a date ends in the zone of the first ruleset
         if there is no home zone. Raises as `surveying` does, `Unknown` for a ladder without games, `RulesetRefused`.
         """
+        from projections.queries.simulation import simulated
+
         with self.ledger.reading() as connection:
             times = times_of(connection)
             facts = self._known(connection, position_known(connection, self.known_at, None, self.note)).facts
@@ -335,6 +349,9 @@ class View:
         All, or those of one name, with one player, played from `since` on, recorded by somebody. Dates are in the home
         zone. Raises `BadArgument`, `StoreUnavailable`.
         """
+        from projections.queries.answers_recorded import RecordedGames
+        from projections.queries.recorded import games_as_they_stand
+
         with self.ledger.reading() as connection:
             times = times_of(connection)
             end = instant_played(self.as_of, times.zone)
@@ -371,6 +388,9 @@ class View:
         All, or those about a game, an event's id or a player, recorded from `since` on, by somebody, of some types.
         Raises `BadArgument`, `StoreUnavailable`.
         """
+        from projections.queries.answers_recorded import RecordedEvents
+        from projections.queries.recorded import events_as_written
+
         for name in types:
             if name not in TYPES:
                 raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
