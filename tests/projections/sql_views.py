@@ -52,8 +52,8 @@ def changes_by_replay(ledger: Ledger, names: Sequence[str] = ()) -> dict[str, Ro
         ladders = Ladders(decode(connection))
         for name in names or [name for each in ladders.facts.rulesets for name in ladders.every(each)]:
             rows = []
-            for player, change in changes(connection, ladders, name):
-                row = {"player": player, **change.model_dump(), "occurred_at": told(change.occurred_at)}
+            for change in changes(connection, ladders, name):
+                row = {**change.model_dump(), "occurred_at": told(change.change.occurred_at)}
                 rows.append({name: row[name] for name in row if name != "reason" and not name.endswith("_decimal")})
             if rows:
                 found[name] = rows
