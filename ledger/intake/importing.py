@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ledger import clock as system_clock
+from ledger.errors import BadArgument
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import TYPES, Draft
@@ -118,7 +119,7 @@ class Intake:
         self._newcomers = newcomers or Newcomers(lambda connection: (), "")
         self._based_on = based_on or {}
         self._rejected_games: set[tuple[str, str | None]] = set()
-        self._spool = Spool()
+        self._spool, self._is_closed = Spool(), False
         with rarely_collecting(), ledger.reading() as self._connection:
             self.result.head = head(self._connection)
             self._recorded_at = next_recorded_at(self.result.head, clock, terms.ignore_clock)
@@ -144,15 +145,25 @@ class Intake:
         return bool(self.result.rejected_count) and not self.terms.keep_going
 
     def drafts(self) -> Iterator[Draft]:
-        """What would be appended, in order."""
+        """What would be appended, in order. Raises `BadArgument` once it is."""
+        self._refuse_closed()
         return (waiting.draft for chunk in self._spool.chunks(CHUNK_EVENTS) for waiting in chunk)
 
     def close(self) -> None:
         """Give back what waits."""
+        self._is_closed = True
         self._spool.close()
 
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise BadArgument("these events were appended or given back; propose them again")
+
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """Append what was checked, unless it is refused. Raises `ClockBehind`, `StoreUnavailable`."""
+        """Append what was checked, unless it is refused, in transactions of at most `CHUNK_EVENTS`.
+
+        Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
+        """
+        self._refuse_closed()
         with rarely_collecting():
             # the head when the drafts were looked up, as long as nobody else appends
             absent_at: int | None = self._validator.seen

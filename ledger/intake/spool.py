@@ -50,7 +50,7 @@ def _with_room() -> Iterator[None]:
 
 def _temporary(script: str) -> sqlite3.Connection:
     # an empty name is a private file that SQLite deletes by itself, even after a crash
-    database = sqlite3.connect("", isolation_level=None)
+    database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
     return database
 

@@ -85,7 +85,8 @@ class Proposal(Intake):
         """Check the events of some items; the hooks are those of `Intake`.
 
         `leagueless` is filled with a game for each league whose scheduled games do not name it, if that is of interest.
-        Raises `ClockBehind`, `StoreUnavailable`."""
+        Raises `ClockBehind`, `StoreUnavailable`.
+        """
         self.known = known or Known(terms.strict)
         self._impact: Impact | None = None
         homeless: dict[str, str] = {}
@@ -106,9 +107,10 @@ class Proposal(Intake):
         return tuple(self.result.rejected)
 
     def commit(self) -> Head:
-        """Append what was proposed, all or nothing; returns the new head.
+        """Append what was proposed, in one transaction unless there are 50,000 events and more; returns the new head.
 
-        Raises `Refused` with the first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`.
+        Raises `Refused` with the first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`, and
+        `BadArgument` the second time.
         """
         result = self.append()
         for one in result.rejected:

@@ -397,3 +397,18 @@ def test_forked_process_goes_on(url: str) -> None:
         assert (child.exitcode, view.standings(LADDER).games) == (0, before.games - 1)
         ledger.propose(void("g-2"), "mira").commit()
         assert view.standings(LADDER).games == before.games - 2
+
+
+def test_proposal_is_committed_once(url: str) -> None:
+    """A second commit is refused, as is what was not asked before the first; another thread may do either."""
+    with rl.open(url) as ledger:
+        plan, other = (ledger.propose(void(name), "mira") for name in ("g-1", "g-2"))
+        with ThreadPoolExecutor(1) as thread:
+            changed = thread.submit(plan.impact).result()
+            head = thread.submit(plan.commit).result()
+        assert (ledger.head, plan.impact()) == (head, changed)
+        other.close()
+        for again in (plan.commit, other.commit, other.impact):
+            with pytest.raises(rl.BadArgument, match="propose them again"):
+                again()
+        assert ledger.head == head
