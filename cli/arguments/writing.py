@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from cli.arguments.facts import decoded
 from cli.arguments.options import by_option, ignore_clock_option
+from cli.arguments.views import decoded
 from cli.output.emit import emit
 from ledger.intake.files import Far, Item
 from ledger.intake.importing import Imported, Terms

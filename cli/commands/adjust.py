@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import command
 from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.one_ladder import view_of
+from cli.arguments.views import view_of
 from cli.arguments.writing import How, writing
 from cli.commands.correct import reason_option
 from ledger.events.canonical import format_instant

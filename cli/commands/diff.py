@@ -4,8 +4,8 @@ import click
 
 from cli.arguments.command import command, print_note
 from cli.arguments.coordinates import CoordinatesType
-from cli.arguments.facts import decoded
 from cli.arguments.options import format_option
+from cli.arguments.views import decoded
 from cli.output.emit import emit
 from ledger.events.fields import composed
 from ledger.store.opening import open_ledger

@@ -4,9 +4,8 @@ import click
 
 from cli.arguments.command import command, print_note
 from cli.arguments.coordinates import CoordinatesType, read_asked
-from cli.arguments.facts import decoded, note_left_out
-from cli.arguments.one_ladder import view_of
 from cli.arguments.options import axes, format_option
+from cli.arguments.views import decoded, note_left_out, view_of
 from cli.output.emit import emit
 from ledger.errors import Unknown
 from ledger.events.fields import composed

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import group
 from cli.arguments.moments import known_position
-from cli.arguments.one_ladder import view_of
 from cli.arguments.options import axes, format_of, known_at_option
+from cli.arguments.views import view_of
 from cli.output import render
 from cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
 from ledger.events.fields import composed

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cli.arguments.facts import decoded
+from cli.arguments.views import decoded
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless, note_new
 from ledger.errors import LedgerError

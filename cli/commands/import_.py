@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
-from cli.arguments.facts import decoded
 from cli.arguments.moments import zone_option
 from cli.arguments.options import head_value, refuse_unreadable_twice
+from cli.arguments.views import decoded
 from cli.arguments.writing import How, taking_games
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless

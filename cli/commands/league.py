@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from cli.arguments.command import group
 from cli.arguments.moments import instant_or_now, zone_option
-from cli.arguments.one_ladder import view_of
 from cli.arguments.options import format_option
+from cli.arguments.views import view_of
 from cli.arguments.writing import How, writing
 from cli.output import render
 from cli.output.emit import emit

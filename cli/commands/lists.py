@@ -3,8 +3,8 @@
 import click
 
 from cli.arguments.command import command
-from cli.arguments.one_ladder import view_of
 from cli.arguments.options import axes, format_option
+from cli.arguments.views import view_of
 from cli.output.emit import emit
 from ledger.events.fields import composed
 from ledger.store.opening import open_ledger

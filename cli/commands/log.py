@@ -3,9 +3,8 @@
 import click
 
 from cli.arguments.command import command
-from cli.arguments.facts import note_left_out
-from cli.arguments.one_ladder import view_of
 from cli.arguments.options import as_of_option, format_option, known_at_option
+from cli.arguments.views import note_left_out, view_of
 from cli.output.emit import emit
 from ledger.events.fields import composed
 from ledger.store.opening import open_ledger

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import click
 
 from cli.arguments.command import command
-from cli.arguments.facts import note_left_out
 from cli.arguments.rule_seconds import rule_seconds_option
+from cli.arguments.views import note_left_out
 from cli.commands.backup import keep_option, note_lost, note_odd
 from cli.commands.rebuild import games_of, note_failures
 from cli.failures import failure_of

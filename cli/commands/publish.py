@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
-from cli.arguments.one_ladder import view_of
+from cli.arguments.views import view_of
 from cli.arguments.writing import How, writing
 from cli.output.emit import emit
 from ledger import clock
@@ -13,7 +13,7 @@ from ledger.events.canonical import format_instant
 from ledger.events.fields import composed
 from ledger.intake.importing import Imported
 from ledger.rejections import Refused
-from projections.admission.outcomes import DuePublished, ListPublished, head_of, refusals
+from projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
 from projections.queries.coordinates import Coordinates, Times
 from projections.queries.publication import due, publication
 from projections.queries.results import ABSENT
@@ -64,7 +64,7 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
             told = _published(how, found, at, publication(ladders, found, now, asked=as_of is not None), now, times)
         except Refused as problem:
             refused = Imported(rejected=[problem.rejection()], rejected_count=1)
-            told = ListPublished(
+            told = PublishedOutcome(
                 ladder, ABSENT, at, ABSENT, ABSENT, ABSENT, ABSENT, 0, 0, how.dry_run, refusals(refused.rejected),
                 told=refused, times=times,
             )  # fmt: skip
@@ -74,11 +74,11 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
 
 def _published(
     how: How, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int, times: Times
-) -> ListPublished:
+) -> PublishedOutcome:
     """Append the events that publish a list, in one transaction, and say what became of them."""
     occurred_at = format_instant(now)
     done = how.done(how.proposed({"type": name, "occurred_at": occurred_at, "data": data} for name, data in events))
-    return ListPublished(
+    return PublishedOutcome(
         found.ladder, found.ruleset, at, found.games, found.digest, len(found.rows),
         head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),
         told=done, times=times,

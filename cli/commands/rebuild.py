@@ -7,8 +7,8 @@ import click
 from click.core import ParameterSource
 
 from cli.arguments.command import command
-from cli.arguments.facts import note_left_out
 from cli.arguments.rule_seconds import rule_seconds_option
+from cli.arguments.views import note_left_out
 from cli.interrupts import INTERRUPTED, ending_soon
 from cli.output import render
 from cli.output.progress import ProgressLog, progress

@@ -10,8 +10,8 @@ import click
 from sqlalchemy import Connection
 
 from cli.arguments.command import group
-from cli.arguments.facts import note_left_out
 from cli.arguments.moments import known_position
+from cli.arguments.views import note_left_out
 from cli.commands.export import output_file
 from cli.output import render
 from cli.output.html_pages import Page, PagePart, as_html, as_markdown

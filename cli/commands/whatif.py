@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
-from cli.arguments.one_ladder import view_of
 from cli.arguments.options import format_option
 from cli.arguments.ruleset_files import problem_line, read_file, read_tables
+from cli.arguments.views import view_of
 from cli.output.emit import emit
 from cli.output.simulation import settings_told
 from ledger.events.fields import composed

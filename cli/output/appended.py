@@ -8,7 +8,7 @@ from cli.output.impact import print_differing, print_impact
 from ledger.intake.importing import Imported
 from ledger.rejections import Rejection, shown
 from ledger.validation.new_names import TOLD_MAX
-from projections.admission.outcomes import DuePublished, Entered, ListPublished, Recorded, RulesetsPublished
+from projections.admission.outcomes import DuePublished, Entered, PublishedOutcome, Recorded, RulesetsPublished
 from projections.queries.results import ABSENT
 
 SHOWN_REJECTIONS = 20
@@ -89,7 +89,7 @@ def note_new(result: Imported) -> None:
 def _note_names(what: str, names: Sequence[str], like: Mapping[str, str]) -> None:
     """Print the first of some names, each with the one that was perhaps meant."""
     told = [f"{name} (like {like[name]}?)" if name in like else name for name in names]
-    render.note(render.plain(f"note: {render.count(len(names), what)}: {render.listed(told, TOLD_MAX)}"))
+    render.note(render.plain(f"note: {render.count(len(names), what)}: {render.first_of(told, TOLD_MAX)}"))
 
 
 def rejection_line(rejection: Rejection) -> str:
@@ -138,7 +138,7 @@ def print_rulesets_published(found: RulesetsPublished) -> None:
         print_impact(found.impact, found.times)
 
 
-def print_list_published(found: ListPublished) -> None:
+def print_list_published(found: PublishedOutcome) -> None:
     """Where a list is published, or why it is not."""
     _say_published(found)
     render.echo("Nothing was published." if found.is_refused else f"digest {found.digest}")
@@ -152,7 +152,7 @@ def print_due_published(found: DuePublished) -> None:
         render.echo("No list is due.")
 
 
-def _say_published(found: ListPublished) -> None:
+def _say_published(found: PublishedOutcome) -> None:
     if found.is_refused:
         render.note(rejection_line(found.told.rejected[-1]))
         return

@@ -23,7 +23,7 @@ PRINTED = {
     "Simulation": ("simulation", "simulation"),
     "ClockState": ("clock", "clock"), "ClockExplanation": ("clock", "clock_lines"),
     "Recorded": ("appended", "recorded"), "Entered": ("appended", "entered"),
-    "RulesetsPublished": ("appended", "rulesets_published"), "ListPublished": ("appended", "list_published"),
+    "RulesetsPublished": ("appended", "rulesets_published"), "PublishedOutcome": ("appended", "list_published"),
     "DuePublished": ("appended", "due_published"),
 }  # fmt: skip
 

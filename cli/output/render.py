@@ -197,10 +197,10 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(names: Sequence[str], shown: int) -> str:
+def first_of(names: Sequence[str], shown: int) -> str:
     """The first names of a list, and how many more there are.
 
-    >>> listed(["anna", "ben", "cleo"], 2)
+    >>> first_of(["anna", "ben", "cleo"], 2)
     'anna, ben and 1 more'
     """
     more = f" and {len(names) - shown:,} more" if len(names) > shown else ""

@@ -97,7 +97,7 @@ class RulesetsPublished(Written):
 
 
 @dataclass(frozen=True, slots=True)
-class ListPublished(Written):
+class PublishedOutcome(Written):
     """What became of the events that publish a list; `position` is that of its head."""
 
     ladder: str
@@ -119,7 +119,7 @@ class DuePublished(Answer):
 
     at: Coordinates
     dry_run: bool
-    rows: tuple[ListPublished, ...]
+    rows: tuple[PublishedOutcome, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 

@@ -1,13 +1,16 @@
-"""Facts for a command, and a note of events that do not count: somebody put them in behind the program's back."""
+"""A view of the ledger for a command, and a note of events that do not count: somebody put them in by SQL."""
 
 from collections.abc import Mapping
 
 import click
 from sqlalchemy import Connection
 
+from cli.arguments.command import print_note
 from cli.output import render
+from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
+from projections.queries.view import View
 
 SHOWN_EVENTS = 3
 
@@ -30,3 +33,8 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
         render.note(f"ratings: {len(new) - SHOWN_EVENTS:,} more events do not count")
     if new:
         render.note("ratings: no event can say that; see: ratings verify")
+
+
+def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None) -> View:
+    """A ledger at the coordinates that were typed; what is odd is printed."""
+    return View(ledger, as_of, known_at, rules, note=print_note, decode=decoded)
