@@ -223,3 +223,12 @@ def escaped(text: str, kept: str = "", halves: bool = False) -> str:
 
 
 _NOT_ASCII = re.compile(r"[^ -~]")
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the singular or plural.
+
+    >>> count(1, "game"), count(1_000, "game")
+    ('1 game', '1,000 games')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -60,6 +60,7 @@ CODES = {
     "meaning": "a record says what no event can say",
     "schema": "a table, an index, a view or a trigger is not as this program makes it, or is not one of its own",
     "standings": "stored standings differ from a replay",
+    "trace": "a trace kept in the cache is not what a replay leaves behind; it is deleted, and its folder named",
     "published": "a published list is not what its coordinates give",
     "clock": "a result disagrees with the game's clock about a removal",
     "rule": "a rule failed at a game",

@@ -10,18 +10,19 @@ import importlib.util
 import logging
 import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from hashlib import sha256
-from itertools import pairwise
+from itertools import accumulate
 from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 from projections import expected_scores
-from projections.contract import Rule, Score
+from projections.contract import Rule
 from projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
 # a shorter history is finished before numba has loaded
@@ -48,9 +49,14 @@ def interpreting() -> Iterator[None]:
         _interpreting.reset(before)
 
 
+def is_interpreting() -> bool:
+    """Whether everything runs interpreted here, to check the rest against."""
+    return _interpreting.get()
+
+
 def allowed() -> bool:
     """Whether compiled code may be used here at all."""
-    return not _interpreting.get() and available()
+    return not is_interpreting() and available()
 
 
 def pays(games: int) -> bool:
@@ -69,19 +75,21 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cache
-def scoring(loop: Callable[..., Any], rule: Rule) -> Callable[..., Any]:
-    """`loops.run_ladder` or `loops.run_ladders` compiled around a rule's scoring function; it returns None where that
-    cannot be done, or where the rule fails."""
+def around(loop: Callable[..., Any], rule: Rule, name: str = "score") -> Callable[..., Any]:
+    """A loop of `loops` compiled around a rule's function of this name; it returns None where that cannot be done, or
+    where the rule fails."""
     from numba.core.errors import NumbaError
+
+    function = getattr(rule, name)
 
     def run(*arguments: Any) -> Any:
         if not compiles(rule):
             return None
         try:
             with quiet(rule):
-                return _for_types(loop, rule.score, _types(arguments), is_ours(rule))(*arguments)
+                return _for_types(loop, (name, function), _types(arguments), is_ours(rule))(*arguments)
         except NumbaError as problem:
-            _say_why(rule.score, why_not_compiled(str(problem)))
+            _say_why(function, why_not_compiled(str(problem)))
         except INTERRUPTIONS:
             raise
         except FAULTS:  # of the rule, which is then interpreted to say where
@@ -126,27 +134,28 @@ def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 @cache
 def _for_types(
-    loop: Callable[..., Any], score: Score | None, types: tuple[Any, ...], trusted: bool
+    loop: Callable[..., Any], given: tuple[str, Callable[..., int]] | None, types: tuple[Any, ...], trusted: bool
 ) -> Callable[..., Any]:
-    """A loop compiled for these types, around a scoring function if there is one; unless that is `trusted`, an index
+    """A loop compiled for these types, around a rule's function if one is given; unless that is `trusted`, an index
     past the end of an array raises as it does in Python.
 
     numba's cache looks only at the file of the loop, so the name covers the rule's own source, too. It also covers the
     types, so that two processes compiling at once never write code for different types into one file.
     """
-    stamp = sha256(repr((types, trusted, score and (score.__module__, score.__qualname__))).encode())
-    if score is not None:
-        source = Path(score.__code__.co_filename)
-        stamp.update(source.read_bytes() if source.exists() else score.__code__.co_code)
+    rules = dict([given]) if given else {}
+    stamp = sha256(repr((types, trusted, [(one.__module__, one.__qualname__) for one in rules.values()])).encode())
+    for one in rules.values():
+        source = Path(one.__code__.co_filename)
+        stamp.update(source.read_bytes() if source.exists() else one.__code__.co_code)
         stamp.update(Path(expected_scores.__file__).read_bytes())
-    given = {} if score is None else {"score": score}
     options: Options = {"nogil": True, "boundscheck": not trusted}
-    return _jit(_standing_alone(loop, {}, options, given, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
+    return _jit(_standing_alone(loop, {}, options, rules, f"_{stamp.hexdigest()[:16]}"), options)  # type: ignore[no-any-return]
 
 
 @cache
-def _say_why(score: Score, reason: str) -> None:
-    logger.warning("ratings: %s.score is interpreted, numba cannot compile it: %s", score.__module__, reason)
+def _say_why(function: Callable[..., int], reason: str) -> None:
+    told = f"{function.__module__}.{function.__name__}"
+    logger.warning("ratings: %s is interpreted, numba cannot compile it: %s", told, reason)
 
 
 def _jit(function: Any, options: Options) -> Any:
@@ -193,10 +202,16 @@ def zeros(code: str, length: int) -> Any:
     return array(code, bytes(array(code).itemsize * length))
 
 
+def in_memory(column: Any) -> Any:
+    """An array or memoryview of a column, which may be one that is checked as it is read."""
+    return column if isinstance(column, array | memoryview) or not hasattr(column, "whole") else column.whole()
+
+
 def as_numpy(column: Any) -> Any:
-    """An array or memoryview as a numpy array over the same memory."""
+    """A column as a numpy array over the same memory."""
     import numpy as np
 
+    column = in_memory(column)
     kind = np.dtype(memoryview(column).format)
     return np.frombuffer(column, dtype=kind) if len(column) else np.empty(0, dtype=kind)
 
@@ -206,13 +221,112 @@ def as_column(numbers: Any) -> Any:
     return memoryview(numbers)
 
 
-def lengths_between(offsets: Any) -> Any:
-    """The distance from every offset to the next."""
-    if not pays(len(offsets)):
-        return array("i", [last - first for first, last in pairwise(offsets)])
+def largest(column: Any) -> int:
+    """The largest number of a column; -1 for an empty one."""
+    if pays(len(column)):
+        return int(as_numpy(column).max())
+    return max(column, default=-1)
+
+
+def total(column: Any) -> int:
+    """The sum of a column."""
+    return int(as_numpy(column).sum()) if pays(len(column)) else sum(column)
+
+
+def set_back(points: Any, games: Any, start: Any, end: Any, order: Any, before: Any, slot: int) -> Any:
+    """Set everybody's points and games back to those before a slot; returns where their slots go on from there.
+
+    The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the points `before` them.
+    """
+    if not pays(len(order)):
+        following = array("q", [bisect_left(order, slot, low, high) for low, high in zip(start, end, strict=True)])
+        for player, (at, last) in enumerate(zip(following, end, strict=True)):
+            if at < last:
+                points[player], games[player] = before[order[at]], games[player] - (last - at)
+        return following
     import numpy as np
 
-    return as_column(np.diff(as_numpy(offsets)).astype(np.int32))
+    slots, low, high = as_numpy(order), as_numpy(start).copy(), as_numpy(end).copy()
+    wide = np.flatnonzero(low < high)
+    while len(wide):
+        middle = (low[wide] + high[wide]) // 2
+        below = slots[middle] < slot
+        low[wide[below]], high[wide[~below]] = middle[below] + 1, middle[~below]
+        wide = wide[low[wide] < high[wide]]
+    left = as_numpy(end) - low
+    later = np.flatnonzero(left)
+    as_numpy(points)[later] = as_numpy(taken(before, slots[low[later]]))
+    as_numpy(games)[:] -= left
+    return as_column(low)
+
+
+def concatenated(code: str, columns: Sequence[Any]) -> Any:
+    """Several columns as one, of integers of a type."""
+    if pays(sum(map(len, columns))):
+        import numpy as np
+
+        return as_column(np.concatenate([as_numpy(column) for column in columns]).astype(code, copy=False))
+    return array(code, [number for column in columns for number in column])
+
+
+def shifted(column: Any, by: int) -> Any:
+    """A column of 64-bit integers with the same added to all."""
+    if pays(len(column)):
+        return as_column(as_numpy(column) + by)
+    return array("q", [number + by for number in column])
+
+
+def taken(numbers: Any, column: Any) -> Any:
+    """The numbers at the indices in a column."""
+    if pays(len(column)):
+        indices = as_numpy(column)
+        return as_column(numbers.taken(indices) if hasattr(numbers, "taken") else as_numpy(numbers)[indices])
+    return array(getattr(numbers, "typecode", None) or numbers.format, [numbers[index] for index in column])
+
+
+def change_indices(column: Any) -> list[int]:
+    """Where a column has another number than before, of one that is worth numpy; its beginning is one."""
+    import numpy as np
+
+    numbers = as_numpy(column)
+    found: list[int] = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
+    return [0, *found] if len(numbers) else []
+
+
+def distinct(column: Any) -> Any:
+    """The different numbers of a column, in ascending order."""
+    if not pays(len(column)):
+        return array("q", sorted({*column}))
+    import numpy as np
+
+    return as_column(np.unique(np.array(column, dtype=np.int64)))
+
+
+def span_indices(start: Any, count: Any) -> Any:
+    """The indices in spans, one span after another."""
+    if not pays(len(start)):
+        return array("q", [at for first, size in zip(start, count, strict=True) for at in range(first, first + size)])
+    import numpy as np
+
+    first, size = as_numpy(start), as_numpy(count).astype(np.int64)
+    return as_column(np.arange(int(size.sum())) + np.repeat(first - (np.cumsum(size) - size), size))
+
+
+def before_each(count: Any) -> Any:
+    """For every number of a column the sum of those before it."""
+    if not pays(len(count)):
+        return array("q", [0, *accumulate(count)][:-1])
+    import numpy as np
+
+    size = as_numpy(count).astype(np.int64)
+    return as_column(np.cumsum(size) - size)
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether two columns hold the same numbers."""
+    if not pays(len(one)):
+        return [*one] == [*other]
+    return len(one) == len(other) and bool((as_numpy(one) == as_numpy(other)).all())
 
 
 def side_by_side(columns: Sequence[Any]) -> Any:
@@ -244,6 +358,6 @@ class Arrays(NamedTuple):
     def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
         """What the loop returns for these columns and integers."""
         if not self.compiled:
-            return loop(*arguments)
+            return loop(*(argument if isinstance(argument, int) else in_memory(argument) for argument in arguments))
         seen = [argument if isinstance(argument, int) else as_numpy(argument) for argument in arguments]
         return compiled(loop)(*seen)

@@ -171,17 +171,19 @@ def exact(units: int, scale: int) -> str:
     return str(Fraction(units, scale))
 
 
-def decimal(units: int, scale: int, places: int = 6) -> str:
+def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> str:
     """Points as a decimal number for people, rounded half away from zero to `places` places, without trailing zeros.
 
-    >>> decimal(-1_500_000, 1_000_000), decimal(5600, 840, 2)
-    ('-1.5', '6.67')
+    >>> decimal(-1_500_000, 1_000_000), decimal(5600, 840, 2), decimal(8, 1, signed=True)
+    ('-1.5', '6.67', '+8')
     """
+    if scale == 1:
+        return f"{units:+d}" if signed and units else str(units)
     power = 10**places
-    digits = str((abs(units) * power * 2 + scale) // (scale * 2)).zfill(places + 1)
-    whole, rest = (digits[:-places], digits[-places:].rstrip("0")) if places else (digits, "")
-    text = f"{whole}.{rest}" if rest else whole
-    return f"-{text}" if units < 0 and text != "0" else text
+    whole, rest = divmod((abs(units) * power * 2 + scale) // (scale * 2), power)
+    text = f"{whole}.{rest:0{places}d}".rstrip("0") if rest else str(whole)
+    sign = "-" if units < 0 else "+" if signed and units > 0 else ""
+    return sign + text if text != "0" else text
 
 
 def joined(names: Sequence[str]) -> str:

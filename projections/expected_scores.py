@@ -27,7 +27,7 @@ def read_table(path: Path, digest: str) -> Numbers:
     entries = array("I", content)
     if sys.byteorder == "big":
         entries.byteswap()
-    return array("q", entries)
+    return entries
 
 
 @cache

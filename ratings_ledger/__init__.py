@@ -18,6 +18,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal
 
+from ledger import clock as _clock
 from ledger.errors import (
     AlreadyRunning,
     BadArgument,
@@ -32,45 +33,41 @@ from ledger.errors import (
     StoreUnavailable,
     Unknown,
 )
+from ledger.events.canonical import format_instant as _format_instant
 from ledger.events.canonical import parse_object as _parse_object
 from ledger.events.fields import read_by as _read_by
 from ledger.intake.files import Item
-from ledger.intake.importing import Terms
+from ledger.intake.importing import Imported, Still, Terms
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ledger.store import log as _log
 from ledger.store import opening as _opening
 from ledger.store.log import Head
 from ledger.validation.new_names import Refusing
+from projections.admission.leagues import subscribe as _subscribe
+from projections.admission.proposals import Known as _Known
 from projections.admission.proposals import Proposal
+from projections.admission.proposals import head_after as _head_after
 from projections.admission.proposals import whole_event as _whole_event
+from projections.admission.publishing import publish_missing as _publish_missing
+from projections.admission.publishing import shipped_texts as _shipped_texts
 from projections.facts.decoding import decode
 from projections.game_clock.state import ClockLine
-from projections.queries.answers import (
-    Account,
-    AllLadders,
-    AllLists,
-    Balance,
-    Change,
-    Explained,
-    ExplainedTerm,
-    Failed,
-    GameExplanation,
-    History,
-    LadderRow,
-    ListRow,
-    PlayedGame,
-    PlayerChange,
-    PlayerExplanation,
-    PlayerStatistics,
-    Publication,
-    Shown,
-    Standing,
-    Standings,
+from projections.queries.answers import Account, Balance, Failed, LastEvent, Publication, Standing, Standings
+from projections.queries.answers_beside import (
+    EventImpact,
+    LadderImpact,
+    ListBeside,
+    ListCause,
+    PublicationRow,
+    Publications,
+    RowBeside,
 )
 from projections.queries.answers_compared import (
     AttributedCause,
     AttributedEnd,
     ComparedSide,
+    Decision,
+    Decisions,
     Difference,
     Differences,
     DifferingList,
@@ -81,12 +78,35 @@ from projections.queries.answers_compared import (
     Predicted,
     Quality,
     Radius,
+    Share,
     SimulatedLadder,
     Simulation,
     Variant,
 )
+from projections.queries.answers_explained import (
+    Change,
+    Explained,
+    ExplainedTerm,
+    GameExplanation,
+    History,
+    PlayedGame,
+    PlayerChange,
+    PlayerExplanation,
+    Shown,
+)
+from projections.queries.answers_profiled import (
+    Opponent,
+    Overview,
+    OverviewRow,
+    PlaceCount,
+    Profile,
+    RankChange,
+    Ranks,
+    Streak,
+)
 from projections.queries.answers_recorded import (
     AllLeagues,
+    AllRulesets,
     ClockExplanation,
     ClockState,
     Entrant,
@@ -99,26 +119,137 @@ from projections.queries.answers_recorded import (
     RecordedEvents,
     RecordedGame,
     RecordedGames,
+    RulesetRow,
+    RulesetState,
+    ScoringDays,
     Unmet,
 )
+from projections.queries.answers_surveyed import (
+    AllLadders,
+    AllLists,
+    Everybody,
+    LadderRow,
+    ListRow,
+    PersonRow,
+    PlayerStatistics,
+)
+from projections.queries.answers_told import GameStory, Statement, StatementLine, Told
 from projections.queries.asked import Asked
 from projections.queries.attributed import attributed
 from projections.queries.comparison import compared
+from projections.queries.kept_ladders import KeptLadders as _KeptLadders
 from projections.queries.results import ABSENT, Absent, Result
 from projections.queries.view import View
 from projections.rulesets.versions import read_ruleset, read_toml
+from projections.stored.status import LedgerStatus
+from projections.stored.status import ledger_status as _ledger_status
 
 __all__ = [
-    "ABSENT", "Absent", "Account", "AllLadders", "AllLeagues", "AllLists", "AlreadyRunning", "Asked",
-    "AttributedCause", "AttributedEnd", "BadArgument", "Balance", "Change", "ChangedMeanwhile", "ClockBehind",
-    "ClockExplanation", "ClockLine", "ClockState", "ComparedSide", "Difference", "Differences", "DifferingList",
-    "DifferingRow", "Effect", "Entrant", "Explained", "ExplainedTerm", "Failed", "Gain", "GameExplanation", "Head",
-    "History", "LadderRow", "LeagueGame", "LeagueRow", "LeagueState", "Ledger", "LedgerError", "ListRow", "NoLedger",
-    "NotALedger", "PauseAsked", "PlayedGame", "PlayerChange", "PlayerExplanation", "PlayerStatistics", "PlayerTimers",
-    "PointsAttributed", "Predicted", "Proposal", "Publication", "Quality", "Radius", "RecordedEvent", "RecordedEvents",
-    "RecordedGame", "RecordedGames", "Refused", "Rejection", "Result", "RuleFailed", "RulesetRefused",
-    "RulesetUnusable", "Shown", "SimulatedLadder", "Simulation", "Standing", "Standings", "StoreDamaged",
-    "StoreUnavailable", "Unknown", "Unmet", "Variant", "View", "open",
+    "ABSENT",
+    "Absent",
+    "Account",
+    "AllLadders",
+    "AllLeagues",
+    "AllLists",
+    "AllRulesets",
+    "AlreadyRunning",
+    "Asked",
+    "AttributedCause",
+    "AttributedEnd",
+    "BadArgument",
+    "Balance",
+    "Change",
+    "ChangedMeanwhile",
+    "ClockBehind",
+    "ClockExplanation",
+    "ClockLine",
+    "ClockState",
+    "ComparedSide",
+    "Decision",
+    "Decisions",
+    "Difference",
+    "Differences",
+    "DifferingList",
+    "DifferingRow",
+    "Effect",
+    "Entrant",
+    "EventImpact",
+    "Everybody",
+    "Explained",
+    "ExplainedTerm",
+    "Failed",
+    "Gain",
+    "GameExplanation",
+    "GameStory",
+    "Head",
+    "History",
+    "LadderImpact",
+    "LadderRow",
+    "LastEvent",
+    "LeagueGame",
+    "LeagueRow",
+    "LeagueState",
+    "Ledger",
+    "LedgerError",
+    "LedgerStatus",
+    "ListBeside",
+    "ListCause",
+    "ListRow",
+    "NoLedger",
+    "NotALedger",
+    "Opponent",
+    "Overview",
+    "OverviewRow",
+    "PauseAsked",
+    "PersonRow",
+    "PlaceCount",
+    "PlayedGame",
+    "PlayerChange",
+    "PlayerExplanation",
+    "PlayerStatistics",
+    "PlayerTimers",
+    "PointsAttributed",
+    "Predicted",
+    "Profile",
+    "Proposal",
+    "Publication",
+    "PublicationRow",
+    "Publications",
+    "Quality",
+    "Radius",
+    "RankChange",
+    "Ranks",
+    "RecordedEvent",
+    "RecordedEvents",
+    "RecordedGame",
+    "RecordedGames",
+    "Refused",
+    "Rejection",
+    "Result",
+    "RowBeside",
+    "RuleFailed",
+    "RulesetRefused",
+    "RulesetRow",
+    "RulesetState",
+    "RulesetUnusable",
+    "ScoringDays",
+    "Share",
+    "Shown",
+    "SimulatedLadder",
+    "Simulation",
+    "Standing",
+    "Standings",
+    "Statement",
+    "StatementLine",
+    "StoreDamaged",
+    "StoreUnavailable",
+    "Streak",
+    "Told",
+    "Unknown",
+    "Unmet",
+    "Variant",
+    "View",
+    "open",
 ]  # fmt: skip
 
 
@@ -127,6 +258,7 @@ class Ledger:
 
     def __init__(self, store: _opening.Ledger) -> None:
         self._store: _opening.Ledger | None = store
+        self._kept = _KeptLadders()
 
     @property
     def location(self) -> str:
@@ -153,7 +285,7 @@ class Ledger:
                 raise BadArgument(f"{name} is text, such as 2024-12-31, not {type(value).__name__}", name)
         if known_at is not None and (not isinstance(known_at, str | int) or isinstance(known_at, bool)):
             raise BadArgument(f"known_at is text or a position, not {type(known_at).__name__}", "known_at")
-        return View(self._open, as_of, known_at, rules)
+        return View(self._open, as_of, known_at, rules, kept=self._kept)
 
     def propose(
         self, events: Mapping[str, Any] | Iterable[Mapping[str, Any]], by: str, *, strict: bool = False,
@@ -172,28 +304,48 @@ class Ledger:
             raise BadArgument(f"events are dictionaries, not {type(events).__name__}", "events")
         if new_names not in ("refuse", "accept"):
             raise BadArgument(f"new_names is refuse or accept, not {new_names!r}", "new_names")
-        if not isinstance(by, str):
-            raise BadArgument(f"by is a name, not {type(by).__name__}", "by")
-        try:
-            by = _read_by(by)
-        except Refused as problem:
-            raise BadArgument(problem.message, "by") from None
+        by = _name(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         terms = Terms(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         items = [Item("", number, _whole_event(one), None) for number, one in enumerate(map(_as_json, given), 1)]
-        return Proposal(self._open, items, terms, based_on=based_on)
+        return Proposal(self._open, items, terms, _Known(strict, self._kept.newest), based_on=based_on)
+
+    def publish_shipped(self, by: str, wanted: str = "all", games: Collection[str] = ()) -> list[str]:
+        """Publish the shipped rulesets that the ledger lacks, or those of one id; or with `games` Elo for each of them.
+
+        Returns the versions that are new. Raises `BadArgument`, `Refused` for what cannot be a game's name,
+        `StoreUnavailable`, `NotALedger` if one does not fit what the ledger holds.
+        """
+        return _publish_missing(self._open, _name(by), _shipped_texts(self._open, wanted, games))
+
+    def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:
+        """Subscribe a player to a league now, also while others do. The eighth draws the schedule, by the seed.
+
+        Returns the new head. Raises `BadArgument`, `Refused` for a league that is unknown or full, and so on,
+        `ClockBehind`, `StoreUnavailable`.
+        """
+        terms, at = Terms(_name(by)), _format_instant(_clock.now())
+
+        def take(events: list[dict[str, Any]], still: Still) -> Imported:
+            return Proposal(self._open, [Item("", 0, one, None) for one in events], terms, still=still).append()
+
+        return _head_after(_subscribe(self._open, league, player, at, seed, take).result)
 
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> Asked:
         """What published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
         return Asked("published", True, as_of, known_at)
 
-    def compare(self, before: View | Asked, after: View | Asked, ladders: Collection[str] = ()) -> Differences:
+    def compare(
+        self, before: View | Asked, after: View | Asked, ladders: Collection[str] = (), *, predictions: bool = False
+    ) -> Differences:  # fmt: skip
         """How the ladders that are named differ between two places on the axes, or all that do.
 
-        Raises `BadArgument`, `Unknown` where nothing is published, `RulesetUnusable`.
+        With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
+        `Unknown` where nothing is published, `RulesetUnusable`.
         """
         with self._open.reading() as connection:
-            return compared(connection, _asked(before), _asked(after), ladders, _note(after, before), decode)
+            note = _note(after, before)
+            return compared(connection, _asked(before), _asked(after), ladders, note, decode, predictions)
 
     def attribute(
         self, ladder: str, player: str, before: View | Asked, after: View | Asked
@@ -215,6 +367,14 @@ class Ledger:
         if found is None:
             raise BadArgument("; ".join(f"{problem.key}: {problem.message}" for problem in problems), "ruleset")
         return view.simulate([({}, found)], ladders)
+
+    def status(self) -> LedgerStatus:
+        """The state of the ledger now: its head, how old stored standings are, how the last runs of jobs ended.
+
+        Raises `StoreDamaged`, `StoreUnavailable`.
+        """
+        with self._open.reading() as connection:
+            return _ledger_status(self._open, connection)
 
     def close(self) -> None:
         """Give back the connections. What is asked of the ledger afterwards is refused; closing again does nothing."""
@@ -245,6 +405,16 @@ def _as_json(event: object) -> dict[str, Any]:
         return _parse_object(json.dumps(dict(event), default=_time).encode())
     except (Refused, TypeError, ValueError, RecursionError) as problem:
         raise BadArgument(f"an event holds what JSON has: {problem}", "events") from None
+
+
+def _name(by: str) -> str:
+    """Who records something. Raises `BadArgument`."""
+    if not isinstance(by, str):
+        raise BadArgument(f"by is a name, not {type(by).__name__}", "by")
+    try:
+        return _read_by(by)
+    except Refused as problem:
+        raise BadArgument(problem.message, "by") from None
 
 
 def _time(value: object) -> str:

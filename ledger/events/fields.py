@@ -31,9 +31,12 @@ _DECIMAL = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
 class Members(BaseModel):
-    """The members of an event or of a part of it: nothing unknown, nothing converted, nothing changed later."""
+    """The members of an event or of a part of it: nothing unknown, nothing converted, nothing changed later.
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    A command reads few types of events, so what checks them is built when it is first used.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 def refuse(code: str, message: str) -> PydanticCustomError:
@@ -151,35 +154,30 @@ Text = Annotated[str, AfterValidator(_text)]
 ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
 Extra = dict[ExtraName, str]
 
-_EVENT_ID = TypeAdapter(EventId)
-_BY = TypeAdapter(Text)
-_SLUG_ALONE = TypeAdapter(Slug)
-_DECIMAL_ALONE = TypeAdapter(DecimalString)
-
 
 def read_by(value: object) -> str:
     """The name of whoever records. Raises `Refused`."""
-    return _checked(_BY, value, "by")
+    return _checked(Text, value, "by")
 
 
 def read_id(value: object) -> str:
     """An event's id in composed form. Raises `Refused`."""
-    return _checked(_EVENT_ID, value, "id")
+    return _checked(EventId, value, "id")
 
 
 def read_decimal(value: object) -> str:
     """A decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
-    return _checked(_DECIMAL_ALONE, value, "")
+    return _checked(DecimalString, value, "")
 
 
 def read_slug(value: object) -> str:
     """The name of a game, such as chess. Raises `Refused`."""
-    return _checked(_SLUG_ALONE, value, "")
+    return _checked(Slug, value, "")
 
 
-def _checked(adapter: TypeAdapter[str], value: object, member: str) -> str:
+def _checked(kind: Any, value: object, member: str) -> str:
     try:
-        return adapter.validate_python(value, strict=True)
+        return str(_adapter(kind).validate_python(value, strict=True))
     except ValidationError as error:
         raise refusal_of(error, member) from None
 

@@ -206,6 +206,7 @@ class EventType(NamedTuple):
     is_watched:   whether it can change what becomes of events that were checked before it was appended
     is_far:       whether it depends on more than watched events, so that it is checked again whatever was appended
     cause:        what it is called where it changed points
+    decided:      what somebody did by it to what was recorded; everything else is play, or nobody's decision
     """
 
     model: type[Members]
@@ -215,6 +216,7 @@ class EventType(NamedTuple):
     is_watched: bool = False
     is_far: bool = False
     cause: str = ""
+    decided: str = ""
     schema_version: int = 1
 
 
@@ -240,18 +242,31 @@ def _participants(data: dict[str, Any]) -> list[str]:
 
 TYPES = {
     "player.registered": EventType(PlayerRegistered, _player, _its_player, cause="account"),
-    "player.account_changed": EventType(PlayerAccountChanged, _player, _its_player, cause="account"),
-    "player.renamed": EventType(PlayerRenamed, _player, is_watched=True, is_far=True, cause="rename"),
+    "player.account_changed": EventType(PlayerAccountChanged, _player, _its_player, cause="account", decided="account"),
+    "player.renamed": EventType(
+        PlayerRenamed, _player, is_watched=True, is_far=True, cause="rename", decided="renamed"
+    ),
     # a game's model is chosen by its type
     "game.recorded": EventType(Members, _game, _participants),
-    "game.corrected": EventType(GameCorrected, _game, lambda data: _participants(data["game"]), cause="corrected"),
-    "game.voided": EventType(GameDecided, _game, cause="voided"),
-    "game.reinstated": EventType(GameDecided, _game, cause="reinstated"),
-    "event.voided": EventType(
-        EventVoided, lambda data: f"event:{data['id']}", is_watched=True, is_far=True, cause="taken back"
+    "game.corrected": EventType(
+        GameCorrected, _game, lambda data: _participants(data["game"]), cause="corrected", decided="corrected"
     ),
-    "points.adjusted": EventType(PointsAdjusted, _player, _its_player, is_far=True, cause="adjustment"),
-    "ruleset.published": EventType(Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change"),
+    "game.voided": EventType(GameDecided, _game, cause="voided", decided="voided"),
+    "game.reinstated": EventType(GameDecided, _game, cause="reinstated", decided="counts again"),
+    "event.voided": EventType(
+        EventVoided,
+        lambda data: f"event:{data['id']}",
+        is_watched=True,
+        is_far=True,
+        cause="taken back",
+        decided="withdrawn",
+    ),
+    "points.adjusted": EventType(
+        PointsAdjusted, _player, _its_player, is_far=True, cause="adjustment", decided="adjusted"
+    ),
+    "ruleset.published": EventType(
+        Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change", decided="new rules"
+    ),
     "league.created": EventType(LeagueCreated, _league, is_watched=True, is_far=True, cause="league"),
     "league.joined": EventType(LeagueJoined, _league, _its_player, is_silent=True, is_watched=True, is_far=True),
     "league.scheduled": EventType(LeagueScheduled, _league, is_silent=True, is_watched=True),

@@ -84,6 +84,11 @@ class Imported:
     homeless: dict[str, str] = field(default_factory=dict)
     leagueless: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def refused(cls, problem: Refused, head: Head | None = None) -> "Imported":
+        """What becomes of an event that was refused before it was made."""
+        return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
+
 
 class Intake:
     """Items that were checked, and wait to be appended; `result` says what has become of them."""

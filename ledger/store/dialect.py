@@ -1,18 +1,19 @@
 """What differs between the stores: all that the rest of the program asks of a store, and the table of the stores.
 
-A store is a module that gives every member of `Dialect`, and a line in `DIALECTS`. One that speaks neither SQLite's SQL
-nor PostgreSQL's also needs its words in the migrations.
+A store is a module that gives every member of `Dialect`, and an entry in `DIALECTS`. One that speaks neither SQLite's
+SQL nor PostgreSQL's also needs its words in the migrations.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.pool import Pool
 
 from ledger.errors import LedgerError
-from ledger.store import postgres, sqlite
 from ledger.store.common import Connections, Grants, NamedEvent, Setting, Wrong
 
 
@@ -151,8 +152,16 @@ class Dialect(Protocol):
         """Whether a run is in progress; the process is as `this_process` named it."""
 
 
-# by the backend that a URL names
-DIALECTS: dict[str, Dialect] = {"sqlite": sqlite, "postgresql": postgres}
+if TYPE_CHECKING:
+    from ledger.store import postgres, sqlite
+
+    _stores: tuple[Dialect, ...] = (sqlite, postgres)
+
+# by the backend that a URL names: what loads the store, which takes long, as SQLAlchemy's part for it does
+DIALECTS: dict[str, Callable[[], Any]] = {
+    "sqlite": partial(import_module, "ledger.store.sqlite"),
+    "postgresql": partial(import_module, "ledger.store.postgres"),
+}
 
 
 def dialect_of(connection: Connection) -> Dialect:

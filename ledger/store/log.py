@@ -155,6 +155,13 @@ def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str
     return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
 
 
+def games_by_position(connection: Connection, until: int) -> dict[int, str]:
+    """The ids of the games first recorded up to a position, by these positions, in log order."""
+    recorded = (events.c.type == "game.recorded") & (events.c.position <= until)
+    query = select(events.c.position, events.c.subject).where(recorded).order_by(events.c.position)
+    return {position: subject.removeprefix("game:") for position, subject in connection.execute(query)}
+
+
 def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
     """The positions of the events with these ids, for those in the log."""
     return {row[0]: row[1] for row in _rows_with(connection, events.c.event_id, event_ids, events.c.position)}
@@ -286,7 +293,13 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
     """The records at these positions."""
-    return {row[0]: _text(row[1]) for row in _rows_with(connection, events.c.position, positions, events.c.record)}
+    found: dict[int, str] = {}
+    for start in range(0, len(positions), LOOKUP_SIZE):
+        # written out, since a parameter for each takes longer than the database
+        some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
+        rows = connection.exec_driver_sql(f"SELECT position, record FROM events WHERE position IN ({some})")
+        found.update((row[0], _text(row[1])) for row in rows)
+    return found
 
 
 def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:

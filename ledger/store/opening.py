@@ -5,7 +5,6 @@ An opened ledger gives connections for reading and for writing, and turns a driv
 
 import re
 import shlex
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -106,7 +105,7 @@ def parse_url(name: str) -> URL:
 def connect(name: str, create: bool = False, keep_open: bool = False) -> Ledger:
     """The store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
-    dialect = DIALECTS[url.get_backend_name()]
+    dialect: Dialect = DIALECTS[url.get_backend_name()]()
     engine = dialect.engine(url, create, QueuePool if keep_open else NullPool)
     engine.update_execution_options(dialect=dialect)
     return Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url)
@@ -142,8 +141,3 @@ def schema_revision(connection: Connection) -> str | None:
     if not (tables.has_table("alembic_version") and tables.has_table("ledger_identity")):
         return None
     return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar())
-
-
-def new_ledger_id() -> str:
-    """An id for a new ledger."""
-    return str(uuid.uuid4())

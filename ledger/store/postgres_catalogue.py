@@ -308,7 +308,7 @@ def _constraint(constraint: Constraint) -> str:
 def _index(index: Index) -> str:
     """An index as servers describe it."""
     assert index.table is not None
-    where = index.dialect_options["postgresql"]["where"]
+    where = index.dialect_options["sqlite"]["where"]
     names = ", ".join(column.name for column in index.columns)
     unique = "UNIQUE " if index.unique else ""
     told = f"CREATE {unique}INDEX {index.name} ON {index.table.name} USING btree ({names})"

@@ -59,8 +59,8 @@ events = Table(
         "events_game_recorded_once",
         "subject",
         unique=True,
+        # also PostgreSQL's, for which SQLAlchemy would load what it knows of PostgreSQL in every command
         sqlite_where=text("type = 'game.recorded'"),
-        postgresql_where=text("type = 'game.recorded'"),
     ),
 )
 

@@ -1,10 +1,11 @@
 """The log: events, their guards, the ledger's id."""
 
+import uuid
+
 import sqlalchemy as sa
 from alembic import op
 
 from ledger.store import guards
-from ledger.store.opening import new_ledger_id
 
 revision = "0001"
 down_revision = None
@@ -56,7 +57,7 @@ def upgrade() -> None:
         sa.CheckConstraint("singleton = 1", name=op.f("ledger_identity_one_row")),
         sa.PrimaryKeyConstraint("singleton", name=op.f("ledger_identity_pk")),
     )
-    op.bulk_insert(identity, [{"singleton": 1, "ledger_id": new_ledger_id()}])
+    op.bulk_insert(identity, [{"singleton": 1, "ledger_id": str(uuid.uuid4())}])
     for statement in _guards():
         op.get_bind().exec_driver_sql(statement)
 

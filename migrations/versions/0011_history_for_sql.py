@@ -28,7 +28,7 @@ def upgrade() -> None:
     for name, (table, columns) in INDEXES.items():
         op.create_index(name, table, columns, if_not_exists=True)
     dialect = op.get_bind().dialect.name
-    for name, view in history_views(DIALECTS[dialect]).items():
+    for name, view in history_views(DIALECTS[dialect]()).items():
         op.execute(f"DROP VIEW IF EXISTS {name}")
         op.get_bind().exec_driver_sql(view)
     if dialect == "postgresql":
@@ -135,7 +135,7 @@ def _comment() -> None:
 
 
 def downgrade() -> None:
-    for name in history_views(DIALECTS[op.get_bind().dialect.name]):
+    for name in history_views(DIALECTS[op.get_bind().dialect.name]()):
         op.execute(f"DROP VIEW {name}")
     for table in reversed(TABLES):
         op.drop_table(table)

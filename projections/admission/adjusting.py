@@ -14,7 +14,7 @@ from ledger.rejections import Refused, did_you_mean, shown
 from projections.contract import decimal
 from projections.queries.standings import Ladders
 from projections.queries.view import View
-from projections.replay.replay import replay, starting_points
+from projections.replay.replay import starting_points
 from projections.rulesets.versions import in_force, oldest
 
 COLUMNS = ("player", "points", "to", "reason", "at")
@@ -127,10 +127,9 @@ class _Had:
         """A player's points, or those they would start with. Raises `RuleFailure`."""
         if instant not in self._of:
             ladders = self.ladders.at(instant)
-            stream = ladders.stream(self.ladder)
-            outcome, _ = replay(stream)
-            rows = {row.player: row.value(stream.rule.scale) for row in ladders.ranked(stream, outcome)[0].rows}
-            self._of[instant] = rows, outcome.carried
+            trace = ladders.trace(self.ladder, keep=False)
+            found = ladders.ranked(trace)[0]
+            self._of[instant] = {row.player: row.value(found.scale) for row in found.rows}, trace.carried
         rows, carried = self._of[instant]
         if player in rows:
             return Fraction(rows[player])

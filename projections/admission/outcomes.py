@@ -8,7 +8,7 @@ from ledger.intake.importing import Imported
 from ledger.rejections import Rejection
 from projections.queries.answers import Answer
 from projections.queries.answers_compared import DifferingList, Impact
-from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
+from projections.queries.coordinates import Coordinates
 from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
 
 
@@ -122,6 +122,11 @@ class DuePublished(Answer):
     rows: tuple[PublishedOutcome, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether any of them is not published."""
+        return bool(self.failed) or any(one.is_refused for one in self.rows)
+
 
 def refusals(rejected: Iterable[Rejection], placed: bool | None = None) -> tuple[Refusal, ...]:
     """Rejections as results, with their places, without, or, by default, with those that are known."""
@@ -142,30 +147,49 @@ def newness(told: Imported) -> Newness:
     )  # fmt: skip
 
 
-def recorded(
-    told: Imported, dry_run: bool, impact: Impact | None = None, published: Sequence[DifferingList] | None = None,
-    times: Times = UTC_TIMES,
-) -> Recorded:  # fmt: skip
-    """What became of some events; a preview always has an impact, if only an empty one."""
-    found = Impact() if impact is None and dry_run else impact
+def recorded(told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False) -> Recorded:
+    """What became of some events; a preview always has an impact, if only an empty one.
+
+    With `only_lists` no more is told of it than which published lists would come out differently.
+    """
+    found = impact or Impact()
     return Recorded(
         told.appended, told.existing, refusals(told.rejected, placed=True), head_of(told),
         told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),
-        dry_run or ABSENT, told.would_append if dry_run else ABSENT, ABSENT if found is None else found,
-        tuple(told.passed) or ABSENT, ABSENT if published is None else tuple(published), told=told, times=times,
+        dry_run or ABSENT, told.would_append if dry_run else ABSENT,
+        found if dry_run or (impact is not None and not only_lists) else ABSENT,
+        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, told=told, times=found.times,
     )  # fmt: skip
 
 
 def entered(
     told: Imported, type_name: str, event_id: str | None, dry_run: bool, impact: Impact,
-    unchanged: Sequence[str] | None, times: Times,
+    unchanged: Sequence[str] | None = None,
 ) -> Entered:  # fmt: skip
     """What became of events of one type, of which the first has this id."""
     return Entered(
         type_name, event_id, head_of(told) if told.appended else None, told.appended, told.existing,
         dry_run, refusals(told.rejected), ABSENT if unchanged is None else tuple(unchanged), newness(told), impact,
-        told=told, times=times,
+        told=told,
     )  # fmt: skip
+
+
+def rulesets_published(
+    told: Imported, rulesets: Sequence[str], dry_run: bool, impact: Impact
+) -> RulesetsPublished:  # fmt: skip
+    """What became of the events that publish some versions."""
+    refused = tuple(Refusal(one.file, ABSENT, one.code, one.message) for one in told.rejected)
+    return RulesetsPublished(
+        tuple(rulesets),
+        told.appended,
+        told.existing,
+        dry_run,
+        refused,
+        head_of(told),
+        impact,
+        told=told,
+        times=impact.times,
+    )
 
 
 def head_of(told: Imported) -> int:

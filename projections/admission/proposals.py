@@ -13,7 +13,7 @@ from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.events.types import TYPES
 from ledger.intake.files import Far, Item
-from ledger.intake.importing import Intake, Terms
+from ledger.intake.importing import Imported, Intake, Terms
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ledger.store.log import Head, head, known_events, read_records
 from ledger.store.opening import Ledger
@@ -22,12 +22,17 @@ from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
-from projections.facts.players import known_players
 from projections.queries.answers_compared import Impact
 from projections.queries.impact import impact_of
+from projections.queries.standings import Ladders
 
 # with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
 SMALL_GAMES = 20_000
+
+
+def _newest(connection: Connection) -> Ladders:
+    """The ladders at the head of the log."""
+    return Ladders(decode(connection))
 
 
 class Known:
@@ -36,30 +41,34 @@ class Known:
     A player whose only game is voided in the meantime is not reported as new a second time.
     """
 
-    def __init__(self, strict: bool = False, decode: Callable[[Connection], Facts] = decode) -> None:
+    def __init__(self, strict: bool = False, newest: Callable[[Connection], Ladders] = _newest) -> None:
         """With `strict`, a game that begins a ladder is refused."""
-        self._decode = decode
-        self._facts: Facts | None = None
+        self._newest = newest
+        self._ladders: Ladders | None = None
         self._names: set[str] | None = None
         self._position = 0
         self.new_ladders = NewLadders(self.facts, strict)
 
+    def ladders(self, connection: Connection) -> Ladders:
+        """The ladders at the head of the log when they were asked for first."""
+        if self._ladders is None:
+            self._ladders = self._newest(connection)
+        return self._ladders
+
     def facts(self, connection: Connection) -> Facts:
-        """The facts up to the head of the log when they were asked for first."""
-        if self._facts is None:
-            self._facts = self._decode(connection)
-        return self._facts
+        """The facts of these."""
+        return self.ladders(connection).facts
 
     @property
     def games(self) -> int:
         """How many games there were when the facts were asked for."""
-        return 0 if self._facts is None else len(self._facts.start)
+        return 0 if self._ladders is None else len(self._ladders.facts.start)
 
     def players(self, connection: Connection) -> set[str]:
         """The players that the ledger knows."""
         if self._names is None:
-            facts = self.facts(connection)
-            self._names, self._position = known_players(facts), facts.position
+            there = self.ladders(connection)
+            self._names, self._position = {*there.players}, there.facts.position
         if (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in known_events(page):
@@ -73,6 +82,14 @@ def whole_event(given: dict[str, Any]) -> dict[str, Any]:
     """An event as it was given, or a game alone as the event that records it; without a time it is now."""
     event = {"type": "game.recorded", "data": given} if "type" not in given and "game_id" in given else given
     return {"occurred_at": format_instant(clock.now()), **event}
+
+
+def head_after(result: Imported) -> Head:
+    """The head of the log after an intake. Raises `Refused` with the first refusal, or `ChangedMeanwhile`."""
+    for one in result.rejected:
+        raise (ChangedMeanwhile if one.code == "changed-meanwhile" else Refused)(one.code, one.message)
+    assert result.head is not None
+    return result.head
 
 
 class Proposal(Intake):
@@ -112,18 +129,13 @@ class Proposal(Intake):
         Raises `Refused` with the first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`, and
         `BadArgument` the second time.
         """
-        result = self.append()
-        for one in result.rejected:
-            kind = ChangedMeanwhile if one.code == "changed-meanwhile" else Refused
-            raise kind(one.code, one.message)
-        assert result.head is not None
-        return result.head
+        return head_after(self.append())
 
     def impact(self) -> Impact:
         """What the events would change; it is worked out once. Raises `StoreUnavailable`."""
         if self._impact is None:
             with self.ledger.reading() as connection:
-                self._impact = impact_of(connection, self.known.facts(connection), self.drafts())
+                self._impact = impact_of(connection, self.known.ladders(connection), self.drafts())
         return self._impact
 
     def is_small(self) -> bool:

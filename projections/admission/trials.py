@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
 
@@ -27,7 +28,8 @@ from projections.replay import containment
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import why_not_counted
 from projections.replay.ladders import Stream, partition_values
-from projections.replay.replay import Outcome, course, replay_compiled, replay_interpreted
+from projections.replay.replay import replay_compiled, replay_interpreted
+from projections.replay.trace import Trace
 from projections.rulesets.faults import FAULTS, Broken, fault, inexact, is_ours, quiet, rule_table
 from projections.rulesets.versions import Version
 
@@ -143,24 +145,23 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
         problems.setdefault("check", _at(stream.broken))
         return False
     try:
-        outcome = replay_interpreted(stream, len(stream.row), None, {})[0]
+        trace = replay_interpreted(stream, {})
     except RuleFailure as failure:
         problems.setdefault("score", _at(failure))
         return False
-    for game, _, before in course(stream, outcome):
-        low, high = stream.offsets[game], stream.offsets[game + 1]
+    for game, (low, high) in enumerate(pairwise(stream.offsets)):
         columns = [column[low:high].tolist() for column in stream.columns]
         try:
-            _try_game(stream, game, before, columns, outcome.changes[low:high].tolist())
+            _try_game(stream, game, trace.before[low:high].tolist(), columns, trace.changes[low:high].tolist())
         except RuleFailure as failure:
             problems.setdefault("game", _at(failure))
             break
     try:
-        results = ladders.ranked(stream, outcome)[1]
+        results = ladders.ranked(trace)[1]
         LISTS[stream.rule.ranking].explain(results, stream.names[0])
     except FAULTS as error:
         problems.setdefault("list", f"its list {stream.rule.ranking}: {fault(error, None)}")
-    return _try_compiled(stream, outcome, problems)
+    return _try_compiled(trace, problems)
 
 
 def _at(failure: RuleFailure) -> str:
@@ -221,15 +222,16 @@ def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
     return containment.failed(stream.ladder, stream.rule, Broken(message), row, what)
 
 
-def _try_compiled(stream: Stream, outcome: Outcome, problems: dict[str, str]) -> bool:
-    """Whether the rule could be compiled; differing results are added to the `problems`."""
+def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
+    """Whether the rule could be compiled; results that differ from a trace are added to the `problems`."""
+    stream = trace.stream
     if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
         return False
-    found = replay_compiled(stream, len(stream.row), None, {}, keep=True)
+    found = replay_compiled(stream, {})
     if found is None:
         return False
     for what in ("points", "games", "minted", "burned"):
-        if _plain(getattr(found[0], what)) != _plain(getattr(outcome, what)):
+        if _plain(getattr(found, what)) != _plain(getattr(trace, what)):
             problems.setdefault("compiled", f"compiled code gave other {what} than the interpreted rule: does a "
                                             "number exceed 64 bits?")  # fmt: skip
     return True

@@ -27,8 +27,6 @@ from projections.facts import scanning
 from projections.facts.columns import LABELS, Facts
 from projections.facts.games import cell_number, player_number
 
-# a shorter stretch of the log is not worth loading the libraries for
-BULK_EVENTS = 10_000
 PAGE_EVENTS = 25_000
 LANES = 2
 PAGES_FIRST = 16
@@ -289,6 +287,8 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
     sizes = page.columns["size"][games]
     at = np.arange(len(sizes), dtype=np.int64) + position
     starts = np.cumsum(sizes) - sizes + (base_slots + len(facts.player))
+    for name in facts.optional:
+        facts.extend_optional(name, len(facts.player), ())
     players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
     in_cell = page.columns["in_cell"][games]
     for column, values in (

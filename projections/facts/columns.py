@@ -7,13 +7,15 @@ game keeps its row and gets new participants. Texts (players, games, groups ...)
 
 from __future__ import annotations
 
-import mmap
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from projections import compiling
 from projections.contract import OPTIONAL_COLUMNS
 from projections.rulesets.columns import COLUMNS_OF
 from projections.rulesets.versions import Version
@@ -111,18 +113,26 @@ class RecordedFacts:
     roots: dict[int, int] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
 
+    def copied(self) -> RecordedFacts:
+        """The same, to which something may be added without changing these."""
+        found = {name: copy(value) for name, value in vars(self).items()}
+        return RecordedFacts(**(found | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
 
-# integers: an array, or a memoryview, which is indexed and sliced the same way and never grows
+
+# integers: an array, or something that is indexed and sliced the same way, in files perhaps
 Column: TypeAlias = Any
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
 
 class Base(NamedTuple):
-    """How much a cache holds before a delta: games, participants, and numbers in each game type's columns."""
+    """How much a cache holds before a delta: games, participants, names, and numbers in each game type's columns."""
 
     rows: int
     slots: int
+    players: int
+    texts: int
+    cells: int
     of_kind: dict[str, int]
 
 
@@ -180,7 +190,14 @@ class Facts:
     base: Base | None = None
     changes: list[GameChange] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
-    mapped: bool = False
+    # checks everything in the columns; until that is done, a part is checked when it is read
+    unchecked: Callable[[Facts], None] | None = None
+    # the folder of the cache, the chain hashes at the positions of what is kept there and what was opened of it, and
+    # whether more was applied than is recorded
+    cache: Path | None = None
+    hashes: dict[int, bytes] = field(default_factory=dict)
+    segments: dict[Path, Any] = field(default_factory=dict)
+    proposed: bool = False
 
     # what cannot be read or applied, with the reason, by position: it does not count
     unread: dict[int, str] = field(default_factory=dict)
@@ -192,8 +209,6 @@ class Facts:
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # the events of game clocks by game_id: position, instant, type, data
-    clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
     # for requested rulesets, by the positions of their versions: when leagues began, by their labels' numbers
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
     # by participant: the seconds they played by the game's clock, rounded up
@@ -208,36 +223,75 @@ class Facts:
 
     def snapshot(self) -> Facts:
         """The facts as they are now, whatever is applied to these later."""
-        # anything appended to participants, players and texts belongs to none of its games; applying thaws first
-        rows = {} if self.mapped else {name: getattr(self, name)[:] for name in ROW_COLUMNS}
-        return replace(self, **rows, person=self.person[:], voided=set(self.voided))
+        # anything appended to participants, players and texts belongs to none of its games
+        rows = {name: copy(getattr(self, name)) for name in ROW_COLUMNS}
+        return replace(self, **rows, person=self.person[:], voided=set(self.voided), cache=None)
 
-    def thaw(self) -> None:
-        """Turn mapped columns into arrays that can grow."""
-        if not self.mapped:
-            return
-        for columns, names in (
-            (vars(self), (*ROW_COLUMNS, *SLOT_COLUMNS)), (self.optional, OPTIONAL_COLUMNS), (self.of_kind, self.of_kind)
-        ):  # fmt: skip
-            for name in names:
-                columns[name] = array(memoryview(columns[name]).format, bytes(columns[name]))
-        for column in self.optional.values():
-            column.extend([NONE] * (len(self.player) - len(column)))
-        self.mapped = False
+    def copied(self) -> Facts:
+        """The same facts, to which something may be applied without changing these."""
+        mine = vars(self)
+        alone = ("voided", "players", "players_at", "person", "texts", "cells", "player_numbers", "text_numbers",
+                 "cell_numbers", "rows", "unread", "circular")  # fmt: skip
+        return replace(
+            self, **{name: copy(mine[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *alone)},
+            optional={name: copy(column) for name, column in self.optional.items()},
+            of_kind={name: copy(column) for name, column in self.of_kind.items()}, recorded=self.recorded.copied(),
+        )  # fmt: skip
+
+    def only(self, rows: Column) -> Facts:
+        """The facts of some games alone, given their rows in ascending order, numbered in that order."""
+        start, count = compiling.taken(self.start, rows), compiling.taken(self.count, rows)
+        slots = compiling.span_indices(start, count)
+        at = compiling.before_each(count)
+        taken = {name: compiling.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
+        of_slots = {name: compiling.taken(getattr(self, name), slots) for name in SLOT_COLUMNS}
+        optional = {name: array("i", [self._optional(name, p) for p in slots]) if len(column) else column
+                    for name, column in self.optional.items()}  # fmt: skip
+        # one number for every participant, also for those in games of other types
+        of_kind = {name: array("q", self._of_kind(name, rows, count)) if len(column) else column
+                   for name, column in self.of_kind.items()}  # fmt: skip
+        return replace(
+            self, **(taken | of_slots | {"start": at, "count": count, "kind_start": at}), optional=optional,
+            of_kind=of_kind, voided={new for new, row in enumerate(rows) if row in self.voided}, rows={},
+            unchecked=None, cache=None, segments={}, clock_seconds={},
+        )  # fmt: skip
+
+    def _of_kind(self, name: str, rows: Column, count: Column) -> Iterator[int]:
+        """What a type's column has about the participants of some games, 0 for those of other types."""
+        column = self.of_kind[name]
+        for row, size in zip(rows, count, strict=True):
+            has = name in COLUMNS_OF.get(self.texts[self.cell_of(row).kind], ())
+            first = self.kind_start[row]
+            yield from column[first : first + size] if has else [0] * size
+
+    def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
+        """Append to a column of numbers that not everybody has those of the participants behind the first `slots`."""
+        column = self.optional[name]
+        column.extend(array("i", [NONE]) * (slots - len(column)))
+        column.extend(numbers)
 
     def let_go(self) -> None:
-        """Drop mapped columns of participants from memory; nothing writes to them, and reading brings them back."""
-        for name in SLOT_COLUMNS if self.mapped else ():
-            column: Any = getattr(self, name)
-            if isinstance(column, memoryview):
-                column.obj.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        """Drop the columns of participants from memory if they are in files; reading brings them back."""
+        for column in (getattr(self, name) for name in SLOT_COLUMNS):
+            if not isinstance(column, array | memoryview):
+                column.let_go()
+
+    def check(self) -> None:
+        """Check what is in files and was not read yet, before a loop reads it. Raises `Damaged`."""
+        if self.unchecked is None:
+            return
+        self.unchecked(self)
+        self.unchecked = None  # who opens a segment from now on checks it
+        for segment in [*self.segments.values()]:
+            segment.check()
 
     def ranks(self) -> array[int]:
         """For every player, the rank of their person's id among all ids in order."""
         if len(self._ranks) != len(self.players):
-            self._ranks = array("i", bytes(4 * len(self.players)))
+            ranks = array("i", bytes(4 * len(self.players)))
             for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
-                self._ranks[number] = rank
+                ranks[number] = rank
+            self._ranks = ranks  # only when it is whole: other threads may read it
         return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
 
     def cell_of(self, row: int) -> Cell:
@@ -267,7 +321,7 @@ class Facts:
         return [source[p] for p in participants]
 
     def _optional(self, name: str, participant: int) -> int:
-        """A number that not everybody has; a mapped column ends after the last who does."""
+        """A number that not everybody has; such a column ends after the last who does."""
         column = self.optional[name]
         return column[participant] if participant < len(column) else NONE
 
@@ -310,7 +364,7 @@ class Facts:
         return row_at(self.first_position, first_position)
 
 
-def row_at(first_positions: Sequence[int], position: int) -> int:
+def row_at(first_positions: Column, position: int) -> int:
     """The index of a position among those of the games, which ascend; NONE if it is not there."""
     row = bisect_left(first_positions, position)
     return row if row < len(first_positions) and first_positions[row] == position else NONE

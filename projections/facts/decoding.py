@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
@@ -33,7 +33,6 @@ from ledger.store.log import (
 )
 from ledger.validation.identities import following
 from projections import compiling
-from projections.facts import bulk, column_cache
 from projections.facts.columns import (
     NONE,
     AccountEntry,
@@ -52,25 +51,34 @@ from projections.facts.games import (
     player_number,
     text_number,
 )
-from projections.game_clock import GameClock, replay_clock
-from projections.game_clock.logs import timed
 from projections.rulesets.versions import bind
+
+if TYPE_CHECKING:
+    from projections.facts import column_cache
+    from projections.game_clock import GameClock
+
 
 # from this many events on, the columns are kept in a cache; it grows by this many at a time
 CACHED_EVENTS = 20_000
 DELTA_EVENTS = 1_000_000
+TRIES = 8  # that many places of a cache may be damaged at once
+# from this many on, they are taken in bulk; fewer are not worth loading the libraries for
+BULK_EVENTS = 10_000
 
 
-def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True) -> Facts:
+def decode(
+    connection: Connection, known_at: int | None = None, ahead: int = 0, cached: bool = True, lazily: bool = False
+) -> Facts:
     """The facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
 
-    For a long log they come from the cache unless `cached` is false. Raises `StoreDamaged`.
+    For a long log they come from the cache unless `cached` is false. Unless `lazily`, everything in it is checked;
+    otherwise what is read from it may raise `Damaged`, and is then to be decoded again. Raises `StoreDamaged`.
     """
     newest = head(connection).position
     position = newest if known_at is None else min(known_at, newest)
     facts = None
     if cached and newest >= CACHED_EVENTS:
-        facts = _cached(connection, newest, position)
+        facts = _cached(connection, newest, position, lazily)
     if facts is None:
         facts = Facts(0, ZERO)
         _name_games(connection, facts, max(position, ahead))
@@ -80,44 +88,55 @@ def decode(connection: Connection, known_at: int | None = None, ahead: int = 0, 
     return facts
 
 
-def _cached(connection: Connection, newest: int, position: int) -> Facts | None:
+def _cached(connection: Connection, newest: int, position: int, lazily: bool) -> Facts | None:
     """The facts at a position, mapped from the cache, which is extended to the head if needed; None if there is none.
 
     A bad cache is rebuilt once; after that, and where it cannot be read, the command does without.
     """
+    from projections.facts import column_cache  # only here, as a short log needs none
+    from projections.facts.checked_columns import Damaged, Unreadable
+
     cache = column_cache.found(connection, newest)
     if cache is None:
         return None
     try:
-        if cache.position >= position:
-            with suppress(column_cache.Damaged, StoreDamaged):
-                return _completed(connection, cache.facts(position), position)
-        return _grown(connection, cache.root, newest, position)
-    except (column_cache.Damaged, column_cache.CacheUnusable, StoreDamaged) as problem:
-        column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
+        if 0 < position <= cache.position:
+            with suppress(Damaged):
+                return _completed(connection, cache, position, lazily)
+        return _grown(connection, cache.root, newest, position, lazily)
+    except (Damaged, Unreadable, StoreDamaged) as problem:
+        column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, str(problem))
         return None
 
 
-def _grown(connection: Connection, root: Path, newest: int, position: int) -> Facts | None:
+def _grown(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
     """The facts at a position from the cache, brought up to the head; None if that cannot be done.
 
-    Raises `Damaged`, `CacheUnusable`, `StoreDamaged` where it is bad even after it was rebuilt.
+    Raises `Damaged`, `Unreadable`, `StoreDamaged` where it is bad even after it was made again.
     """
+    from projections.facts import column_cache
+    from projections.facts.checked_columns import Damaged
+
     with column_cache.growing(root) as locked:
-        # as another process may have left it by now
-        cache = column_cache.found(connection, newest, locked=True) if locked else None
-        for tries_left in (1, 0) if cache is not None else ():
-            assert cache is not None
+        for tries_left in reversed(range(TRIES)) if locked else ():
+            # as another process may have left it by now
+            cache = column_cache.found(connection, newest, locked=True)
             try:
-                while cache.position < newest:
-                    if not cache.append(_delta(connection, cache, min(newest, cache.position + DELTA_EVENTS))):
+                while cache is not None and cache.position < newest:
+                    until = cache.position + DELTA_EVENTS
+                    if newest - until < DELTA_EVENTS // 8:  # few more are not worth a segment
+                        until = newest
+                    if not cache.append(_delta(connection, cache, until)):
                         return None
+                if cache is None or not position:
+                    return None
+                cache.merge(column_cache.TIMES_AS_LONG)
                 give_back()  # otherwise a fifth more memory for a long history
-                return _completed(connection, cache.facts(position), position)
-            except (column_cache.Damaged, StoreDamaged) as problem:
+                return _completed(connection, cache, position, lazily)
+            except Damaged as problem:
+                problem.discard()
                 if not tries_left:
                     raise
-                cache.discard(str(problem))
     return None
 
 
@@ -130,20 +149,35 @@ def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Fac
     return delta
 
 
-def _completed(connection: Connection, facts: Facts, position: int) -> Facts:
+def _completed(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
     """The facts from a cache, with what it hands on applied."""
+    from projections.facts.checked_columns import Damaged
+    from projections.facts.segments import TRACES, segments_of
+
+    facts = cache.facts(position)
     facts.chain_hash = chain_hash_at(connection, position) or ZERO
-    for at, record in facts.others:
-        apply_event(facts, at, record)
+    try:
+        for at, record in facts.others:
+            apply_event(facts, at, record)
+    except StoreDamaged as problem:
+        raise Damaged(str(problem), cache.folder) from None
     held = {at: record for at, record in facts.others if at in facts.unread}
     if held != read_records_at(connection, list(held)):
-        raise StoreDamaged("its events differ from the log's")
+        raise Damaged("its events differ from the log's", cache.folder)
     found = first_positions(connection, facts.recorded.clocks)
     facts.rows.update({name: facts.row_of(at) if at <= position else NONE for name, at in found.items()})
     for change in facts.changes:
         note_change(facts, change)
     facts.others, facts.changes = [], []
+    if not lazily:
+        facts.check()
     settle_facts(facts)
+    facts.cache, facts.proposed = cache.root, False
+    for at, _ in segments_of(cache.root / TRACES):
+        # one from behind the end of the log is of another, which was here before it was restored
+        if (chain_hash := chain_hash_at(connection, at)) is not None:
+            facts.hashes[at] = chain_hash
+    facts.hashes[position] = facts.chain_hash
     return facts
 
 
@@ -169,7 +203,9 @@ def extend(facts: Facts, connection: Connection, until: int) -> None:
 
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
     taken = facts.position
-    if until - taken >= bulk.BULK_EVENTS and compiling.allowed():
+    if until - taken >= BULK_EVENTS and compiling.allowed():
+        from projections.facts import bulk
+
         taken = bulk.take_pages(facts, connection, until, apply_event)
     for page in read_records(connection, after=taken, until=until):
         for position, record in page:
@@ -195,8 +231,7 @@ def apply_event(facts: Facts, position: int, record: str) -> None:
 
 def apply(facts: Facts, position: int, event: KnownEvent) -> None:
     """Take one event into the facts. Raises `LookupError` if it refers to something not recorded before it."""
-    if event.type in GAME_EVENTS:
-        facts.thaw()
+    facts.proposed = True
     if event.type in CLOCK_TYPES:
         told = (position, event.occurred_at, event.type, event.data)
         facts.recorded.clocks.setdefault(event.data["game_id"], []).append(told)
@@ -232,6 +267,9 @@ def settle_facts(facts: Facts) -> None:
 
 def clock_of(facts: Facts, game_id: str) -> GameClock | None:
     """The clock of a game after its live events; None if it has none, or one that contradicts itself."""
+    from projections.game_clock import GameClock, replay_clock
+    from projections.game_clock.logs import timed
+
     gone = facts.recorded.withdrawn
     told = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in gone]
     events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in told]

@@ -69,8 +69,10 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
         if "replaces" in participant:
             leaver = next(i for i, other in enumerate(participants) if other["player"] == participant["replaces"])
             facts.replaced[start + leaver] = 1
-    for name, column in facts.optional.items():
-        column.extend(participant.get(name, NONE) for participant in participants)
+    for name in facts.optional:
+        numbers = [participant.get(name, NONE) for participant in participants]
+        if numbers.count(NONE) < len(numbers):
+            facts.extend_optional(name, start, numbers)
     for name, of_kind in numbers_of(game).items():
         kind_start = len(facts.of_kind[name]) + (facts.base.of_kind[name] if facts.base else 0)
         facts.of_kind[name].extend(of_kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from typing import Any
 
 from projections import compiling
@@ -23,6 +24,8 @@ def known_players(facts: Facts) -> set[str]:
 
 def _participants(facts: Facts) -> Any:
     """The numbers of those who took part in live games."""
+    if facts.unchecked is not None:
+        facts.check()
     if not compiling.pays(len(facts.start)):
         live: set[int] = set()
         for row, (start, count) in enumerate(zip(facts.start, facts.count, strict=True)):
@@ -40,3 +43,25 @@ def _participants(facts: Facts) -> Any:
     inside[(start + count)[count > 0]] -= 1
     taking_part = np.cumsum(inside[:-1], dtype=np.int8).astype(bool)
     return np.flatnonzero(np.bincount(player[taking_part])).tolist()
+
+
+def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
+    """The games of some ids, given their numbers, in log order."""
+    if not players:
+        return []
+    if facts.unchecked is not None:
+        facts.check()
+    if not compiling.pays(len(facts.cell)):
+        return [
+            row for row, (start, count) in enumerate(zip(facts.start, facts.count, strict=True))
+            if any(facts.player[p] in players for p in range(start, start + count))
+        ]  # fmt: skip
+    import numpy as np
+
+    start, count, player = map(compiling.as_numpy, (facts.start, facts.count, facts.player))
+    wanted = np.zeros(len(facts.players), dtype=bool)
+    wanted[[*players]] = True
+    before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are them
+    np.cumsum(wanted[player], out=before[1:])
+    found: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
+    return found

@@ -3,8 +3,8 @@
 Rules name the list that ranks their points (`Rule.ranking`); its parameters are among theirs.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from projections.lists import annual, period, points, table
 from projections.lists.contract import ExplainedLine, RankedRow, Results
@@ -21,10 +21,11 @@ class RankingList(NamedTuple):
     adjustable: whether people can add points
     sums_lists: whether it has no games of its own, but sums the places on the lists of `params.of`
     pays_gold: whether ranks of a closed list are paid
+    by_points: whether, by these parameters, whoever has enough games is ranked by `Results.points` and nothing else
     by:      which version ranks it when several follow each other
     """
 
-    rank: Callable[[Results], list[RankedRow]]
+    rank: Callable[[Results], Sequence[RankedRow]]
     explain: Callable[[Results, str], list[ExplainedLine]]
     left_out: Callable[[Results, int], set[int]] = lambda results, player: set()
     params: tuple[str, ...] = ()
@@ -33,14 +34,26 @@ class RankingList(NamedTuple):
     adjustable: bool = True
     sums_lists: bool = False
     pays_gold: bool = False
+    by_points: Callable[[Any], bool] = lambda params: False
     by: str = "A list is ranked by the version that scored its last counted game."
 
 
 LISTS = {
     "points": RankingList(
-        points.rank, points.explain, running=True, by="Running points carry over from one version to the next."
+        points.rank,
+        points.explain,
+        running=True,
+        by_points=lambda params: True,
+        by="Running points carry over from one version to the next.",
     ),
-    "table": RankingList(table.rank, table.explain, table.left_out, ("best_of", "tie_break"), "TableParams"),
+    "table": RankingList(
+        table.rank,
+        table.explain,
+        table.left_out,
+        ("best_of", "tie_break"),
+        "TableParams",
+        by_points=lambda params: (params.best_of, params.tie_break) == ("all", "none"),
+    ),
     "period": RankingList(
         period.rank,
         period.explain,
@@ -48,6 +61,7 @@ LISTS = {
         model="PeriodParams",
         adjustable=False,
         pays_gold=True,
+        by_points=lambda params: params.score == "sum",
     ),
     "annual": RankingList(
         annual.rank,

@@ -1,6 +1,6 @@
 """What all lists have in common: their input, the rows they make, and shared ranks."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -25,6 +25,41 @@ class RankedRow(NamedTuple):
         return Fraction(self.points, scale * self.divisor)
 
 
+class RankedColumns(Sequence[RankedRow]):
+    """The rows of a long list of running points, each made when somebody looks at it.
+
+    `points`, `games` and `ranks` (0: not qualified) are arrays of numpy, by the indices of `names`; `order` has these
+    indices in the order of the list.
+    """
+
+    def __init__(self, names: Sequence[str], points: Any, games: Any, ranks: Any, order: Any) -> None:
+        self.names, self.points, self.games, self.ranks, self.order = names, points, games, ranks, order
+
+    def of(self, players: Any) -> Iterator[RankedRow]:
+        """The rows of some players, by their indices."""
+        ranks, names = self.ranks[players], map(self.names.__getitem__, players.tolist())
+        columns = (column.tolist() for column in (self.points[players], self.games[players], ranks > 0))
+        return map(RankedRow, (rank or None for rank in ranks.tolist()), names, *columns)
+
+    def named(self, players: Collection[str]) -> Iterator[RankedRow]:
+        """The rows of some players, by their ids, in any order."""
+        import numpy as np
+
+        return self.of(np.array([n for n, name in enumerate(self.names) if name in players], dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, index: Any) -> Any:
+        return [*self.of(self.order[index])] if isinstance(index, slice) else next(self.of(self.order[[index]]))
+
+    def __iter__(self) -> Iterator[RankedRow]:
+        return self.of(self.order)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+
 class Results(NamedTuple):
     """What a list ranks.
 
@@ -37,6 +72,7 @@ class Results(NamedTuple):
     params:   those of the version that ranks the list
     months:   for an annual list: the rows by player of each month that has a list for its city and group
     excluded: why a player has no rank whatever their points, for those who have none
+    ids:      if there are so many players that numpy pays: for each, where their id comes among all ids in order
     """
 
     names: Sequence[str]
@@ -49,6 +85,7 @@ class Results(NamedTuple):
     params: Any
     months: Mapping[str, Mapping[str, RankedRow]] = {}
     excluded: Mapping[str, str] = {}
+    ids: Any = None
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:
         """(game, change) of a player's games, in order."""

@@ -1,17 +1,34 @@
 """The ladder of running points: most points first."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 
-from projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from projections.lists.contract import ExplainedLine, RankedColumns, RankedRow, Results, ranked, too_few
 
 
-def rank(results: Results) -> list[RankedRow]:
+def rank(results: Results) -> Sequence[RankedRow]:
     """A row for everybody; players with too few games are not qualified."""
+    if results.ids is not None:
+        return _ranked_columns(results)
     rows = [
         RankedRow(None, name, points, games, games >= results.params.min_games)
         for name, points, games in zip(results.names, results.points, results.games, strict=True)
     ]
     return ranked(rows, key=lambda row: -row.points)
+
+
+def _ranked_columns(results: Results) -> RankedColumns:
+    """The same as columns."""
+    import numpy as np
+
+    points, games = np.asarray(results.points), np.asarray(results.games)
+    unqualified = games < results.params.min_games
+    order = np.lexsort((np.asarray(results.ids), -points, unqualified))
+    ahead, ranks = order[: len(order) - unqualified.sum()], np.zeros(len(order), dtype=np.int64)
+    # who has the points of the one before shares their rank
+    first = np.diff(points[ahead], prepend=points[ahead[:1]] + 1) != 0
+    ranks[ahead] = np.maximum.accumulate(np.where(first, np.arange(1, len(ahead) + 1), 0))
+    return RankedColumns(results.names, points, games, ranks, order)
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:

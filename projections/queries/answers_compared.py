@@ -5,7 +5,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from projections.queries.answers import Answer
-from projections.queries.coordinates import Coordinates
+from projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from projections.queries.results import ABSENT, FROM, HIDDEN, SET, SPREAD, Absent, Result
 
 
@@ -28,6 +28,8 @@ class Effect(Result):
     @property
     def difference(self) -> Fraction:
         """The points after minus those before; somebody not on the ladder has 0."""
+        if self.change is not None:
+            return self.change
         return (self.after or Fraction(0)) - (self.before or Fraction(0))
 
 
@@ -77,6 +79,7 @@ class DifferingList(Result):
 class Impact(Result):
     """What something does: to whose points, how much on which ladders, which published lists would come out
     differently, and explanations for unexpected changes; `failed` tells which ladders cannot be replayed, and why.
+    `times` knows how this ledger shows times, if a published list differs.
     """
 
     changes: tuple[Effect, ...] = ()
@@ -84,6 +87,7 @@ class Impact(Result):
     published: tuple[DifferingList, ...] = ()
     reasons: tuple[str, ...] | Absent = ABSENT
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +103,41 @@ class ComparedSide(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Quality(Result):
+    """How well ratings predicted `pairs` pairs, of which `decided` did not tie; None where there are none.
+
+    In `unplaced` games nobody has a place, so nothing could be predicted.
+    """
+
+    pairs: int
+    decided: int
+    log_loss: float | None
+    brier: float | None
+    accuracy: float | None
+    unplaced: int | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted(Result):
+    """How well the ledger's own version and another predict; None for one that does not."""
+
+    before: Quality | None
+    after: Quality | None
+
+
+@dataclass(frozen=True, slots=True)
 class Difference(Result):
-    """A ladder at two coordinates: the rows that differ, largest gain first, and how far that reaches."""
+    """A ladder at two coordinates: the rows that differ, largest gain first, and how far that reaches.
+
+    `quality`, where it was asked for, is how well the points at A, `before`, and those at B predicted places.
+    """
 
     ladder: str
     a: ComparedSide
     b: ComparedSide
     rows: tuple[DifferingRow, ...]
     radius: Radius = field(metadata=SPREAD)
+    quality: Predicted | Absent = field(default=ABSENT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,26 +201,66 @@ class PointsAttributed(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Quality(Result):
-    """How well ratings predicted `pairs` pairs, of which `decided` did not tie; None where there are none.
+class Decision(Result):
+    """Events of one type that somebody recorded in a row for one reason, and since when; `did` is that in words.
 
-    In `unplaced` games nobody has a place, so nothing could be predicted.
+    `told` is what each of them says, of the first ones of many.
     """
 
-    pairs: int
-    decided: int
-    log_loss: float | None
-    brier: float | None
-    accuracy: float | None
-    unplaced: int | Absent = ABSENT
+    type: str
+    by: str
+    reason: str | None
+    recorded_at: datetime
+    positions: tuple[int, ...]
+    did: str = field(metadata=HIDDEN)
+    told: tuple[str, ...] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted(Result):
-    """How well the ledger's own version and another predict; None for one that does not."""
+class Share(Result):
+    """What a player has on a ladder at both ends, and what made the difference: by the index of a decision, or None for
+    games that were recorded. `start` stands in for the points of somebody who is not on it.
+    """
 
-    before: Quality | None
-    after: Quality | None
+    ladder: str
+    player: str
+    start: Fraction
+    before: Fraction | None
+    after: Fraction | None
+    rank: tuple[int | None, int | None]
+    amounts: dict[int | None, Fraction]
+
+    @property
+    def change(self) -> Fraction:
+        """The points at the end minus those at the beginning."""
+        before, after = (self.start if points is None else points for points in (self.before, self.after))
+        return after - before
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether a decision has a part in the difference."""
+        return any(cause is not None for cause in self.amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions(Answer):
+    """What was decided between two positions, how many games were recorded besides, and the shares of everybody whose
+    points differ.
+
+    `head` is that at the later position. `failures` tells why a ladder cannot be replayed, `failed` where; `recorded`
+    when the first and the last event was recorded; `left_out` which events do not count, by position, with the reason.
+    """
+
+    before: int = field(metadata=FROM)
+    to: int
+    head: str
+    games: int
+    decisions: tuple[Decision, ...]
+    shares: tuple[Share, ...]
+    failures: dict[str, str]
+    recorded: tuple[datetime, datetime]
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

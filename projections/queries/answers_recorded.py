@@ -1,13 +1,14 @@
-"""Answers about what is recorded: games as they now stand, events as they were written, leagues, and clocks."""
+"""Answers about what is recorded: games as they stand, events as they were written, rulesets, leagues, and clocks."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ledger.events.revisions import KnownEvent
+from ledger.events.types import Ruleset
 from projections.game_clock.state import ClockLine
 from projections.queries.answers import Answer, Standing
-from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+from projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Result, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,58 @@ class RecordedEvents(Answer):
     older: int = field(default=0, metadata=HIDDEN, kw_only=True)
     subject: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
     narrowed: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesetRow(Result):
+    """A published version, how many of its values are assumed, and the event; `in_force` is yes or no."""
+
+    version: str
+    rule: str
+    effective_from: str
+    in_force: str
+    assumed: int
+    position: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllRulesets(Rows):
+    """The published versions, as they were recorded."""
+
+    rows: tuple[RulesetRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringDays(Result):
+    """From which day until before which other day a version scores, or `why` it never does; and its event."""
+
+    version: str
+    since: str | Absent = field(metadata=FROM)
+    until: str | Absent | None
+    position: int
+    recorded_at: str
+    by: str
+    why: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class RulesetState(Answer):
+    """What a version says, which versions its ruleset has, and when each of them scores.
+
+    `ruleset` is the version itself, published at `position` by `by`; `between` tells what becomes of points and ranks
+    between versions, None if the version does not run here.
+    """
+
+    data: dict[str, Any] = field(metadata=SPREAD)
+    versions: tuple[str, ...]
+    known_at: int
+    timeline: tuple[ScoringDays, ...]
+    never_in_force: tuple[ScoringDays, ...]
+    ruleset: Ruleset = field(metadata=HIDDEN, kw_only=True)
+    position: int = field(metadata=HIDDEN, kw_only=True)
+    by: str = field(metadata=HIDDEN, kw_only=True)
+    between: str | None = field(metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

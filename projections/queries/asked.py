@@ -1,4 +1,8 @@
-"""Coordinates as they are asked for, of what is computed or of what was published, before a ladder's zone is known."""
+"""Coordinates as they are asked for, of what is computed or of what was published, before a ladder's zone is known.
+
+As text: `now`, `published`, `217`, `2024-12-31`, `as-of=2024-12-31,rules=club-catan-elo@2`. The parts are separated by
+commas. A bare position or time is one of the log, as for --known-at.
+"""
 
 from typing import NamedTuple
 
@@ -10,6 +14,8 @@ from ledger.validation.published_lists import PublishedList, latest_lists, publi
 from projections.queries.coordinates import Coordinates, Note, instant_played, position_known
 from projections.queries.standings import date_zone
 from projections.replay.ladders import parse_name
+
+FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 
 
 class Asked(NamedTuple):
@@ -49,3 +55,22 @@ class Asked(NamedTuple):
         if self.as_of is None:
             return found
         return [one for one in found if one.as_of == instant_played(self.as_of, date_zone(connection, one.ladder))]
+
+
+def read_asked(text: str) -> Asked:
+    """Coordinates as somebody wrote them. Raises `BadArgument`."""
+    said: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        named = name in ("as-of", "known-at", "rules")
+        if not equals:
+            named, (name, value) = True, ("published", "yes") if name == "published" else ("known-at", name)
+        if not named or not value:
+            raise BadArgument(f"{shown(text)}: {shown(part)} is no coordinate; write {FORM}", "coordinates")
+        if name in said:
+            raise BadArgument(f"{shown(text)} says {name} twice", "coordinates")
+        if value != "now":
+            said[name] = value
+    if "published" in said and "rules" in said:
+        raise BadArgument(f"{shown(text)}: a published list has its own version", "coordinates")
+    return Asked(text, "published" in said, said.get("as-of"), said.get("known-at"), said.get("rules"))

@@ -16,10 +16,10 @@ from projections.contract import decimal
 from projections.facts.columns import Facts
 from projections.queries.answers_compared import AttributedCause, AttributedEnd, PointsAttributed
 from projections.queries.asked import Asked
-from projections.queries.attribution import Cause, attribute
+from projections.queries.asking import refuse_unknown
+from projections.queries.attribution import Attribution, Cause, attribute
 from projections.queries.coordinates import Coordinates, Note, moment, times_of
 from projections.queries.publication import as_published, compared_at
-from projections.queries.view import refuse_unknown
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import parse_name
 
@@ -52,9 +52,7 @@ def attributed(
         for at, points in zip(places, (found.before, found.after), strict=True)
     )
     had, has = (found.start if end.points is None else end.points for end in (one, other))
-    positions = [cause.position for cause in found.causes if cause.position is not None]
-    events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
-    causes = tuple(_with_event(cause, events.get(cause.position or 0)) for cause in found.causes)
+    causes = _with_events(connection, found)
     return PointsAttributed(
         player, ladder, one, other, found.start, has - had, causes, contradicted=tuple(contradicted),
         left_out=found.left_out, times=times_of(connection),
@@ -98,6 +96,22 @@ def _contradicted(
             if then != points:
                 told = "nothing" if then is None else decimal(then.numerator, then.denominator)
                 yield f"the list at position {one.position:,} shows {told}; see: ratings verify"
+
+
+def causes_between(
+    connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
+) -> tuple[Fraction, tuple[AttributedCause, ...]]:
+    """What a player had at a place, their start if they were not on the ladder; and what changed that until another
+    one, with the events. Raises `UnknownLadder`, `RuleFailure`."""
+    found = attribute(connection, ladder, player, before, after)
+    return found.start if found.before is None else found.before, _with_events(connection, found)
+
+
+def _with_events(connection: Connection, found: Attribution) -> tuple[AttributedCause, ...]:
+    """The causes with what their events say."""
+    positions = [cause.position for cause in found.causes if cause.position is not None]
+    events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
+    return tuple(_with_event(cause, events.get(cause.position or 0)) for cause in found.causes)
 
 
 def _with_event(cause: Cause, event: dict[str, Any] | None) -> AttributedCause:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
-from ledger.events.types import Ruleset
+from ledger.events.types import TYPES, Ruleset
 from ledger.rejections import shown
 from ledger.store.log import Log, known_events, known_of, read_records, read_where
 from ledger.validation.identities import identities, players_of
@@ -75,14 +75,6 @@ def attribute(
     causes = [*walk.recorded(after.known_at), *walk.played(after.as_of), *walk.scored(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
     return Attribution(walk.start, first.points, walk.world.points, causes, walk.facts.left_out)
-
-
-LABELS = {
-    "game.corrected": "corrected", "game.voided": "voided", "game.reinstated": "reinstated",
-    "player.renamed": "rename", "points.adjusted": "adjustment", "ruleset.published": "rule change",
-    "event.voided": "taken back", "player.account_changed": "account", "player.registered": "account",
-    "league.created": "league",
-}  # fmt: skip
 
 
 class _Walk:
@@ -263,7 +255,7 @@ class _Walk:
         else:
             own = total if theirs else Fraction(0)
         recorded = "late game" if late else "game"
-        what = recorded if event.type == "game.recorded" else LABELS.get(event.type, event.type)
+        what = recorded if event.type == "game.recorded" else TYPES[event.type].cause or event.type
         yield Cause(what, event.position, own, total - own)
 
     def _is_theirs(self, event: KnownEvent, root: KnownEvent) -> bool:
@@ -378,7 +370,7 @@ class Situation:
         facts = ladders.facts
         self.stream = stream
         self.candidates = list(candidates)
-        self.outcome, _ = replay(stream)
+        self.trace = replay(stream)
         had = self._had(ladders)
         self.player = next((name for name in self.candidates if name in had), None)
         self.points = None if self.player is None else had[self.player]
@@ -391,8 +383,8 @@ class Situation:
         scale = self.stream.rule.scale
         if self.stream.ranking.running:
             there = [name for name in self.candidates if name in self._numbers]
-            return {name: Fraction(self.outcome.points[self._numbers[name]], scale) for name in there}
-        rows = ladders.ranked(self.stream, self.outcome)[0].rows
+            return {name: Fraction(self.trace.points[self._numbers[name]], scale) for name in there}
+        rows = ladders.ranked(self.trace)[0].rows
         return {row.player: row.value(scale) for row in rows}
 
     @cached_property
@@ -421,7 +413,7 @@ class Situation:
             names = tuple(stream.names[number] for number in stream.players[low:high])
             columns = tuple(tuple(column[low:high]) for column in stream.columns)
             version = stream.versions[stream.version[game]]
-            found[self.moments[game]] = Played(version, names, columns, self.outcome.changes[slot], stream.row[game])
+            found[self.moments[game]] = Played(version, names, columns, self.trace.changes[slot], stream.row[game])
         return found
 
     @cached_property
@@ -438,7 +430,7 @@ class Situation:
             self._courses[name] = self._course_of(name)
         moments, values = self._courses[name]
         index = bisect_left(moments, moment)
-        return values[index - 1] if index else starting_points(name, version, self.outcome.carried)
+        return values[index - 1] if index else starting_points(name, version, self.trace.carried)
 
     @cached_property
     def _courses(self) -> dict[str, tuple[list[Moment], list[int]]]:
@@ -447,14 +439,14 @@ class Situation:
     def _course_of(self, name: str) -> tuple[list[Moment], list[int]]:
         """The moments at which somebody's points changed, and what they had from each on."""
         changes = [
-            (self.moments[game], self.outcome.changes[slot], self.stream.version[game])
+            (self.moments[game], self.trace.changes[slot], self.stream.version[game])
             for game, slot in self._games_of(name)
         ]
         changes += [((a.occurred_at, a.position), a.units, a.version) for a in self._adjusted_of(name)]
         moments: list[Moment] = []
         values: list[int] = []
         for moment, units, version in sorted(changes):
-            had = values[-1] if values else starting_points(name, self.stream.versions[version], self.outcome.carried)
+            had = values[-1] if values else starting_points(name, self.stream.versions[version], self.trace.carried)
             moments.append(moment)
             values.append(had + units)
         return moments, values

@@ -8,26 +8,26 @@ from sqlalchemy import Connection
 from ledger.errors import Unknown
 from ledger.validation.published_lists import PublishedList
 from projections.facts.columns import Facts
-from projections.queries.answers_compared import ComparedSide, Difference, Differences, DifferingRow
+from projections.queries.answers_compared import ComparedSide, Difference, Differences, DifferingRow, Predicted, Quality
 from projections.queries.asked import Asked
 from projections.queries.coordinates import Coordinates, Note, times_of
-from projections.queries.impact import Had, compare, had, radius
+from projections.queries.impact import compare
 from projections.queries.ladder_names import other_ladder
 from projections.queries.publication import as_published, compared_at
-from projections.queries.standings import Ladders, check_version, ruleset_ids
+from projections.queries.results import ABSENT
+from projections.queries.standings import Ladders, Ranking, check_version, ruleset_ids
 from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import Stream, parse_name
-from projections.replay.replay import Outcome, replay
+from projections.replay.ladders import parse_name
 
 # a published list, a computed one, or None where nothing was published
 Meant = PublishedList | Coordinates | None
 
 
 class Side(NamedTuple):
-    """One of two sides: where it is, what everybody has, and the facts."""
+    """One of two sides: where it is, the standings, None where there are none, and the facts."""
 
     told: ComparedSide
-    had: dict[str, Had]
+    found: Ranking | None
     facts: Facts
 
 
@@ -40,7 +40,6 @@ class Sides:
         self._decode = decode
         self._facts: dict[int, Facts] = {}
         self._ladders: dict[Coordinates, Ladders] = {}
-        self._replayed: dict[tuple[Coordinates, str], tuple[Stream, Outcome]] = {}
 
     def facts(self, position: int) -> Facts:
         """The facts known at a position."""
@@ -66,16 +65,11 @@ class Sides:
         """
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
-            return Side(ComparedSide(at.of(facts), None), {}, facts)
+            return Side(ComparedSide(at.of(facts), None), None, facts)
         # published lists for many times are prefixes of one replay
-        whole = at._replace(as_of=None)
-        ladders = self.ladders(whole)
-        if (whole, ladder) not in self._replayed:
-            stream = ladders.stream(ladder)
-            self._replayed[whole, ladder] = stream, replay(stream)[0]
-        stream, outcome = self._replayed[whole, ladder]
-        ruleset, rows = ladders.rows_at(stream, outcome, at.as_of)
-        return Side(ComparedSide(at.of(facts), ruleset), had(rows, stream.rule.scale), facts)
+        ladders = self.ladders(at._replace(as_of=None))
+        found = ladders.ranked_at(ladders.trace(ladder), at.as_of)
+        return Side(ComparedSide(at.of(facts), found.ruleset), found, facts)
 
     def compared_at(self, one: PublishedList) -> int | None:
         """The time up to which a published list is compared with what would come out today."""
@@ -84,22 +78,35 @@ class Sides:
 
     def published(self, one: PublishedList) -> Side:
         """A list as it was published."""
-        found = as_published(self.connection, one)
         told = ComparedSide(Coordinates(one.as_of, one.known_at, None), one.ruleset, one.position)
-        return Side(told, had(found.rows, found.scale), self.facts(one.known_at))
+        return Side(told, as_published(self.connection, one), self.facts(one.known_at))
 
     def side(self, ladder: str, what: Meant) -> Side:
         """A ladder as one of both sides means it. Raises as `computed` does."""
         if what is None:
-            return Side(ComparedSide(), {}, self.facts(0))
+            return Side(ComparedSide(), None, self.facts(0))
         return self.published(what) if isinstance(what, PublishedList) else self.computed(ladder, what)
+
+    def quality(self, ladder: str, what: Meant) -> Quality | None:
+        """How well the points of a side predicted places; None of what was published, and where no rule predicts.
+
+        Raises as `computed` does.
+        """
+        if not isinstance(what, Coordinates) or parse_name(ladder).ruleset_id not in self.facts(what.known_at).rulesets:
+            return None
+        from projections.queries.predictions import quality
+
+        ladders = self.ladders(what)
+        return quality(ladders.facts, ladders.replayed_stream(ladder))
 
 
 def compared(
     connection: Connection, a: Asked, b: Asked, ladders: Collection[str], note: Note,
-    decode: Callable[[Connection, int], Facts],
+    decode: Callable[[Connection, int], Facts], predictions: bool = False,
 ) -> Differences:  # fmt: skip
     """How the named ladders differ, or all that do; those that cannot be replayed are told in `failed`.
+
+    With `predictions` each has how well its points predicted places at both.
 
     Raises `BadArgument`, `Unknown` if nothing is published that is asked for, `RulesetUnusable`.
     """
@@ -107,14 +114,18 @@ def compared(
     for name, one, other in _pairs(worlds, a, b, ladders):
         try:
             left, right = worlds.side(name, one), worlds.side(name, other)
+            both = Predicted(*(worlds.quality(name, what) for what in (one, other))) if predictions else ABSENT
         except RuleFailure as problem:
             failures.append(problem)
             continue
-        rows = compare(DifferingRow, name, left.had, right.had, left.facts, right.facts)
+        rows, reach = compare(DifferingRow, name, left.found, right.found, left.facts, right.facts)
         if rows or ladders or a.published or b.published:
-            reach = radius(name, left.had, right.had, rows)
-            found.append(Difference(name, left.told, right.told, tuple(rows), reach))
-        if ladders and not left.had and not right.had and (told := other_ladder(right.facts, name)):
+            found.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=both))
+        if (
+            ladders
+            and not any(side.found and side.found.rows for side in (left, right))
+            and (told := other_ladder(right.facts, name))
+        ):
             note(told)
     failed = tuple(told_with_game(failure, worlds.latest, connection) for failure in failures)
     return Differences(tuple(found), asked=(a.text, b.text), failed=failed, times=times_of(connection))

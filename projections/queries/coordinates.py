@@ -118,12 +118,14 @@ def position_known(connection: Connection, known_at: str | int | None, time_zone
         return newest.position
     if newest.position == 0:
         raise BadArgument("the ledger is empty: nothing is known at any time", "known_at")
-    times, text = times_of(connection), str(known_at)
-    if text.isascii() and text.isdigit():
+    text = str(known_at)
+    if is_position := text.isascii() and text.isdigit():
         if len(text) > 18 or int(text) > newest.position:
             raise BadArgument(f"the log ends at position {newest.position}", "known_at")
-        position = int(text)
-    else:
+        if int(text):
+            return int(text)
+    times, position = times_of(connection), 0
+    if not is_position:
         instant = _end(text, time_zone or times.zone, "known_at", ", nor a position of the log")
         position = position_known_at(connection, instant)
         if instant > newest.recorded_at and _lies_ahead(text, time_zone or times.zone):
@@ -151,17 +153,17 @@ def position_since(connection: Connection, since: str | None) -> int:
     return position_known_at(connection, instant - 1)
 
 
-def instant_since(since: str, time_zone: str, nor: str = "") -> int:
-    """The instant that `since` means in a zone; a date means its start. Raises `BadArgument`."""
+def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
+    """The instant that `since`, or another argument, means in a zone; a date means its start. Raises `BadArgument`."""
     try:
         return beginning_of(since, time_zone)
     except Refused as problem:
-        raise BadArgument(problem.message + nor, "since") from None
+        raise BadArgument(problem.message + nor, argument) from None
 
 
-def instant_played(as_of: str | None, time_zone: str) -> int | None:
-    """The instant that `as_of` means in a zone; a date means its end. Raises `BadArgument`."""
-    return None if as_of is None else _end(as_of, time_zone, "as_of")
+def instant_played(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
+    """The instant that `as_of`, or another argument, means in a zone; a date means its end. Raises `BadArgument`."""
+    return None if as_of is None else _end(as_of, time_zone, argument)
 
 
 def note_ahead(as_of: str | None, time_zone: str, note: Note) -> None:

@@ -9,120 +9,127 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any
 
 from sqlalchemy import Connection
 
-from ledger.events.revisions import GAME_EVENTS, KnownEvent
-from ledger.events.types import Ruleset
-from ledger.store.log import known_events, known_of, read_records, read_where
+from ledger.events.canonical import format_instant
+from ledger.events.revisions import GAME_EVENTS, KnownEvent, RevisedGame, live_game
+from ledger.events.types import TYPES, Ruleset
+from ledger.store.exports import place_at
+from ledger.store.log import Log, known_events, known_of, read_records, read_where, recorded_at
+from ledger.validation.identities import Identities, identities
+from ledger.validation.repeated_games import result_of
+from projections.contract import decimal
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply_event, decode, settle_facts
+from projections.queries.answers_compared import Decision, Decisions, Share
+from projections.queries.coordinates import Times, moment, times_of
 from projections.queries.impact import Had, about, had, matter, same
 from projections.queries.standings import Ladders
-from projections.replay.containment import RuleFailure
+from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name
 from projections.rulesets.versions import Version, bind, newest
 
-# what somebody decided; everything else is play, whose results are recorded
-DECIDED = frozenset(
-    {"game.corrected", "game.voided", "game.reinstated", "event.voided", "player.renamed", "player.account_changed",
-     "points.adjusted", "ruleset.published"}
-)  # fmt: skip
+# of how many events of one decision is told what they say
+TOLD = 100
+
+LogEntry = tuple[int, str, KnownEvent | None]
 
 
-class Decision(NamedTuple):
-    """Events of one type that somebody recorded in a row for one reason."""
+def decided(
+    connection: Connection, before: int, after: int, as_of: int | None = None, ladder: str | None = None
+) -> Decisions:  # fmt: skip
+    """What was decided after a position, up to another one, and what it did to all ladders, or to one as of an instant.
 
-    type: str
-    by: str
-    reason: str | None
-    positions: list[int]
-
-
-@dataclass
-class Share:
-    """What a player has on a ladder at both ends, and what made the difference: by the index of a decision, or None for
-    games that were recorded. `start` stands in for the points of somebody who is not on it.
+    Raises `StoreDamaged`.
     """
-
-    ladder: str
-    player: str
-    start: Fraction
-    before: Had | None = None
-    after: Had | None = None
-    amounts: dict[int | None, Fraction] = field(default_factory=dict)
-
-    @property
-    def change(self) -> Fraction:
-        """The points at the end minus those at the beginning."""
-        ends = [self.start if one is None else one.points for one in (self.before, self.after)]
-        return ends[1] - ends[0]
-
-
-@dataclass
-class Decided:
-    """The decisions between two positions, how many games were recorded besides them, the shares of everybody whose
-    points differ, and which ladders cannot be replayed.
-    """
-
-    decisions: list[Decision] = field(default_factory=list)
-    games: int = 0
-    shares: list[Share] = field(default_factory=list)
-    failures: dict[str, RuleFailure] = field(default_factory=dict)
-    left_out: dict[int, str] = field(default_factory=dict)
-
-
-def decided(connection: Connection, before: int, after: int) -> Decided:
-    """What was decided after a position, up to another one, and what it did. Raises `StoreDamaged`."""
-    found = Decided()
-    facts = decode(connection, before, ahead=after)
-    first_version = partial(_first_version, connection, after)
-    shares = _Shares(facts.snapshot(), decode(connection, after), found.failures, first_version)
-    for decision, events in _steps(connection, before, after):
-        matters: set[str] = set()
-        for position, record, event in events:
+    facts, end = decode(connection, before, ahead=after), decode(connection, after)
+    times, people = times_of(connection), identities(connection, after)
+    failures: dict[str, RuleFailure] = {}
+    shares = _Shares(facts.snapshot(), end, failures, partial(_first_version, connection, after), as_of, ladder)
+    decisions, games = list[Decision](), 0
+    for key, run in groupby(_entries(connection, before, after), _decision):
+        entries, matters = list(run), set[str]()
+        for position, record, event in entries:
             # a correction may make it a game of another name
             matters |= _matters(facts, event)
             apply_event(facts, position, record)
             matters |= _matters(facts, event)
         settle_facts(facts)
-        if decision is None:
-            found.games += sum(event is not None and event.type == "game.recorded" for _, _, event in events)
+        if key is None:
+            games += sum(event is not None and event.type == "game.recorded" for _, _, event in entries)
         else:
-            found.decisions.append(decision)
-        shares.go_on(facts.snapshot(), matters, None if decision is None else len(found.decisions) - 1)
-    found.shares, found.left_out = shares.ended(), facts.left_out
-    return found
+            told = tuple(
+                what_was_decided(Log(connection, position - 1), event, times, people)
+                for position, _, event in entries[:TOLD] if event is not None
+            )  # fmt: skip
+            positions = tuple(position for position, _, _ in entries)
+            at = moment(recorded_at(connection, positions[0]))
+            decisions.append(Decision(*key, at, positions, TYPES[key[0]].decided, told))
+        shares.go_on(facts.snapshot(), matters, None if key is None else len(decisions) - 1)
+    return Decisions(
+        before, after, str(place_at(connection, after)), games, tuple(decisions), shares.ended(),
+        {ladder: str(problem) for ladder, problem in sorted(failures.items())},
+        (moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
+        failed=tuple(told_with_game(problem, end, connection) for problem in failures.values()),
+        left_out=facts.left_out, times=times,
+    )  # fmt: skip
 
 
-DecisionStep = list[tuple[int, str, KnownEvent | None]]
-
-
-def _steps(connection: Connection, before: int, after: int) -> Iterator[tuple[Decision | None, DecisionStep]]:
-    """The events in runs: those of one decision, or of none."""
-    decision: Decision | None = None
-    run: DecisionStep = []
+def _entries(connection: Connection, before: int, after: int) -> Iterator[LogEntry]:
     for page in read_records(connection, before, after):
         for position, record in page:
-            event = next(known_events([(position, record)]), None)
-            own = None if event is None or event.type not in DECIDED else _decision(event, record, position)
-            if run and (own and own[:3]) != (decision and decision[:3]):
-                yield decision, run
-                run, decision = [], None
-            if own is not None and decision is not None:
-                decision.positions.append(position)
-            decision = decision or own
-            run.append((position, record, event))
-    if run:
-        yield decision, run
+            yield position, record, next(known_events([(position, record)]), None)
 
 
-def _decision(event: KnownEvent, record: str, position: int) -> Decision:
-    return Decision(event.type, json.loads(record)["by"], event.data.get("reason"), [position])
+def _decision(entry: LogEntry) -> tuple[str, str, str | None] | None:
+    """The type of a decision, who recorded it, and the reason; None for what is no decision."""
+    _, record, event = entry
+    if event is None or not TYPES[event.type].decided:
+        return None
+    return event.type, json.loads(record)["by"], event.data.get("reason")
+
+
+def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
+    """What an event says, given the log before it."""
+    data = event.data
+    if event.type == "player.renamed":
+        return f"{data['player']} is {data['new_player']}"
+    if event.type == "player.account_changed":
+        return f"{data['player']} has a {data['account']} account from {times.stated(event.occurred_at)}"
+    if event.type == "points.adjusted":
+        points = Fraction(data["points"])
+        return f"{data['player']} {decimal(*points.as_integer_ratio(), signed=True)} on {data['ladder']}"
+    if event.type == "ruleset.published":
+        return f"{data['id']}@{data['version']}"
+    if event.type == "event.voided":
+        target = before.event(data["id"])
+        return data["id"] if target is None else what_was_decided(before, target, times, people)
+    game = live_game(before.about(f"game:{data['game_id']}"))
+    if game is None:
+        return str(data["game_id"])
+    if event.type == "game.corrected":
+        return f"{data['game_id']}: {_corrected(game, data['game'], times, people)}"
+    return f"{data['game_id']}: {result_of(people.present(game.data))}"
+
+
+def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
+    """How a game was, and how it is after a correction."""
+    moved = new.get("occurred_at", format_instant(game.occurred_at))
+    there, here = people.present(game.data), people.present({n: v for n, v in new.items() if n != "occurred_at"})
+    told = []
+    if result_of(there) != result_of(here):
+        told.append(f"{result_of(here)} instead of {result_of(there)}")
+    if times.minute(moved) != times.minute(game.occurred_at):
+        told.append(f"played {times.stated(moved)} instead of {times.stated(game.occurred_at)}")
+    for name in sorted({*there, *here} - {"participants", "centres", "extra"}):
+        if there.get(name) != here.get(name):
+            told.append(f"{name} {here.get(name, '-')} instead of {there.get(name, '-')}")
+    return ", ".join(told) or f"{result_of(here)}, with other details changed"
 
 
 def _matters(facts: Facts, event: KnownEvent | None) -> set[str]:
@@ -150,9 +157,10 @@ class _Shares:
 
     def __init__(
         self, begin: Facts, end: Facts, failures: dict[str, RuleFailure],
-        first_version: Callable[[str], Version | None],
+        first_version: Callable[[str], Version | None], as_of: int | None, ladder: str | None,
     ) -> None:  # fmt: skip
-        self._ladders = Ladders(begin)
+        self._as_of, self._ladder = as_of, ladder
+        self._ladders = Ladders(begin, as_of)
         self._begin_facts = begin
         self._end = end
         self._failures = failures
@@ -165,8 +173,8 @@ class _Shares:
 
     def go_on(self, facts: Facts, matters: set[str], cause: int | None) -> None:
         """Attribute the difference between the ladders before and with these facts to a cause."""
-        before, self._ladders = self._ladders, Ladders(facts)
-        old, new = _streams(before, matters), _streams(self._ladders, matters)
+        before, self._ladders = self._ladders, Ladders(facts, self._as_of)
+        old, new = (_streams(ladders, matters, self._ladder) for ladders in (before, self._ladders))
         # who is who may change even if no game does
         others = self._others(before.facts) != self._others(facts)
         for name in sorted((old.keys() | new.keys()) - self._failures.keys()):
@@ -224,22 +232,23 @@ class _Shares:
     def _points(self, ladder: str, row: Had | None) -> Fraction:
         return self._start[ladder] if row is None else row.points
 
-    def ended(self) -> list[Share]:
+    def ended(self) -> tuple[Share, ...]:
         """The shares of everybody who has any, on ladders that could be replayed."""
         found = []
         for (name, player), amounts in sorted(self._amounts.items()):
             if name not in self._failures:
                 kept = {cause: amount for cause, amount in amounts.items() if amount}
-                ends = self._first[name].get(player), self._now[name].get(player)
-                found.append(Share(name, player, self._start[name], *ends, kept))
-        return found
+                old, new = self._first[name].get(player), self._now[name].get(player)
+                points, rank = (old and old.points, new and new.points), (old and old.rank, new and new.rank)
+                found.append(Share(name, player, self._start[name], *points, rank, kept))
+        return tuple(found)
 
 
-def _streams(ladders: Ladders, matters: set[str]) -> dict[str, Stream]:
-    """The streams of all ladders of the rulesets that may be affected."""
+def _streams(ladders: Ladders, matters: set[str], only: str | None) -> dict[str, Stream]:
+    """The streams of all ladders of the rulesets that may be affected, or that of one ladder, if it may be."""
     facts = ladders.facts
     found: dict[str, Stream] = {}
     for ruleset_id, versions in facts.rulesets.items():
         if ruleset_id not in facts.unusable and any(matter(matters, version) for version in versions):
             found |= ladders.every(ruleset_id)
-    return found
+    return found if only is None else {name: stream for name, stream in found.items() if name == only}

@@ -14,11 +14,11 @@ from ledger.events.canonical import record_instant
 from ledger.events.zones import local_time
 from ledger.rejections import shown
 from ledger.store.log import read_records_at, read_where
-from projections import compiling
 from projections.contract import Term
 from projections.facts.columns import LABELS, NONE, Facts
-from projections.queries.answers import (
-    Account,
+from projections.facts.players import rows_with
+from projections.queries.answers import Account
+from projections.queries.answers_explained import (
     Change,
     Explained,
     ExplainedTerm,
@@ -30,41 +30,54 @@ from projections.queries.answers import (
 from projections.queries.coordinates import UTC_TIMES, Times, moment
 from projections.queries.publication import Point, contradicted
 from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders, date_zone
+from projections.queries.standings import Ladders, date_zone, rows_of
 from projections.replay import containment
 from projections.replay.eligibility import why_left_out, why_not_counted
 from projections.replay.ladders import (
     Stream,
-    games_before,
     parse_name,
     partition_values,
 )
 from projections.replay.partition import by_time
-from projections.replay.replay import Outcome, Step, needs_changes, replay, starting_points, steps_of_all
+from projections.replay.replay import starting_points
+from projections.replay.trace import Before, Step, Trace
 from projections.rulesets.versions import Version, newest, refuse_months
 
 # the number of changes whose events are read at once
 CHUNK_STEPS = 10_000
+# the events after which a game no longer stands as it was recorded
+REVISIONS = ("game.corrected", "game.reinstated")
 
 
 def history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> tuple[Change, ...]:
     """What every game and adjustment did to a player, in replay order; empty for somebody not on the ladder.
 
     A change whose points a published list showed differently has `published`. An annual list has no games of its own.
-    `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
+    `player` is a current id. The last one is kept, since who asks for it asks for more of the same player. Raises
+    `UnknownLadder`, `RuleFailure`.
     """
-    facts, stream = ladders.facts, ladders.stream(ladder)
+    asked, found = ladders.worked_out.get(("history",), (None, ()))
+    if asked != (ladder, player):
+        found = _history(connection, ladders, ladder, player)
+        ladders.worked_out["history",] = (ladder, player), found
+    rows: tuple[Change, ...] = found
+    return rows
+
+
+def _history(connection: Connection, ladders: Ladders, ladder: str, player: str) -> tuple[Change, ...]:
+    facts, trace = ladders.facts, ladders.trace(ladder)
+    stream = trace.stream
     if player not in stream.names or stream.ranking.sums_lists:
         return ()
     watched = stream.names.index(player)
-    _, steps = replay(stream, watch=watched, changes=False)
-    positions = [_position(facts, stream, step) for step in steps]
+    steps = trace.steps(watched)
+    positions = [_position(facts, step) for step in steps]
     events = {position: json.loads(text) for position, text in read_records_at(connection, positions).items()}
     rows = [
         _change(facts, stream, watched, step, events[position]) for step, position in zip(steps, positions, strict=True)
     ]
     course = [
-        Point(_occurred_at(facts, stream, step, events[position]), _first_position(facts, stream, step), row.after)
+        Point(_occurred_at(facts, step), _first_position(facts, step), row.after)
         for step, position, row in zip(steps, positions, rows, strict=True)
     ]
     for index, lists in contradicted(connection, ladders, ladder, player, course).items():
@@ -77,49 +90,48 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[P
 
     Raises `UnknownLadder`, `RuleFailure` before the first one.
     """
-    facts, stream = ladders.facts, ladders.stream(ladder)
+    facts, trace = ladders.facts, ladders.trace(ladder)
+    stream, steps = trace.stream, trace.every_step()
     if stream.ranking.sums_lists:
         return
-    outcome, _ = replay(stream)
-    steps = steps_of_all(stream, outcome)
     while chunk := list(islice(steps, CHUNK_STEPS)):
-        positions = {_position(facts, stream, step) for _, step in chunk}
+        positions = {_position(facts, step) for _, step in chunk}
         events = {at: json.loads(text) for at, text in read_records_at(connection, sorted(positions)).items()}
         for player, step in chunk:
-            event = events[_position(facts, stream, step)]
+            event = events[_position(facts, step)]
             yield PlayerChange(stream.names[player], _change(facts, stream, player, step, event))
 
 
-def _position(facts: Facts, stream: Stream, step: Step) -> int:
+def _position(facts: Facts, step: Step) -> int:
     """The position of the event that made a step."""
-    return facts.live_position[stream.row[step.game]] if step.game is not None else step.position or 0
+    return step.position if step.row is None else facts.live_position[step.row]
 
 
-def _first_position(facts: Facts, stream: Stream, step: Step) -> int:
+def _first_position(facts: Facts, step: Step) -> int:
     """The position at which the game of a step was first recorded, or its adjustment was."""
-    return facts.first_position[stream.row[step.game]] if step.game is not None else step.position or 0
+    return step.position if step.row is None else facts.first_position[step.row]
 
 
-def _occurred_at(facts: Facts, stream: Stream, step: Step, event: dict[str, Any]) -> int:
-    """The instant of a step, whose event is given."""
-    return facts.occurred_at[stream.row[step.game]] if step.game is not None else record_instant(event["occurred_at"])
+def _occurred_at(facts: Facts, step: Step) -> int:
+    """The instant of a step."""
+    return step.occurred_at if step.row is None else facts.occurred_at[step.row]
 
 
 def _change(facts: Facts, stream: Stream, watched: int, step: Step, event: dict[str, Any]) -> Change:
     scale, data = stream.rule.scale, event["data"]
     place = version = None
-    if step.game is not None:
-        row = stream.row[step.game]
+    if (row := step.row) is not None and step.version is not None:
         number = facts.player_numbers[stream.names[watched]]
         first = facts.start[row]
         place = next(facts.place[p] for p in range(first, first + facts.count[row]) if facts.person_of(p) == number)
-        version = stream.versions[stream.version[step.game]].ruleset.name
+        version = step.version.ruleset.name
     return Change(
         event["position"], event["id"], None if step.game is None else data["game_id"],
-        moment(_occurred_at(facts, stream, step, event)),
+        moment(_occurred_at(facts, step)),
         place or None,  # some game types have none
         Fraction(step.before, scale), Fraction(step.change, scale), Fraction(step.before + step.change, scale), version,
         ABSENT if step.game is not None else data["reason"],
+        revised_at=None if event["type"] not in REVISIONS else moment(record_instant(event["recorded_at"])),
     )  # fmt: skip
 
 
@@ -141,18 +153,14 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int, times: T
     versions = ladders.versions(ladder)
     version, participants, reason = why_not_counted(facts, row, versions)
     reason = reason or _why_not_here(ladders, ladder, row, versions)
-    stream = ladders.stream(ladder)
     # what comes after the game is not part of the points before it, even if the game itself does not count
-    when = (facts.occurred_at[row], facts.first_position[row])
-    stream = replace(stream, adjustments=[a for a in stream.adjustments if (a.occurred_at, a.position) < when])
-    game = games_before(stream, facts, when)
-    outcome, _ = replay(stream, stop=game, changes=False)
+    before_it = ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
     counted: dict[int, tuple[int, list[Term]]] = {}
-    minted = burned = 0
+    minted, burned, scale = 0, 0, before_it.trace.stream.rule.scale
     remark = None
     if reason is None and version is not None:
-        before = [_points(facts, stream, outcome, p, version) for p in participants]
-        columns = [column[stream.offsets[game] : stream.offsets[game + 1]].tolist() for column in stream.columns]
+        before = [_points(facts, before_it, p, version) for p in participants]
+        columns = [facts.column(name, row, participants) for name in version.rule.columns]
         minted, change = containment.score(version, ladder, row, before, columns)
         burned = minted - sum(change)
         names = [facts.name_of(p) for p in participants]
@@ -160,11 +168,11 @@ def explain_game(ladders: Ladders, ladder: str, game_id: str, row: int, times: T
         remark = containment.remark(version, ladder, row, names, columns)
         counted = dict(zip(participants, zip(change, terms, strict=True), strict=True))
     accounts = (
-        Account("minted", Fraction(-minted, stream.rule.scale)), Account("burned", Fraction(burned, stream.rule.scale))
+        Account("minted", Fraction(-minted, scale)), Account("burned", Fraction(burned, scale))
     )  # fmt: skip
     return GameExplanation(
         game_id, ladder, version.ruleset.name if version else None, reason is None, reason, remark or ABSENT,
-        moment(facts.occurred_at[row]), _everybody(facts, stream, outcome, row, version, counted), accounts,
+        moment(facts.occurred_at[row]), _everybody(facts, before_it, row, version, counted), accounts,
         ladders.coordinates,
         running=versions[0].ranking.running, times=times,
     )  # fmt: skip
@@ -202,31 +210,28 @@ def _term(term: Term, scale: int) -> ExplainedTerm:
     return ExplainedTerm(term.term, Fraction(term.amount, scale), term.detail, term.note or ABSENT)
 
 
-def _points(facts: Facts, stream: Stream, outcome: Outcome, participant: int, version: Version) -> int:
-    """The points of a participant after a replay; what they begin with if not on the ladder yet."""
-    number = stream.numbers.get(facts.person_of(participant))
-    if number is not None and outcome.seen[number]:
-        points: int = outcome.points[number]
-        return points
-    return starting_points(facts.name_of(participant), version, outcome.carried)
+def _points(facts: Facts, before: Before, participant: int, version: Version) -> int:
+    """The points of a participant before the game; what they begin with if not on the ladder yet."""
+    points = before.points_of(facts.person_of(participant))
+    return starting_points(facts.name_of(participant), version, before.trace.carried) if points is None else points
 
 
 def _everybody(
-    facts: Facts, stream: Stream, outcome: Outcome, row: int, version: Version | None,
+    facts: Facts, before: Before, row: int, version: Version | None,
     counted: Mapping[int, tuple[int, list[Term]]],
 ) -> tuple[Explained, ...]:  # fmt: skip
     """All participants by place; without places by what they got, most first.
 
     Those who do not count have a change of 0 and, if it is about them, the reason.
     """
-    found, scale = [], stream.rule.scale
-    first = facts.start[row]
+    stream, found = before.trace.stream, []
+    scale, first = stream.rule.scale, facts.start[row]
 
     def rank(p: int) -> tuple[int, int, str]:
         return facts.place[p], 0 if facts.place[p] else -counted.get(p, (0, []))[0], facts.name_of(p)
 
     for p in sorted(range(first, first + facts.count[row]), key=rank):
-        points = _points(facts, stream, outcome, p, version or newest(stream.versions))
+        points = _points(facts, before, p, version or newest(stream.versions))
         change, terms = counted.get(p, (0, []))
         reason = None if p in counted or version is None else why_left_out(facts, row, p, version)
         found.append(
@@ -255,18 +260,19 @@ def explain_player(
     The games of this ladder that do not count for them are included, with the reason; somebody who is not there has
     none. Raises `UnknownLadder`, `RuleFailure`.
     """
-    facts, stream = ladders.facts, ladders.stream(ladder)
-    player = facts.current(player)
+    facts, trace = ladders.facts, ladders.trace(ladder)
+    stream, player = trace.stream, facts.current(player)
     number = stream.names.index(player) if player in stream.names else None
-    outcome, steps = replay(stream, watch=number, changes=needs_changes(stream))
-    found, results = ladders.ranked(stream, outcome)
-    row = next((row for row in found.rows if row.player == player), None)
+    steps = [] if number is None else trace.steps(number)
+    found, results = ladders.ranked(trace)
+    row = rows_of(found.rows, {player}).get(player)
     ranking = stream.ranking
     played: list[PlayedThere] = []
     if not stream.ranking.sums_lists:
         left_out = set() if number is None else ranking.left_out(results, number)
         played = sorted(
-            [*_steps(facts, stream, steps, left_out), *_uncounted(ladders, stream, player)], key=lambda one: one[:2]
+            [*_steps(facts, trace, steps, left_out), *_uncounted(ladders, stream, player, steps)],
+            key=lambda one: one[:2],
         )
     # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
@@ -285,23 +291,24 @@ def explain_player(
     )  # fmt: skip
 
 
-def _steps(facts: Facts, stream: Stream, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
+def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
     """A player's counted games and adjustments."""
-    adjusted = {adjustment.position: adjustment.occurred_at for adjustment in stream.adjustments}
     for step in steps:
-        position = _position(facts, stream, step)
-        occurred_at = facts.occurred_at[stream.row[step.game]] if step.game is not None else adjusted[position]
+        position = _position(facts, step)
+        occurred_at = _occurred_at(facts, step)
         why_not = "not among the best" if step.game in left_out else None
-        yield PlayedThere(occurred_at, position, Fraction(step.change, stream.rule.scale), why_not)
+        yield PlayedThere(occurred_at, position, Fraction(step.change, trace.stream.rule.scale), why_not)
 
 
-def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[PlayedThere]:
+def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedThere]:
     """The games of a player that are on this ladder by their labels, but do not count for them."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
-    values, rows = parse_name(stream.ladder).values, [] if person is None else _rows_of(facts, person)
-    own = set(rows).intersection(stream.row)
+    values = parse_name(stream.ladder).values
+    ids = [] if person is None else [number for number, who in enumerate(facts.person) if who == person]
+    rows = rows_with(facts, ids)
+    own = {step.row for step in steps}
     for row in rows:
         if facts.cell_of(row).game not in slugs or (
             ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
@@ -315,23 +322,6 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str) -> Iterator[Played
             reason = why_left_out(facts, row, mine[0], version)
         if reason is not None or row not in own:
             yield PlayedThere(facts.occurred_at[row], facts.live_position[row], None, reason)
-
-
-def _rows_of(facts: Facts, person: int) -> list[int]:
-    """The games somebody is in, in log order."""
-    if not compiling.pays(len(facts.cell)):
-        games = zip(facts.start, facts.count, strict=True)
-        return [
-            row for row, (start, count) in enumerate(games)
-            if any(facts.person_of(p) == person for p in range(start, start + count))
-        ]  # fmt: skip
-    import numpy as np
-
-    start, count, player, persons = map(compiling.as_numpy, (facts.start, facts.count, facts.player, facts.person))
-    before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are them
-    np.cumsum(persons[player] == person, out=before[1:])
-    found: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
-    return found
 
 
 def _told(one: PlayedThere, data: dict[str, Any], zone: str) -> PlayedGame:

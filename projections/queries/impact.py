@@ -1,10 +1,12 @@
 """Impact: two standings of a ladder side by side, and what new events do to every ladder."""
 
 from bisect import bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from itertools import repeat
+from math import gcd
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
@@ -16,13 +18,13 @@ from ledger.events.types import TYPES, Draft
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import apply, settle_facts
-from projections.lists.contract import RankedRow
+from projections.lists.contract import RankedColumns, RankedRow
 from projections.queries.answers_compared import DifferingList, Effect, Gain, Impact, Radius
-from projections.queries.coordinates import moment
+from projections.queries.coordinates import UTC_TIMES, moment, times_of
 from projections.queries.explanation import row_of_game
 from projections.queries.publication import as_published, compared_at
 from projections.queries.results import ABSENT
-from projections.queries.standings import Ladders
+from projections.queries.standings import Ladders, Ranking
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name
 from projections.replay.replay import replay
@@ -36,32 +38,118 @@ TOP = 10
 
 
 class Had(NamedTuple):
-    """What somebody has on a ladder: exact points, rank, and gold if the list pays any."""
+    """What somebody has on a ladder: exact points in lowest terms, rank, and gold if the list pays any."""
 
-    points: Fraction
+    numerator: int
+    denominator: int
     rank: int | None
     gold: int | None
 
+    @property
+    def points(self) -> Fraction:
+        """The points; made only when asked for, since most are only compared."""
+        return Fraction(self.numerator, self.denominator)
 
-def had(rows: list[RankedRow], scale: int) -> dict[str, Had]:
+
+def had(rows: Iterable[RankedRow], scale: int) -> dict[str, Had]:
     """What everybody has, by player."""
-    return {row.player: Had(row.value(scale), row.rank, row.gold) for row in rows}
+    found = {}
+    for rank, player, points, _, _, divisor, gold, _ in rows:
+        common = gcd(points, scale * divisor)
+        found[player] = Had(points // common, scale * divisor // common, rank, gold)
+    return found
 
 
 def compare(
-    kind: type[E], ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], before: Facts, after: Facts
-) -> list[E]:
-    """The players for whom something differs, largest gain first; the facts say who is who.
+    kind: type[E], ladder: str, old: Ranking | None, new: Ranking | None, before: Facts, after: Facts,
+    ranks: bool = True,
+) -> tuple[list[E], Radius]:  # fmt: skip
+    """The players for whom something differs, or without `ranks` their points, largest gain first; how far it reaches.
 
-    A new id alone is not a difference. Two players becoming one person is.
+    The facts say who is who: a new id alone is not a difference. Two players becoming one person is. Nobody is on a
+    ladder that is None.
     """
-    aligned = under_present_ids(old, new, before, after)
-    found = [
-        _effect(kind, ladder, player, aligned.get(player), new.get(player))
-        for player in aligned.keys() | new.keys()
-        if aligned.get(player) != new.get(player)
+    was, now, moved, pairs = _beside(old, new, ranks)
+    aligned = under_present_ids(was, now, before, after)
+    differing = [
+        (player, one, other)
+        for player in aligned.keys() | now.keys()
+        if (one := aligned.get(player)) != (other := now.get(player))
     ]
-    return sorted(found, key=lambda effect: (-effect.difference, effect.player))
+    effects = [
+        _effect(kind, ladder, player, one, other)
+        for player, one, other in differing
+        if ranks or one is None or other is None or one[:2] != other[:2]
+    ]
+    effects.sort(key=_largest_first)
+    gains = [Gain(effect.player, effect.change) for effect in effects if effect.change]
+    least = gains[-1].change if gains else Fraction(0)
+    return effects, Radius(
+        ladder,
+        sum(effect.change is None or bool(effect.change) for effect in effects),
+        moved + sum((one and one.rank) != (other and other.rank) for _, one, other in differing),
+        gains[0] if gains and gains[0].change > 0 else None,
+        next(gain for gain in gains if gain.change == least) if least < 0 else None,
+        pairs,
+        tuple(sorted(_top(now) - _top(was))),
+        tuple(sorted(_top(was) - _top(now))),
+    )
+
+
+def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
+    """Where an effect is among others; most pairs are told apart by the first number, in a fraction of the time."""
+    lost = -effect.difference
+    return float(lost), lost, effect.player
+
+
+Beside = tuple[dict[str, Had], dict[str, Had], int, int]
+
+
+def _beside(old: Ranking | None, new: Ranking | None, ranks: bool) -> Beside:
+    """What everybody has in both states or, of long ladders, those who come, go, differ in points or `ranks`, or enter
+    or leave the first places; how many of the others have another rank, and how many pairs swap order.
+    """
+    if (
+        old and isinstance(old.rows, RankedColumns) and new and isinstance(new.rows, RankedColumns)
+        and old.scale == new.scale
+    ):  # fmt: skip
+        return _columns_beside(old.rows, new.rows, old.scale, ranks)
+    was, now = ({} if one is None else had(one.rows, one.scale) for one in (old, new))
+    return was, now, 0, swapped(was, now)
+
+
+def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> Beside:
+    import numpy as np
+
+    numbers = dict(zip(new.names, range(len(new.names)), strict=True))
+    there = np.array([*map(numbers.get, old.names, repeat(NONE))])
+    # who is in both states, by their indices in either
+    here = np.flatnonzero(there != NONE)
+    there = there[here]
+    rank, rank_then = old.ranks[here], new.ranks[there]
+    moved, ranked = rank != rank_then, (rank > 0) & (rank_then > 0)
+    first = ((rank > 0) & (rank <= TOP)) | ((rank_then > 0) & (rank_then <= TOP))
+    differs = (old.points[here] != new.points[there]) | (moved & (first | ranks))
+    gone, come = (np.delete(np.arange(len(rows)), both) for rows, both in ((old, here), (new, there)))
+    was, now = old.of(np.append(here[differs], gone)), new.of(np.append(there[differs], come))
+    in_order = np.lexsort((rank_then[ranked], rank[ranked]))
+    pairs = _inversions(rank_then[ranked][in_order])
+    return had(was, scale), had(now, scale), int((moved & ~differs).sum()), pairs
+
+
+def _inversions(numbers: Any) -> int:
+    """How many pairs of numbers of a column, not below 0, descend."""
+    import numpy as np
+
+    found = 0
+    # numbers with the same higher bits are side by side: those that differ in this bit are in order or not
+    for bit in reversed(range(int(numbers.max(initial=0)).bit_length())):
+        ones = numbers >> bit & 1
+        before = np.cumsum(ones) - ones
+        begins = np.diff(numbers >> bit + 1, prepend=-1) != 0
+        found += int((before - np.maximum.accumulate(before * begins))[ones == 0].sum())
+        numbers = np.concatenate([numbers[ones == 0], numbers[ones == 1]])
+    return found
 
 
 def _effect(kind: type[E], ladder: str, player: str, old: Had | None, new: Had | None) -> E:
@@ -69,7 +157,9 @@ def _effect(kind: type[E], ladder: str, player: str, old: Had | None, new: Had |
     if old is None or new is None:
         what = "added" if old is None else "removed"
         return kind(what, ladder, player, old and old.points, None, new and new.points, rank, gold)
-    return kind("moved", ladder, player, old.points, new.points - old.points, new.points, rank, gold)
+    gained = new.numerator * old.denominator - old.numerator * new.denominator
+    gain = Fraction(gained, old.denominator * new.denominator)  # several times as fast as a difference of fractions
+    return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
 
 
 def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
@@ -83,23 +173,6 @@ def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts,
         if was in found and now not in found:
             found[now] = found.pop(was)
     return found
-
-
-def radius(ladder: str, old: Mapping[str, Had], new: Mapping[str, Had], effects: Sequence[Effect]) -> Radius:
-    """The size of this impact on a ladder that was `old` and is `new`."""
-    moved = [Gain(effect.player, effect.change) for effect in effects if effect.change]
-    up = max(moved, key=lambda gain: gain.change, default=None)
-    down = min(moved, key=lambda gain: gain.change, default=None)
-    return Radius(
-        ladder,
-        sum(effect.before != effect.after for effect in effects),
-        sum(effect.rank[0] != effect.rank[1] for effect in effects),
-        up if up and up.change > 0 else None,
-        down if down and down.change < 0 else None,
-        swapped(old, new),
-        tuple(sorted(_top(new) - _top(old))),
-        tuple(sorted(_top(old) - _top(new))),
-    )
 
 
 def _top(rows: Mapping[str, Had]) -> set[str]:
@@ -116,24 +189,19 @@ def swapped(old: Mapping[str, Had], new: Mapping[str, Had]) -> int:
         for player in old.keys() & new.keys()
         if (was := old[player].rank) is not None and (now := new[player].rank) is not None
     )
-    count, seen, waiting, last = 0, list[int](), list[int](), 0
-    for was, now in ranks:
-        if was != last:
-            # players who were equal do not count against each other
-            for rank in waiting:
-                insort(seen, rank)
-            waiting, last = [], was
+    count, seen = 0, list[int]()
+    for _, now in ranks:  # those who were equal ascend, and do not count against each other
         count += len(seen) - bisect_right(seen, now)
-        waiting.append(now)
+        insort(seen, now)
     return count
 
 
 ALL = "all"
 
 
-def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> Impact:
-    """What events that are checked but not appended yet would change; the facts are advanced to that state."""
-    before = facts.snapshot()
+def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
+    """What events that are checked but not appended yet would change on the ladders as they are."""
+    facts = before.facts.copied()
     matters: set[str] = set()
     renames: list[tuple[str, str]] = []
     for number, draft in enumerate(drafts, 1):
@@ -142,9 +210,11 @@ def impact_of(connection: Connection, facts: Facts, drafts: Iterable[Draft]) -> 
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
     settle_facts(facts)
-    found = impact_between(connection, Ladders(before), Ladders(facts), matters)
-    reasons = tuple(why for player, new_player in renames for why in _why_rescored(before, found, player, new_player))
-    return replace(found, reasons=reasons or ABSENT)
+    found = impact_between(connection, before, Ladders(facts), matters)
+    reasons = tuple(
+        why for player, new_player in renames for why in _why_rescored(before.facts, found, player, new_player)
+    )
+    return replace(found, reasons=reasons or ABSENT, times=times_of(connection) if found.published else UTC_TIMES)
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:
@@ -227,8 +297,7 @@ def impact_between(
         listed = any(stream and not stream.ranking.running for stream in (old.get(name), new.get(name)))
         try:
             was, now = _Replayed(before, old.get(name)), _Replayed(after, new.get(name))
-            old_rows, new_rows = was.had(), now.had()
-            differing = compare(Effect, name, old_rows, new_rows, before.facts, after.facts)
+            differing, reach = compare(Effect, name, was.at(None), now.at(None), before.facts, after.facts, listed)
             differing_lists += [
                 DifferingList(one.ladder, one.as_of if one.as_of is None else moment(one.as_of), one.position)
                 for one in lists.get(name, ()) if _comes_out_differently(connection, was, now, one)
@@ -236,9 +305,9 @@ def impact_between(
         except RuleFailure as error:
             failed.append(_failure(connection, after.facts, error))
             continue
-        effects += [effect for effect in differing if listed or effect.before != effect.after]
-        if differing:
-            radii.append(radius(name, old_rows, new_rows, differing))
+        effects += differing
+        if differing or reach.ranks:
+            radii.append(reach)
     return Impact(
         tuple(effects), tuple(radii), tuple(differing_lists), failed=tuple(dict.fromkeys(failed))
     )  # fmt: skip
@@ -251,23 +320,18 @@ class _Replayed:
         """Raises `RuleFailure`."""
         self.ladders = ladders
         self.stream = stream
-        self.outcome = None if stream is None else replay(stream)[0]
+        self.trace = None if stream is None else replay(stream)
 
-    def rows(self, as_of: int | None) -> list[RankedRow]:
-        """The rows as of some time. Raises `RuleFailure`."""
-        if self.stream is None or self.outcome is None:
-            return []
-        return self.ladders.rows_at(self.stream, self.outcome, as_of)[1]
-
-    def had(self) -> dict[str, Had]:
-        """What everybody has in the end. Raises `RuleFailure`."""
-        return {} if self.stream is None else had(self.rows(None), self.stream.rule.scale)
+    def at(self, as_of: int | None) -> Ranking | None:
+        """The standings as of some time. Raises `RuleFailure`."""
+        return None if self.trace is None else self.ladders.ranked_at(self.trace, as_of)
 
 
 def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
     """The times of a ladder's games and adjustments."""
     if stream is None:
         return []
+    stream = ladders.stream(stream.ladder)  # all of it
     return [*(ladders.facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)]
 
 
@@ -279,15 +343,15 @@ def _comes_out_differently(connection: Connection, was: _Replayed, now: _Replaye
     stream = was.stream or now.stream
     as_of = one.as_of if stream is None else compared_at(one, stream.versions[0].ruleset)
     facts = was.ladders.facts, now.ladders.facts
-    old, new = (_valued(side.rows(as_of), 1 if stream is None else stream.rule.scale) for side in (was, now))
+    old, new = (_valued(side.at(as_of)) for side in (was, now))
     if under_present_ids(old, new, *facts) == new:
         return False
-    published = as_published(connection, one)
-    return under_present_ids(_valued(published.rows, published.scale), new, *facts) != new
+    return under_present_ids(_valued(as_published(connection, one)), new, *facts) != new
 
 
-def _valued(rows: Iterable[RankedRow], scale: int) -> dict[str, tuple[Any, ...]]:
+def _valued(found: Ranking | None) -> dict[str, tuple[Any, ...]]:
     """Rows by player, their points as exact numbers."""
+    rows, scale = ((), 1) if found is None else (found.rows, found.scale)
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}
 
 
@@ -300,7 +364,7 @@ def _streams(ladders: Ladders, matters: set[str], failed: list[str]) -> dict[str
             continue
         for other in {str(getattr(version.params, "of", "")) for version in versions} & facts.rulesets.keys():
             ladders.every(other)
-        found |= ladders.every(ruleset_id)
+        found |= ladders.every(ruleset_id, light=True)
     failed += [problem.reason for problem in facts.unusable.values() if problem.reason not in failed]
     return found
 
@@ -316,6 +380,8 @@ def same(one: Stream | None, other: Stream | None) -> bool:
         return one is other
     if one.ranking.sums_lists:
         return False  # it also depends on accounts and on other lists
+    if one.known is not None and other.known is not None:
+        return bool(one.known.is_like(other.known))
     return (
         (one.names, one.offsets, one.players, [*one.columns], one.version, one.versions)
         == (other.names, other.offsets, other.players, [*other.columns], other.version, other.versions)

@@ -28,7 +28,7 @@ def league_state(seen: Survey, name: str) -> LeagueState:
         tuple(row.player for row in rows if row.rank == 1 and state == "finished"),
         None if there.scheduled is None else there.scheduled.data["seed"],
         tuple(map(current, there.players)), games, rows,
-        ladder=found and found.ladder, failed=tuple(seen.failures), times=seen.times,
+        ladder=None if found is None else found.ladder, failed=tuple(seen.failures), times=seen.times,
     )  # fmt: skip
 
 

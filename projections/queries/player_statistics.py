@@ -14,7 +14,7 @@ from ledger.events.games import STATUSES
 from ledger.rejections import did_you_mean
 from projections.facts.columns import ABORTED, Facts
 from projections.facts.players import known_players
-from projections.queries.answers import PlayerStatistics
+from projections.queries.answers_surveyed import PlayerStatistics
 from projections.queries.survey import Survey
 from projections.replay.ladders import parse_name
 from projections.replay.selection import rows_in_order

@@ -15,11 +15,10 @@ from ledger.store.log import Log
 from ledger.validation.published_lists import PublishedList, published_lists, published_rows
 from projections.facts.columns import Facts
 from projections.lists.contract import RankedRow
-from projections.queries.answers import Shown
+from projections.queries.answers_explained import Shown
 from projections.queries.coordinates import moment
 from projections.queries.standings import Ladders, Ranking
-from projections.queries.survey import Survey
-from projections.replay.ladders import Stream, parse_name
+from projections.replay.ladders import parse_name
 from projections.rulesets.periods import is_running, period_of
 
 
@@ -55,17 +54,6 @@ def publication(
     if as_of is not None:
         listed["as_of"] = format_instant(as_of)
     return [*rows, ("list.published", listed)]
-
-
-def due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
-    """The lists whose period is over and that were never published, by the end of their period."""
-    published = {one.ladder for one in published_lists(seen.connection, seen.facts.position)}
-    found = []
-    for ladders, stream in seen.streams(seen.usable):
-        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        if period is not None and stream.ladder not in published and not is_running(period, now, None):
-            found.append((period.end, stream.ladder, ladders, stream))
-    return [(ladders, stream) for _, _, ladders, stream in sorted(found, key=lambda one: one[:2])]
 
 
 def as_published(connection: Connection, one: PublishedList) -> Ranking:

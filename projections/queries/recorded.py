@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
@@ -41,24 +43,49 @@ def games_as_they_stand(
     """
     recorded_by = "" if by is None else f'{{"by":{dump_text(by)},'
     found, count, left_out = list[RecordedGame](), 0, dict[int, str]()
+    for page in games_by_page(connection, until, left_out, recorded_by):
+        fitting = [game for game in page if wanted(game)]
+        found += fitting
+        count += len(fitting)
+        if limit and len(found) > 2 * limit + SPARE_GAMES:
+            found = sorted(found, key=_replay_order)[-limit:]
+    found.sort(key=_replay_order)
+    return found[-limit:], count, left_out
+
+
+def games_by_page(
+    connection: Connection, until: int, left_out: dict[int, str], beginning: str = ""
+) -> Iterator[list[RecordedGame]]:  # fmt: skip
+    """The games known at a position as they now stand, in the order in which they were first recorded, by pages of the
+    log; of those whose record has a beginning. Records that no event can have are told in `left_out`.
+    """
     changed = _changed_games(connection, until)
     for page in read_records(connection, until=until):
+        found = []
         for position, record in page:
-            if not record.endswith(GAME_RECORDED) or not record.startswith(recorded_by):
+            if not record.endswith(GAME_RECORDED) or not record.startswith(beginning):
                 continue
             try:
                 event = known_event(position, record)
             except Refused as problem:
                 left_out[position] = problem.message
                 continue
-            game = changed.get(event.data["game_id"]) or RecordedGame(position, moment(event.occurred_at), event.data)
-            if wanted(game):
-                found.append(game)
-                count += 1
-        if limit and len(found) > 2 * limit + SPARE_GAMES:
-            found = sorted(found, key=_replay_order)[-limit:]
-    found.sort(key=_replay_order)
-    return found[-limit:], count, left_out
+            game = changed.get(event.data["game_id"])
+            found.append(game or RecordedGame(position, moment(event.occurred_at), event.data))
+        yield found
+
+
+def games_that_stand(connection: Connection, until: int, last: int | None) -> Iterator[RecordedGame]:
+    """The games known at a position, without voided ones, up to an instant, with the current ids of their players.
+
+    Not those in which somebody would meet themselves since a rename: they count on no ladder, and nobody records them.
+    """
+    people = identities(connection, until)
+    for game in chain.from_iterable(games_by_page(connection, until, {})):
+        data = people.present(game.data)
+        meet = len({one["player"] for one in data["participants"]}) == len(data["participants"])
+        if game.voided is ABSENT and meet and (last is None or game.occurred_at <= moment(last)):
+            yield replace(game, data=data)
 
 
 def _replay_order(game: RecordedGame) -> Any:

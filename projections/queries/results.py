@@ -36,8 +36,12 @@ HIDDEN = {"hidden": True}
 FRACTION_ONLY = {"decimal": False}
 # of a member whose members, in plain data, are members of the whole
 SPREAD = {"spread": True}
+# of a member that is plain data itself, such as the seconds that something took
+AS_IS = {"as_is": True}
 # of members whose names in plain data are words of Python
 FROM, SET = {"name": "from"}, {"name": "set"}
+# of a member from which a property is worked out only when somebody reads it: that is what the plain data have
+DIGEST = {"read": "digest"}
 # the value of a member that does not apply: it is left out of the plain data
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
@@ -49,32 +53,47 @@ class Result:
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
         """The result as plain data, as JSON states it."""
         found: dict[str, Any] = {}
-        for name, told, is_exact, is_spread in _members(type(self)):
+        for name, told, is_exact, is_spread, as_is in members(type(self)):
             value = getattr(self, name)
             if value is ABSENT:
                 continue
-            if isinstance(value, Coordinates):
-                found |= value.stated()
+            if is_exact:
+                found[told] = None if value is None else str(value)
+                found[f"{told}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
             elif is_spread:
                 found |= value.model_dump() if isinstance(value, Result) else value
+            elif as_is or type(value) in _PLAIN:
+                found[told] = value
+            elif isinstance(value, Coordinates):
+                found |= value.stated()
             else:
                 found[told] = _plain(value)
-                if is_exact:
-                    found[f"{told}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
         return found
 
 
-_MEMBERS: dict[type[Result], list[tuple[str, str, bool, bool]]] = {}
+@dataclass(frozen=True, slots=True)
+class Rows(Result):
+    """An answer that is its rows and nothing else: the plain data are a list."""
+
+    rows: tuple[Result, ...]
+
+    def model_dump(self, mode: Literal["json"] = "json") -> list[dict[str, Any]]:  # type: ignore[override]
+        """The rows as plain data."""
+        return [row.model_dump(mode) for row in self.rows]
 
 
-def _members(kind: type[Result]) -> list[tuple[str, str, bool, bool]]:
-    """The members of a result that are plain data: name, name there, is it an exact number, is it spread?"""
+_MEMBERS: dict[type[Result], list[tuple[str, str, bool, bool, bool]]] = {}
+
+
+def members(kind: type[Result]) -> list[tuple[str, str, bool, bool, bool]]:
+    """The members of a result that are plain data: name, name there, is it an exact number, spread, taken as it is?"""
     if kind not in _MEMBERS:
         hints = get_type_hints(kind)
         shown = [(member, member.metadata) for member in fields(kind) if not member.metadata.get("hidden")]
         _MEMBERS[kind] = [
-            (member.name, how.get("name", member.name), _is_exact(hints[member.name]) and how.get("decimal", True),
-             how.get("spread", False))
+            (name := how.get("read", member.name), how.get("name", name),
+             _is_exact(hints[member.name]) and how.get("decimal", True),
+             how.get("spread", False), how.get("as_is", False))
             for member, how in shown
         ]  # fmt: skip
     return _MEMBERS[kind]
@@ -84,7 +103,13 @@ def _is_exact(hint: Any) -> bool:
     return hint is Fraction or (get_origin(hint) is UnionType and Fraction in get_args(hint))
 
 
+# what is plain data as it is
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
 def _plain(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Result):
         return value.model_dump()
     if isinstance(value, Fraction):

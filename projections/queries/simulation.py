@@ -1,15 +1,5 @@
-"""What if a ruleset had scored its games from the start, and how well do ratings predict? Nothing is recorded.
+"""What if a ruleset had scored its games from the start? Nothing is recorded."""
 
-The quality of ratings is measured over all pairs of counted players in all counted games, by their points before it:
-
-    Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
-    log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
-    accuracy     how often the player with more points was placed better, half for equal points; of pairs without a tie
-
-Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
-"""
-
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,15 +14,11 @@ from projections.facts.columns import Facts
 from projections.queries.answers_compared import Predicted, Quality, Radius, SimulatedLadder, Simulation, Variant
 from projections.queries.coordinates import Times
 from projections.queries.impact import impact_between
-from projections.queries.results import ABSENT
+from projections.queries.predictions import quality
 from projections.queries.standings import Ladders, versions_of
-from projections.replay import containment
 from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import Stream, parse_name, refuse_name
-from projections.replay.replay import course, replay
 from projections.rulesets.versions import bind, refuse_months, refuse_sequel
-
-ONE = 1 << 32
 
 
 def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
@@ -52,50 +38,7 @@ def under(facts: Facts, ruleset: Ruleset, as_of: int | None = None) -> Ladders:
     always = version._replace(effective_from=-(2**63))
     unusable = {name: problem for name, problem in facts.unusable.items() if name != ruleset.id}
     rulesets = {**facts.rulesets, ruleset.id: [always]}
-    return Ladders(replace(facts, rulesets=rulesets, unusable=unusable, league_starts={}), as_of)
-
-
-def quality(facts: Facts, stream: Stream) -> Quality | None:
-    """How well the points predicted the games of a ladder; None if one of its rules predicts nothing.
-
-    Raises `RuleFailure`.
-    """
-    if any(version.rule.chance is None for version in stream.versions):
-        return None
-    outcome, _ = replay(stream)
-    squares: list[float] = []
-    losses: list[float] = []
-    predicted: list[float] = []
-    unplaced = 0
-    for game, participants, before in course(stream, outcome):
-        version, row = stream.versions[stream.version[game]], stream.row[game]
-        places = _places(facts, row, [stream.persons[player] for player in participants])
-        if not all(places):
-            unplaced += 1
-            continue
-        low, high = stream.offsets[game], stream.offsets[game + 1]
-        columns = [column[low:high].tolist() for column in stream.columns]
-        for i, points in enumerate(before):
-            for j in range(i + 1, len(before)):
-                chance = containment.chance(version, stream.ladder, row, i, j, before, columns) / ONE
-                scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
-                squares.append((chance - scored) ** 2)
-                losses.append(-scored * math.log(chance) - (1 - scored) * math.log(1 - chance))
-                if scored != 0.5:
-                    ahead = 0.5 if points == before[j] else float(points > before[j])
-                    predicted.append(1 - abs(ahead - scored))
-    return Quality(len(squares), len(predicted), _mean(losses), _mean(squares), _mean(predicted), unplaced or ABSENT)
-
-
-def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
-    """The places of these participants of a game; 0 if its type has none."""
-    first = facts.start[row]
-    place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
-    return [place[person] for person in persons]
-
-
-def _mean(values: list[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
+    return Ladders(replace(facts, rulesets=rulesets, unusable=unusable, league_starts={}, cache=None), as_of)
 
 
 def simulated(
@@ -143,10 +86,9 @@ def _variant(
     predicting = {name: stream for name, stream in mine.items() if name in (ladders or mine)}
     for name in sorted(radii.keys() | predicting.keys()):
         known = before.get(name) if name in predicting else None
-        predicted = Predicted(
-            _quality(connection, now.facts, known, failed),
-            _quality(connection, then.facts, predicting.get(name), failed),
-        )
+        both = _quality(now.facts, known), _quality(then.facts, predicting.get(name))
+        failed += [told_with_game(one, now.facts, connection) for one in both if isinstance(one, RuleFailure)]
+        predicted = Predicted(*(None if isinstance(one, RuleFailure) else one for one in both))
         changes = tuple(effect for effect in reach.changes if effect.ladder == name)
         unchanged = Radius(name, 0, 0, None, None, 0, (), ())
         found.append(SimulatedLadder(radii.get(name, unchanged), predicted, changes))
@@ -157,13 +99,12 @@ def _some(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
 
 
-def _quality(connection: Connection, facts: Facts, stream: Stream | None, failed: list[str]) -> Quality | None:
-    """How well a ladder predicts; one that cannot be replayed is put into `failed`."""
+def _quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
+    """How well a ladder predicts, or why it cannot be replayed."""
     try:
         return None if stream is None else quality(facts, stream)
     except RuleFailure as failure:
-        failed.append(told_with_game(failure, facts, connection))
-        return None
+        return failure
 
 
 Data = dict[str, Any]

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable
+from array import array
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
+from weakref import ref
 
 from sqlalchemy import Connection
 
 from ledger.errors import BadArgument, RulesetUnusable
-from ledger.events.canonical import dump
+from ledger.events.canonical import dump, dump_text
 from ledger.events.published_lists import digest_of_text
 from ledger.events.types import Ruleset
 from ledger.rejections import did_you_mean, shown
 from ledger.store.log import head, home_zone, known_of, read_where
-from projections.contract import Params
+from projections import compiling
 from projections.facts.columns import Column, Facts
+from projections.facts.players import known_players
 from projections.lists import LISTS
-from projections.lists.contract import RankedRow, Results
+from projections.lists.contract import RankedColumns, RankedRow, Results
 from projections.queries import answers
 from projections.queries.coordinates import Coordinates, Times
 from projections.queries.results import ABSENT, Absent
 from projections.replay.containment import RuleFailure
 from projections.replay.ladders import Stream, parse_name, refuse_name, streams
-from projections.replay.replay import Outcome, needs_changes, replay, starting_points
+from projections.replay.replay import replay
 from projections.replay.selection import rows_in_order
+from projections.replay.trace import Before, Trace
 from projections.rulesets.periods import is_running, period_of
 from projections.rulesets.versions import Version, in_force, newest, refuse_months
+
+TIMES_KEPT = 8  # at so many times the ladders are kept
 
 
 class UnknownLadder(BadArgument):
@@ -39,13 +46,14 @@ class UnknownLadder(BadArgument):
         super().__init__(message, "ladder")
 
 
-class Ranking(NamedTuple):
+@dataclass(frozen=True)
+class Ranking:
     """A ladder's standings with the coordinates they were computed at."""
 
     ladder: str
     ruleset: str
     scale: int
-    rows: list[RankedRow]
+    rows: Sequence[RankedRow]
     games: int
     held: int  # what the players have in total: the running points, or the sums over their games
     started: int
@@ -53,9 +61,9 @@ class Ranking(NamedTuple):
     burned: int
     adjusted: int
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """The hash of ruleset and rows, as `digest_of` defines it."""
+        """The hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
         rows = ",".join(_canonical_row(row, self.scale) for row in self.rows)
         return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
@@ -90,7 +98,7 @@ def _canonical_row(row: RankedRow, scale: int) -> str:
     if places is not None:
         more += f'"places":[{",".join(map(str, places))}],'
     return (
-        f'{{"games":{games},{more}"player":{dump(player)},"points":"{value}",'
+        f'{{"games":{games},{more}"player":{dump_text(player)},"points":"{value}",'
         f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}}}'
     )
 
@@ -98,7 +106,8 @@ def _canonical_row(row: RankedRow, scale: int) -> str:
 class Ladders:
     """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
 
-    Each stream is made only once.
+    Each stream is made only once. The traces of ladders that are asked for by name are kept: an earlier `as_of` is
+    a part of what was replayed.
     """
 
     def __init__(self, facts: Facts, as_of: int | None = None, rules: str | None = None) -> None:
@@ -107,7 +116,11 @@ class Ladders:
         self.rules = rules
         self._streams: dict[str, dict[str, Stream]] = {}
         self._others: dict[int | None, Ladders] = {}
+        self._root = ref(self)  # which has the others; weak, or what is large would wait for the garbage collector
         self._single: dict[str, Stream] = {}
+        self._traces: dict[str, Trace] = {}
+        self._versions: dict[str, list[Version]] = {}
+        self.worked_out: dict[tuple[str, ...], Any] = {}  # what other questions keep here, each under its own name
 
     @property
     def coordinates(self) -> Coordinates:
@@ -116,9 +129,20 @@ class Ladders:
 
     def at(self, as_of: int | None) -> Ladders:
         """The same ladders at another `as_of`."""
-        if as_of == self.as_of:
-            return self
-        return self._others.setdefault(as_of, Ladders(self.facts, as_of, self.rules))
+        root = self._root() or self
+        if as_of == root.as_of:
+            return root
+        other = root._others.get(as_of)
+        if other is None:
+            other = Ladders(self.facts, as_of, self.rules)
+            other._root = ref(root)
+            root._others = dict([*root._others.items()][1 - TIMES_KEPT :]) | {as_of: other}
+        return other
+
+    @cached_property
+    def players(self) -> set[str]:
+        """The players that the facts know."""
+        return known_players(self.facts)
 
     @cached_property
     def _ordered(self) -> Column:
@@ -126,104 +150,181 @@ class Ladders:
 
     def versions(self, ladder: str) -> list[Version]:
         """The versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
-        return versions_of(self.facts, ladder, self._rules_of(parse_name(ladder).ruleset_id))
+        if ladder not in self._versions:
+            self._versions[ladder] = versions_of(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
+        return self._versions[ladder]
 
     def _rules_of(self, ruleset_id: str) -> str | None:
         """The version that replaces a ruleset's timeline; the others keep theirs."""
         return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
 
-    def every(self, ruleset_id: str) -> dict[str, Stream]:
-        """The streams of all ladders of a usable ruleset, by name."""
+    def every(self, ruleset_id: str, *, light: bool = False) -> dict[str, Stream]:
+        """The streams of all ladders of a usable ruleset, by name.
+
+        With `light`, one whose trace is known may have no games: it is only good for replaying it.
+        """
         if ruleset_id not in self._streams:
             versions = self.facts.rulesets[ruleset_id]
             if (rules := self._rules_of(ruleset_id)) is not None:
                 versions = _only(versions, rules)
-            self._streams[ruleset_id] = streams(self.facts, versions, as_of=self.as_of, ordered=self._ordered)
+            # the only ladder of its ruleset may have been replayed already
+            known = None if versions[0].ruleset.partition.by else self._at_hand(ruleset_id)
+            if known is not None and known.is_kept and (known.count or known.adjustments):
+                if light:
+                    own = known.stream
+                    return {ruleset_id: Stream(ruleset_id, own.rule, own.versions, own.names, known=known)}
+                whole = known.whole()
+                self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
+            else:
+                self._streams[ruleset_id] = streams(
+                    self.facts, versions, as_of=self.as_of, ordered=lambda: self._ordered
+                )
         return self._streams[ruleset_id]
 
     def stream(self, ladder: str) -> Stream:
         """The stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
         versions = self.versions(ladder)
-        name = parse_name(ladder)
-        found = self._streams.get(name.ruleset_id, self._single)
+        found = self._streams.get(ladder.partition("/")[0], self._single)
         if found is self._single and ladder not in found:
-            found |= streams(self.facts, versions, only=name.values, as_of=self.as_of)
+            found |= streams(self.facts, versions, only=parse_name(ladder).values, as_of=self.as_of)
         return found.get(ladder) or Stream(ladder, versions[0].rule, versions)
+
+    def replayed_stream(self, ladder: str) -> Stream:
+        """The same, taken from the trace of the ladder if that is at hand. Raises as `stream` does."""
+        known = self._at_hand(ladder)
+        return known.whole().stream if known is not None and known.is_kept else self.stream(ladder)
+
+    def trace(self, ladder: str, keep: bool = True) -> Trace:
+        """The trace of one ladder, with the points before all games if they are to be kept.
+
+        Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
+        """
+        known = self._at_hand(ladder)
+        if known is None or (keep and not known.is_kept):
+            stream = self.stream(ladder)
+            known = self._traces[ladder] = replay(stream, keep=keep or not stream.ranking.running)
+            if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
+                from projections.replay.kept_traces import keep_trace
+
+                keep_trace(self.facts, known, stream.versions)
+        return known
+
+    def _at_hand(self, ladder: str) -> Trace | None:
+        """The ladder's trace if nothing has to be replayed for it, or only what was kept once.
+
+        An earlier time is a part of the whole history, which is worth replaying if it will be kept.
+        """
+        if ladder not in self._traces and (known := self._found(ladder)) is not None:
+            self._traces[ladder] = known
+        return self._traces.get(ladder)
+
+    def _found(self, ladder: str) -> Trace | None:
+        """The ladder's trace among those that are kept, or as a part of its whole history."""
+        if self.as_of is None:
+            if self.facts.cache is None:
+                return None
+            from projections.replay.kept_traces import find_trace
+
+            return find_trace(self.facts, ladder, self.versions(ladder))
+        whole = self.at(None)
+        if ladder in whole._traces or self._is_worth_keeping(ladder):
+            with suppress(RuleFailure):  # of a later game, perhaps
+                whole.trace(ladder)
+        known = whole._traces.get(ladder)
+        if known is None or not known.is_kept or not is_prefix(known.stream):
+            return None
+        return up_to(self.facts, known, self.as_of)
+
+    def remember(self, ladder: str) -> None:
+        """Keep the trace of a ruleset's only ladder, if it is long enough, for whoever asks next."""
+        every = self.every(ladder, light=True)
+        stream = every[ladder]
+        if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
+            with suppress(RuleFailure):  # whoever replays it says so
+                every[ladder] = replace(stream, known=self.trace(ladder))
+
+    def _is_worth_keeping(self, ladder: str) -> bool:
+        """Whether its trace may be kept; those of other versions would take the place of its own."""
+        if self.facts.cache is None or self.rules is not None:
+            return False
+        from projections.replay.kept_traces import can_be_kept
+
+        return can_be_kept(self.facts, self.versions(ladder))
+
+    def just_before(self, ladder: str, moment: tuple[int, int]) -> Before:
+        """What everybody had on a ladder before a (time, position).
+
+        Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, but not for what is later.
+        """
+        if (known := self._at_hand(ladder)) and known.is_kept:
+            return Before(known, *known.place(self.facts, moment))
+        stream = self.stream(ladder)
+        trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False)
+        return Before(trace, trace.count, trace.adjustments)
 
     def first(self, ladder: str) -> tuple[int, str] | None:
         """When a ladder begins, and whether with a `game` or an `adjustment`; None if it has neither.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
-        stream = self.stream(ladder)
-        games = [(self.facts.occurred_at[row], "game") for row in stream.row[:1]]
-        return min([*games, *((one.occurred_at, "adjustment") for one in stream.adjustments)], default=None)
+        known = self._at_hand(ladder)
+        return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
 
     def standings(self, ladder: str) -> Ranking:
         """The standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
-        return self.of_stream(self.stream(ladder))
+        return self.ranked(self.trace(ladder, keep=False))[0]
 
     def of_stream(self, stream: Stream) -> Ranking:
         """The standings of a stream. Raises `RuleFailure`."""
-        return self.ranked(stream, replay(stream, changes=needs_changes(stream))[0])[0]
+        return self.ranked(replay(stream, keep=not stream.ranking.running))[0]
 
-    def rows_at(self, stream: Stream, outcome: Outcome, as_of: int | None) -> tuple[str, list[RankedRow]]:
-        """The version that ranks a stream at an earlier `as_of`, and the rows, after a replay to its end.
+    def ranked_at(self, trace: Trace, as_of: int | None) -> Ranking:
+        """The standings at an earlier `as_of`, given a trace to the end.
 
         Nothing is scored again unless it has to be: annual lists and carried-over points look further back.
         Raises `RuleFailure`.
         """
-        if as_of is None or stream.ranking.sums_lists or stream.previous is not None:
-            found = self.ranked(stream, outcome)[0] if as_of is None else self.at(as_of).standings(stream.ladder)
-            return found.ruleset, found.rows
-        facts = self.facts
-        games = bisect_right(stream.row, as_of, key=facts.occurred_at.__getitem__)
-        version = stream.versions[stream.version[games - 1]] if games else newest(stream.versions)
-        results = until(stream, outcome, games, as_of, version.params)
-        return version.ruleset.name, LISTS[stream.rule.ranking].rank(results)
+        if as_of is not None and not is_prefix(trace.stream):
+            return self.at(as_of).standings(trace.stream.ladder)
+        return self.ranked(trace if as_of is None else up_to(self.facts, trace, as_of))[0]
 
-    def ranked(self, stream: Stream, outcome: Outcome) -> tuple[Ranking, Results]:
-        """The standings that a replay of a stream comes to, and what its list ranked. Raises `RuleFailure`."""
-        version = ranking_version(stream, outcome)
+    def ranked(self, trace: Trace) -> tuple[Ranking, Results]:
+        """The standings at the end of a trace, and what its list ranked. Raises `RuleFailure`."""
+        stream, version, games = trace.stream, ranking_version(trace), trace.count
         annual = stream.ranking.sums_lists
         months = self._months(stream, version) if annual else {}
-        results = self._results(stream, outcome, version, months)
+        results = self._results(trace, version, months)
         rows = LISTS[stream.rule.ranking].rank(results)
-        games = sum(month.games for month in months.values()) if annual else len(stream.row)
+        games = sum(month.games for month in months.values()) if annual else games
         found = Ranking(
             stream.ladder, version.ruleset.name, stream.rule.scale, rows, games, sum(results.points),
-            outcome.started, outcome.minted, outcome.burned, outcome.adjusted,
+            trace.started, trace.minted, trace.burned, trace.adjusted,
         )  # fmt: skip
         return found, results
 
-    def _results(
-        self, stream: Stream, outcome: Outcome, version: Version, months: dict[str, Ranking]
-    ) -> Results:  # fmt: skip
+    def _results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
         # everybody in a stream that was replayed to the end is on the ladder
+        stream, running = trace.stream, trace.stream.ranking.running
+        long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.allowed()
         return Results(
-            stream.names, outcome.points, outcome.games, stream.offsets, stream.players, outcome.changes,
-            stream.rule.scale, version.params,
+            stream.names, trace.points, trace.games, stream.offsets, stream.players,
+            () if running else trace.changes, stream.rule.scale, version.params,
             {month: {row.player: row for row in found.rows} for month, found in months.items()},
             self._excluded(stream, version, months) if stream.ranking.sums_lists else {},
+            compiling.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
         )  # fmt: skip
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
         """The monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
         params: Any = version.params
-        by = version.ruleset.partition.by
-        values = dict(zip(by, parse_name(stream.ladder).values, strict=True))
         if params.of in self.facts.unusable:
             raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
         versions = self.facts.rulesets.get(params.of, [])
         if wrong := refuse_months(version, versions):
             raise RuleFailure(stream.ladder, wrong, position=version.position)
-        found = {}
-        for month in range(1, 13):
-            parts = values | {"month": f"{values['year']}-{month:02d}"}
-            name = "/".join([params.of, *(parts[part] for part in versions[0].ruleset.partition.by)])
-            if name in self.every(params.of):
-                found[parts["month"]] = self.of_stream(self.every(params.of)[name])
-        return found
+        every = self.every(params.of)
+        names = months_of(stream.ladder, version, versions)
+        return {month: self.of_stream(every[name]) for month, name in names.items() if name in every}
 
     def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
         """Who is kept off an annual list by their account, and why."""
@@ -243,46 +344,39 @@ class Ladders:
         return found
 
 
-def until(stream: Stream, outcome: Outcome, games: int, as_of: int, params: Params) -> Results:
-    """What a list ranks after the first `games` games of a replayed stream, and its adjustments up to an instant."""
-    number: dict[int, int] = {}
-    points: list[int] = []
-    played: list[int] = []
-
-    def on_ladder(player: int, version: int) -> int:
-        if player not in number:
-            number[player] = len(points)
-            points.append(starting_points(stream.names[player], stream.versions[version], outcome.carried))
-            played.append(0)
-        return number[player]
-
-    adjustments = iter([a for a in stream.adjustments if a.occurred_at <= as_of])
-    adjustment = next(adjustments, None)
-    for game in range(games + 1):
-        while adjustment is not None and adjustment.game == game:
-            points[on_ladder(adjustment.player, adjustment.version)] += adjustment.units
-            adjustment = next(adjustments, None)
-        if game < games:
-            for slot in range(stream.offsets[game], stream.offsets[game + 1]):
-                mine = on_ladder(stream.players[slot], stream.version[game])
-                points[mine] += outcome.changes[slot]
-                played[mine] += 1
-    offsets = stream.offsets[: games + 1]
-    players = [number[player] for player in stream.players[: offsets[-1]]]
-    names = [stream.names[player] for player in number]
-    return Results(names, points, played, offsets, players, outcome.changes, stream.rule.scale, params)
+def months_of(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
+    """The names of the twelve monthly lists that an annual one may sum, by month; see `refuse_months`."""
+    by = annual.ruleset.partition.by
+    values = dict(zip(by, parse_name(ladder).values, strict=True))
+    found = {}
+    for month in range(1, 13):
+        parts = values | {"month": f"{values['year']}-{month:02d}"}
+        own = (parts[part] for part in monthly[0].ruleset.partition.by)
+        found[parts["month"]] = "/".join([monthly[0].ruleset.id, *own])
+    return found
 
 
-def ranking_version(stream: Stream, outcome: Outcome) -> Version:
+def is_prefix(stream: Stream) -> bool:
+    """Whether a ladder at an earlier time is a prefix of this one; otherwise more than its own games decides."""
+    return not stream.ranking.sums_lists and stream.previous is None
+
+
+def up_to(facts: Facts, trace: Trace, as_of: int) -> Trace:
+    """The trace of what was played up to an instant."""
+    return trace.up_to(*trace.place(facts, (as_of + 1, 0)))
+
+
+def ranking_version(trace: Trace) -> Version:
     """The version that ranks a ladder: the one that scored its last counted game, otherwise the newest.
 
     An annual list has no games; it is ranked by the version in force at the end of its year.
     """
+    stream = trace.stream
     if stream.ranking.sums_lists:
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         version = None if period is None else in_force(stream.versions, period.end)
         return version or newest(stream.versions)
-    return newest(stream.versions) if outcome.last_version is None else stream.versions[outcome.last_version]
+    return trace.last_version or newest(stream.versions)
 
 
 def versions_of(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
@@ -371,9 +465,20 @@ def standings_answer(
     still_open = True if remark and published is ABSENT else ABSENT
     shown_rows = tuple(standing_row(row, found.scale) for row in rows)
     return answers.Standings(
-        found.ladder, found.ruleset, at, found.games, found.digest, still_open, published, shown_rows,
+        found.ladder, found.ruleset, at, found.games, found, still_open, published, shown_rows,
         remark=remark, times=times,
     )  # fmt: skip
+
+
+def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
+    """The rows of some players, by current ids, or of all if none are named; of them the first `limit`."""
+    return ([row for row in rows if row.player in players] if players else rows)[:limit]
+
+
+def rows_of(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
+    """The rows of some players, of those who have one, by player; of a long list no others are made."""
+    found = rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
+    return {row.player: row for row in found}
 
 
 def standing_row(row: RankedRow, scale: int) -> answers.Standing:

@@ -1,14 +1,19 @@
 """All ladders at a view's coordinates: which there are, which lists are open, and what somebody did apart from them."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import date
+from itertools import pairwise
 from typing import Any
 
 from sqlalchemy import Connection
 
 from ledger import clock
-from projections.facts.columns import Facts
-from projections.queries.answers import AllLadders, AllLists, Failed, LadderRow, ListRow, Standings
+from ledger.events.zones import day_start, local_time
+from ledger.validation.published_lists import published_lists
+from projections.queries.answers import Failed, Standings
+from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, LadderRow, ListRow, PersonRow
 from projections.queries.coordinates import Coordinates, Times, instant_played, moment
 from projections.queries.standings import Ladders, standings_answer, why_unfinished
 from projections.replay.containment import RuleFailure, told_with_game
@@ -16,21 +21,20 @@ from projections.replay.ladders import Stream, parse_name
 from projections.replay.partition import by_time
 from projections.rulesets.periods import is_running, period_of
 
+# how many months of activity are counted
+MONTHS = 24
+
 
 class Survey:
     """All ladders of some facts; a date `as_of` ends in the home zone or, without one, in each ruleset's own zone."""
 
-    def __init__(
-        self, connection: Connection, facts: Facts, kept: dict[int | None, Ladders], as_of: str | None,
-        rules: str | None, times: Times,
-    ) -> None:  # fmt: skip
+    def __init__(self, connection: Connection, every: Ladders, as_of: str | None, times: Times) -> None:
         self.connection = connection
-        self.facts = facts
+        self.facts = every.facts
         self.times = times
         self.failures: list[str] = []
-        self._kept = kept
+        self.everything = every
         self.asked = as_of
-        self._rules = rules
 
     @property
     def usable(self) -> list[str]:
@@ -48,7 +52,7 @@ class Survey:
 
     def _at(self, time_zone: str) -> Ladders:
         instant = instant_played(self.asked, self.times.home or time_zone)
-        return self._kept.setdefault(instant, Ladders(self.facts, instant, self._rules))
+        return self.everything.at(instant)
 
     def streams(self, ruleset_ids: Iterable[str]) -> Iterator[tuple[Ladders, Stream]]:
         """Every ladder of some rulesets, by name."""
@@ -89,19 +93,52 @@ def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standing
 
 def all_ladders(seen: Survey) -> AllLadders:
     """The ladders that have games or adjustments."""
-    facts, rows = seen.facts, list[LadderRow]()
+    facts, rows, months_shown = seen.facts, list[LadderRow](), dict[int, int]()
     for ladders, stream in seen.streams(sorted(facts.rulesets)):
         with seen.noting():
             if stream.broken is not None:
                 raise stream.broken
             annual = stream.ranking.sums_lists
             players = len(ladders.of_stream(stream).rows if annual else stream.names)
-            ruleset = stream.versions[stream.version[-1]].ruleset.name if stream.version else ""
-            last_game = moment(facts.occurred_at[stream.row[-1]]) if stream.row else None
-            rows.append(
-                LadderRow(stream.ladder, ruleset, players, len(stream.row), last_game, ladders.coordinates.until)
-            )
+            games = len(stream.row)
+            ruleset = stream.versions[stream.version[games - 1]].ruleset.name if games else ""
+            last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
+            months = () if not games or by_time(stream.versions[0].ruleset) else _by_month(seen, stream, months_shown)
+            until = ladders.coordinates.until
+            rows.append(LadderRow(stream.ladder, ruleset, players, games, last_game, until, months=months))
     return AllLadders(seen.coordinates, tuple(rows), has_games=bool(facts.start), **seen.told())
+
+
+def _by_month(seen: Survey, stream: Stream, known: dict[int, int]) -> tuple[int, ...]:
+    """How many games of a stream were played in each of its last months; `known` are the beginnings of some, by number.
+
+    The games come in the order of time.
+    """
+    played, zone = seen.facts.occurred_at, seen.times.zone
+    last = _month_of(played[stream.row[len(stream.row) - 1]], zone)
+    first = max(last - MONTHS + 1, _month_of(played[stream.row[0]], zone))
+    begins = []
+    for month in range(first, last + 1):
+        if month not in known:
+            known[month] = day_start(date(month // 12, month % 12 + 1, 1), zone)
+        begins.append(bisect_left(stream.row, known[month], key=played.__getitem__))
+    return tuple(end - begin for begin, end in pairwise([*begins, len(stream.row)]))
+
+
+def _month_of(instant: int, zone: str) -> int:
+    there = local_time(instant, zone)
+    return there.year * 12 + there.month - 1
+
+
+def everybody(seen: Survey) -> Everybody:
+    """Where everybody stands on every ladder."""
+    rows = list[PersonRow]()
+    for ladders, stream in seen.streams(seen.usable):
+        with seen.noting():
+            found = ladders.of_stream(stream)
+            rows += [PersonRow(row.player, found.ladder, row.rank, row.value(found.scale), row.games)
+                     for row in found.rows]  # fmt: skip
+    return Everybody(seen.coordinates, tuple(rows), **seen.told())
 
 
 def all_lists(seen: Survey, period: str | None) -> AllLists:
@@ -131,3 +168,14 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
                 )
             )
     return AllLists(seen.coordinates, tuple(rows), **seen.told())
+
+
+def due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
+    """The lists whose period is over and that were never published, by the end of their period."""
+    published = {one.ladder for one in published_lists(seen.connection, seen.facts.position)}
+    found = []
+    for ladders, stream in seen.streams(seen.usable):
+        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        if period is not None and stream.ladder not in published and not is_running(period, now, None):
+            found.append((period.end, stream.ladder, ladders, stream))
+    return [(ladders, stream) for _, _, ladders, stream in sorted(found, key=lambda one: one[:2])]

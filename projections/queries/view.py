@@ -9,191 +9,132 @@ for standings does not wait for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any
 
 from ledger import clock
-from ledger.errors import BadArgument, LedgerError, RuleFailed, Unknown
+from ledger.errors import BadArgument, LedgerError, Unknown
 from ledger.events.types import TYPES, Ruleset
 from ledger.rejections import Refused, did_you_mean, shown
-from ledger.store.log import first_positions, head
-from ledger.store.opening import Ledger
+from ledger.store.log import first_positions, head, recorded_at
 from ledger.validation.identities import identities
-from ledger.validation.published_lists import published_lists
-from projections.facts.columns import Facts
-from projections.facts.decoding import decode
 from projections.facts.players import known_players
 from projections.queries import answers
+from projections.queries.asking import Asking, asked_again, known_ones, refuse_unknown
 from projections.queries.coordinates import (
     Coordinates,
-    Note,
-    Times,
     instant_played,
     instant_since,
     moment,
-    note_ahead,
     position_known,
     position_since,
     times_of,
 )
-from projections.queries.explanation import changes, explain_game, explain_player, history, row_of_game
+from projections.queries.kept_ladders import KeptLadders
 from projections.queries.ladder_names import other_ladder
-from projections.queries.player_statistics import player_statistics
-from projections.queries.publication import as_published
 from projections.queries.standings import (
     Ladders,
-    UnknownLadder,
     balance_answer,
     check_version,
     date_zone,
-    ruleset_ids,
+    rows_shown,
     standings_answer,
-    versions_of,
     why_unfinished,
 )
-from projections.queries.survey import Survey, all_ladders, all_lists, every_standings
-from projections.replay.containment import RuleFailure, told_with_game
-from projections.replay.ladders import parse_name
 
 if TYPE_CHECKING:
-    from projections.queries.answers_compared import Simulation
+    from projections.queries.answers_beside import EventImpact, ListBeside, Publications
+    from projections.queries.answers_compared import Decisions, Simulation
+    from projections.queries.answers_explained import GameExplanation, History, PlayerChange, PlayerExplanation
+    from projections.queries.answers_profiled import Overview, Profile, Ranks
     from projections.queries.answers_recorded import (
         AllLeagues,
+        AllRulesets,
         ClockExplanation,
         ClockState,
         LeagueState,
         RecordedEvents,
         RecordedGame,
         RecordedGames,
+        RulesetState,
         Unmet,
     )
+    from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, PlayerStatistics
+    from projections.queries.answers_told import GameStory, Statement
 
 
-class Question(NamedTuple):
-    """A connection, the ladders at the coordinates that one ladder's zone gives, and how times are shown."""
+class View(Asking):
+    """The questions that can be asked of the ledger at coordinates."""
 
-    connection: Connection
-    ladders: Ladders
-    times: Times
-
-
-class Kept(NamedTuple):
-    """What a view keeps of the position that it was asked at last: the facts, and the ladders by `as_of`."""
-
-    facts: Facts
-    ladders: dict[int | None, Ladders]
-
-
-class View:
-    """The ledger at coordinates. What is odd about an answer, though not wrong, is in `notes`, or goes to `note`."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        as_of: str | None = None,
-        known_at: str | int | None = None,
-        rules: str | None = None,
-        *,
-        note: Note | None = None,
-        decode: Callable[[Connection, int], Facts] = decode,
-    ) -> None:
-        self.ledger = ledger
-        self.as_of = as_of
-        self.known_at = known_at
-        self.rules = rules
-        self.notes: list[str] = []
-        self._tell = self.notes.append if note is None else note
-        self._told: set[str] = set()
-        self._decode = decode
-        self._last: Kept | None = None
-
-    @contextmanager
-    def asking(self, ladder: str) -> Iterator[Question]:
-        """The ladders at the coordinates, for questions about one ladder.
-
-        Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
-        """
-        with self.ledger.reading() as connection:
-            try:
-                # the zone matters only to dates, and finding it takes a look at the rulesets
-                zone = "UTC" if self.as_of is None and self.known_at is None else date_zone(connection, ladder)
-                kept = self._known(connection, position_known(connection, self.known_at, zone, self.note))
-                facts = kept.facts
-                try:
-                    versions_of(facts, ladder, self.rules)
-                except UnknownLadder:
-                    date_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
-                    raise
-                instant = instant_played(self.as_of, zone)
-                ladders = kept.ladders.setdefault(instant, Ladders(facts, instant, self.rules))
-                note_ahead(self.as_of, zone, self.note)
-                times = times_of(connection)
-                self._note_idle(ladders, ladder, times)
-                yield Question(connection, ladders, times)
-            except RuleFailure as problem:
-                raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
-
-    def with_ladder(self, one: str, other: str) -> tuple[str, str]:
-        """A player or game and a ladder, in whichever order they were given. Raises `StoreUnavailable`."""
-        with self.ledger.reading() as connection:
-            if self.known_at is None:
-                facts = self._known(connection, head(connection).position).facts
-                known = facts.rulesets.keys() | facts.unusable.keys()
-            else:
-                known = ruleset_ids(connection)
-        if parse_name(other).ruleset_id in known:
-            return one, other
-        swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
-        return (other, one) if swapped else (one, other)
-
-    @contextmanager
-    def surveying(self) -> Iterator[Survey]:
-        """All ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
-        with self.ledger.reading() as connection:
-            times = times_of(connection)
-            kept = self._known(connection, position_known(connection, self.known_at, None, self.note))
-            check_version(kept.facts, self.rules)
-            note_ahead(self.as_of, times.zone, self.note)
-            yield Survey(connection, kept.facts, kept.ladders, self.as_of, self.rules, times)
-
-    def ladders(self) -> answers.AllLadders:
+    def ladders(self) -> AllLadders:
         """The ladders that have games or adjustments. Raises as `surveying` does."""
+        from projections.queries.survey import all_ladders
+
         with self.surveying() as seen:
             return all_ladders(seen)
 
-    def lists(self, period: str | None = None) -> answers.AllLists:
+    def everybody(self) -> Everybody:
+        """Where everybody stands on every ladder. Raises as `surveying` does."""
+        from projections.queries.survey import everybody
+
+        with self.surveying() as seen:
+            return everybody(seen)
+
+    def lists(self, period: str | None = None) -> AllLists:
         """The lists of months and years, or of one of them, YYYY or YYYY-MM. Raises as `surveying` does."""
+        from projections.queries.survey import all_lists
+
         if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
             raise BadArgument(f"{shown(period)} is not a year like 2010 or a month like 2010-03", "period")
         with self.surveying() as seen:
             return all_lists(seen, period)
 
-    def statistics(self, player: str, game: str | None = None) -> answers.PlayerStatistics:
+    def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
         """What a player started and finished, their stars and their gold. Raises as `surveying` does, and `Unknown`."""
+        from projections.queries.player_statistics import player_statistics
+
         with self.surveying() as seen:
             return player_statistics(seen, player, game)
 
+    @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
         """Who stands where: all rows, or the first `limit`, or those of some players. Raises as `asking` does."""
-        with self.asking(ladder) as asked:
-            facts = asked.ladders.facts
-            for player in players:
-                refuse_unknown(facts, player)
+        with self.asking(ladder, lazily=True) as asked:
+            wanted = known_ones(asked.ladders.facts, players)
             found = asked.ladders.standings(ladder)
-            wanted = {facts.current(player) for player in players}
             unfinished = why_unfinished(asked.ladders, ladder, clock.now())
-            rows = [row for row in found.rows if not wanted or row.player in wanted][:limit]
+            rows = rows_shown(found.rows, wanted, limit)
             return standings_answer(found, rows, asked.ladders.coordinates, asked.times, unfinished)
+
+    @asked_again
+    def overview(
+        self, ladder: str, since: str | None = None, players: Collection[str] = (), limit: int | None = None,
+        *, after: int = 0, active_since: str | None = None,
+    ) -> Overview:  # fmt: skip
+        """The standings with what has moved since a moment: a date, which means its end, or a time; by default since
+        the end of the month before that of the ladder's last game.
+
+        All rows, or those of some players, or of those who played from `active_since` on: a date, which means its
+        start, or a time. Of these the first `limit` behind the first `after`. Raises as `asking` does.
+        """
+        from projections.queries.overview import Wanted, overview_of
+
+        with self.asking(ladder, lazily=True) as asked:
+            zone = date_zone(asked.connection, ladder)
+            active = None if active_since is None else instant_since(active_since, zone, "", "active_since")
+            wanted = Wanted(known_ones(asked.ladders.facts, players), active, after, limit)
+            instant = instant_played(since, zone, "since")
+            remark = why_unfinished(asked.ladders, ladder, clock.now())
+            return overview_of(asked.ladders, ladder, instant, zone, wanted, asked.times, remark)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[answers.Standings | answers.Failed]:
         """The standings of the named ladders or, without names, of all, one at a time; in between what fails.
 
         Raises as `surveying` does, before the first.
         """
+        from projections.queries.survey import every_standings
+
         with self.surveying() as seen:
             for ladder in dict.fromkeys(ladders):
                 everything = Ladders(seen.facts)
@@ -202,11 +143,13 @@ class View:
                     self.note(told)
             yield from every_standings(seen, ladders)
 
-    def changes(self, ladder: str) -> Iterator[answers.PlayerChange]:
+    def changes(self, ladder: str) -> Iterator[PlayerChange]:
         """Every change of everybody's points on a ladder, in the order of replay, one at a time.
 
         Raises as `asking` does, before the first.
         """
+        from projections.queries.explanation import changes
+
         with self.asking(ladder) as asked:
             yield from changes(asked.connection, asked.ladders, ladder)
 
@@ -215,32 +158,96 @@ class View:
 
         Raises `BadArgument`, `Unknown` (list-unknown) if none was, `StoreDamaged`.
         """
-        with self.ledger.reading() as connection:
-            times, zone = times_of(connection), date_zone(connection, ladder)
-            instant = instant_played(self.as_of, zone)
-            position = position_known(connection, self.known_at, zone, self.note)
-            lists = published_lists(connection, position, ladder)
-            lists = [one for one in lists if self.as_of is None or one.as_of == instant]
-            if not lists:
-                versions_of(self._known(connection, position).facts, ladder)
-                played = "" if instant is None else f" as of {times.second(instant)}"
-                told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
-                raise Unknown("list-unknown", told)
-            one, ids = lists[-1], identities(connection)
+        from projections.queries.publication import as_published
+
+        with self._reading() as connection:
+            one, times, ids = self._list(connection, ladder), times_of(connection), identities(connection)
             found, wanted = as_published(connection, one), {name for player in players for name in ids.ids(player)}
             rows = [row for row in found.rows if not players or row.player in wanted][:limit]
             source = answers.Publication(one.position, one.event_id, one.recorded_at, one.by)
             remark = f"Published at position {one.position:,} by {one.by}, {times.stated(one.recorded_at)}."
             return standings_answer(found, rows, Coordinates(one.as_of, one.known_at, None), times, remark, source)
 
-    def history(self, ladder: str, player: str) -> answers.History:
+    def publications(self) -> Publications:
+        """The published lists, the last one of each ladder and time. Of the coordinates only `known_at` matters.
+
+        Raises `BadArgument`, `StoreUnavailable`.
+        """
+        from projections.queries.lists_beside import publications
+
+        with self._reading() as connection:
+            return publications(connection, position_known(connection, self.known_at, None, self.note))
+
+    def list_beside(self, ladder: str) -> ListBeside:
+        """The list of a ladder that was published last, or last for `as_of`, beside the same list as known now.
+
+        `rules` does not matter. Raises as `published` does, `RulesetUnusable`.
+        """
+        from projections.queries.lists_beside import list_beside
+
+        with self._reading() as connection:
+            one = self._list(connection, ladder)
+            position = position_known(connection, self.known_at, date_zone(connection, ladder), self.note)
+            return list_beside(connection, self._kept.checked(connection, position), one, self.note)
+
+    def event_impact(self, position: int) -> EventImpact:
+        """What the event at a position did to everybody's points: of the coordinates only `known_at` matters.
+
+        Raises `BadArgument`, `Unknown` (event-unknown) for a position behind that, `StoreUnavailable`.
+        """
+        from projections.queries.event_impacts import event_impact
+
+        with self._reading() as connection:
+            end = position_known(connection, self.known_at, None, self.note)
+            if not 1 <= position <= end:
+                raise Unknown(
+                    "event-unknown", f"there is no position {position:,}; the log as it is asked ends at {end:,}"
+                )
+            kept = KeptLadders()  # of its own: what others ask for stays at hand
+            before, after = (kept.checked(connection, there) for there in (position - 1, position))
+            return event_impact(connection, before, after)
+
+    @asked_again
+    def telling_positions(self) -> frozenset[int]:
+        """The positions of the events that may have moved somebody who did not play: decisions, and games played before
+        a list that had been published. Of the coordinates only `known_at` matters. Raises as `publications` does.
+        """
+        from projections.queries.event_impacts import telling_positions
+
+        with self._reading() as connection:
+            position = position_known(connection, self.known_at, None, self.note)
+            every = self._known(connection, position, lazily=True).at(None)
+            if ("telling",) not in every.worked_out:
+                every.worked_out["telling",] = telling_positions(connection, every.facts)
+            found: frozenset[int] = every.worked_out["telling",]
+            return found
+
+    @asked_again
+    def games_with_clock(self) -> frozenset[str]:
+        """The games whose clock was started. Of the coordinates only `known_at` matters.
+
+        Raises as `publications` does.
+        """
+        with self._reading() as connection:
+            position = position_known(connection, self.known_at, None, self.note)
+            recorded = self._known(connection, position, lazily=True).facts.recorded
+        return frozenset(
+            game_id for game_id, events in recorded.clocks.items()
+            if any(kind == "clock.started" and at not in recorded.withdrawn for at, _, kind, _ in events)
+        )  # fmt: skip
+
+    @asked_again
+    def history(self, ladder: str, player: str) -> History:
         """Every change of a player's points. Raises as `asking` does, `Unknown` for somebody who is not recorded."""
-        with self.asking(ladder) as asked:
+        from projections.queries.answers_explained import History
+        from projections.queries.explanation import history
+
+        with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
             player = asked.ladders.facts.current(player)
             rows = history(asked.connection, asked.ladders, ladder, player)
             kind = asked.ladders.versions(ladder)[0].ranking
-            return answers.History(
+            return History(
                 player,
                 ladder,
                 asked.ladders.coordinates,
@@ -250,30 +257,196 @@ class View:
                 times=asked.times,
             )
 
+    @asked_again
+    def profile(self, ladder: str, player: str) -> Profile:
+        """What a ladder says of a player: their standing, their course, streaks, places and opponents.
+
+        Raises as `history` does.
+        """
+        from projections.queries.profiles import profile_of
+
+        with self.asking(ladder, lazily=True) as asked:
+            refuse_unknown(asked.ladders.facts, player)
+            player = asked.ladders.facts.current(player)
+            return profile_of(asked.connection, asked.ladders, ladder, player, asked.times)
+
+    @asked_again
+    def ranks(self, ladder: str, player: str) -> Ranks:
+        """A player's rank over time, wherever it changed. Raises as `history` does."""
+        from projections.queries.rank_course import ranks_over_time
+
+        with self.asking(ladder, lazily=True) as asked:
+            refuse_unknown(asked.ladders.facts, player)
+            player = asked.ladders.facts.current(player)
+            return ranks_over_time(asked.connection, asked.ladders, ladder, player, asked.times)
+
+    @asked_again
+    def last_event(self, ladder: str, player: str | None = None) -> answers.LastEvent:
+        """The last event that a ladder depends on, or a player there: with `known_at` there, the answers are the same.
+
+        Except for the ranks, and gold, of a player, which depend on everybody. Raises as `asking` does, `Unknown` for
+        somebody who is not recorded.
+        """
+        from projections.queries.last_events import last_event
+
+        with self.asking(ladder, lazily=True) as asked:
+            if player is not None:
+                refuse_unknown(asked.ladders.facts, player)
+            position = last_event(asked.connection, asked.ladders, ladder, player)
+            return answers.LastEvent(position, moment(recorded_at(asked.connection, position)))
+
+    @asked_again
+    def last_event_of_ranks(self, found: Ranks) -> answers.LastEvent:
+        """The last event that a player's ranks over time depend on: with `known_at` there, they are the same.
+
+        A game of others that left the rank as it was is none. Raises as `asking` does.
+        """
+        from projections.queries.last_events import last_event
+
+        with self.asking(found.ladder, lazily=True) as asked:
+            moved = [row.position for row in found.rows or () if row.position is not None]
+            player = found.player if found.every == "step" and found.rows is not None else None
+            position = last_event(asked.connection, asked.ladders, found.ladder, player, max(moved, default=0))
+            return answers.LastEvent(position, moment(recorded_at(asked.connection, position)))
+
+    def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
+        """By player, the positions of the last events that some players on a ladder depend on.
+
+        Raises as `last_event` does, which tells one player's.
+        """
+        from projections.queries.last_events import last_event
+
+        with self.asking(ladder, lazily=True) as asked:
+            wanted = known_ones(asked.ladders.facts, players)
+            return {player: last_event(asked.connection, asked.ladders, ladder, player) for player in wanted}
+
+    @asked_again
+    def last_event_of_game(self, game_id: str) -> answers.LastEvent:
+        """The last event that a game and its explanations on its ladders depend on; `as_of` does not matter.
+
+        Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`, `Unknown` for a game that is not recorded.
+        """
+        from projections.queries.explanation import row_of_game
+        from projections.queries.last_events import last_event_of_game
+
+        with self._reading() as connection:
+            every = self._known(connection, position_known(connection, self.known_at, None, self.note), lazily=True)
+            check_version(every.facts, self.rules)
+            position = last_event_of_game(connection, every, row_of_game(connection, every.facts, game_id))
+            return answers.LastEvent(position, moment(recorded_at(connection, position)))
+
     def has_game(self, game_id: str) -> bool:
         """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""
-        with self.ledger.reading() as connection:
+        with self._reading() as connection:
             return game_id in first_positions(connection, [game_id])
 
-    def explain(self, ladder: str, game_id: str) -> answers.GameExplanation:
+    @asked_again
+    def explain(self, ladder: str, game_id: str) -> GameExplanation:
         """Why a game changed points as it did, or why it does not count.
 
         Raises as `asking` does, `Unknown` (game-unknown) for a game that is not recorded.
         """
-        with self.asking(ladder) as asked:
+        from projections.queries.explanation import explain_game, row_of_game
+
+        with self.asking(ladder, lazily=True) as asked:
             row = row_of_game(asked.connection, asked.ladders.facts, game_id)
             return explain_game(asked.ladders, ladder, game_id, row, asked.times)
 
-    def account(self, ladder: str, player: str) -> answers.PlayerExplanation:
+    @asked_again
+    def account(self, ladder: str, player: str) -> PlayerExplanation:
         """How a player's place comes about, or why they have none. Raises as `history` does."""
-        with self.asking(ladder) as asked:
+        from projections.queries.explanation import explain_player
+
+        with self.asking(ladder, lazily=True) as asked:
             refuse_unknown(asked.ladders.facts, player)
             return explain_player(asked.connection, asked.ladders, ladder, player, asked.times)
 
+    @asked_again
+    def statement(self, ladder: str, player: str) -> Statement | None:
+        """What changed a player's points since the list that was published last, or since their start, line by line.
+
+        None on lists, whose points are no sum of changes. Raises as `history` does.
+        """
+        from projections.queries.statements import statement_of
+
+        with self.asking(ladder, lazily=True) as asked:
+            facts, versions = asked.ladders.facts, asked.ladders.versions(ladder)
+            refuse_unknown(facts, player)
+            if not versions[0].ranking.running:
+                return None
+            return statement_of(asked.connection, asked.ladders, ladder, facts.current(player), asked.times)
+
+    def story(self, game_id: str) -> GameStory:
+        """What became of a game, and what it did on each of its ladders.
+
+        Raises as `surveying` does, `Unknown` (game-unknown) for a game that is not recorded.
+        """
+        from projections.queries.stories import game_story
+
+        with self.surveying() as seen:
+            return game_story(seen, game_id)
+
+    def stories(self, game_ids: Sequence[str]) -> Iterator[GameStory]:
+        """The stories of some recorded games, one at a time. Raises as `surveying` does, before the first."""
+        from projections.queries.stories import stories
+
+        with self.surveying() as seen:
+            yield from stories(seen, game_ids)
+
+    def last_positions_of_games(self) -> dict[str, int]:
+        """The positions of the last events that games depend on, by their ids, in the order of their first records.
+
+        Raises as `surveying` does; see `last_event_of_game`.
+        """
+        from projections.queries.stories import last_positions_of_games
+
+        with self.surveying() as seen:
+            return last_positions_of_games(seen)
+
+    @asked_again
     def balance(self, ladder: str) -> answers.Balance:
         """The trial balance: what players have, against where it came from. Raises as `asking` does."""
-        with self.asking(ladder) as asked:
+        with self.asking(ladder, lazily=True) as asked:
             return balance_answer(asked.ladders.standings(ladder), asked.ladders.coordinates, asked.times)
+
+    def decisions(self, after: str | int) -> Decisions:
+        """What was decided after a time or position and up to `known_at`, by whom and why, and what it did to points.
+
+        Of the coordinates only `known_at` matters; 0 is before the first event. Raises `BadArgument`,
+        `StoreUnavailable`, `StoreDamaged`.
+        """
+        from projections.queries.decisions import decided
+
+        with self._reading() as connection:
+            ends = []
+            for name, asked in (("after", after), ("known_at", self.known_at)):
+                try:
+                    ends.append(0 if str(asked) == "0" else position_known(connection, asked, None, self.note))
+                except BadArgument as problem:
+                    raise BadArgument(str(problem), name) from None
+            if ends[0] >= ends[1]:
+                told = f"nothing lies between the positions {ends[0]:,} and {ends[1]:,}; --from is the earlier one"
+                raise BadArgument(told)
+            return decided(connection, ends[0], ends[1])
+
+    def rulesets(self) -> AllRulesets:
+        """The published versions, and which of them score games that end now. Of the coordinates only `known_at`
+        matters. Raises `BadArgument`, `StoreUnavailable`.
+        """
+        from projections.queries.rulesets import all_rulesets
+
+        with self._reading() as connection:
+            return all_rulesets(connection, position_known(connection, self.known_at, None, self.note))
+
+    def ruleset(self, name: str) -> RulesetState:
+        """What a version, ID@VERSION, or the newest in force of a ruleset says, and when which version scores.
+
+        Raises as `rulesets` does.
+        """
+        from projections.queries.rulesets import ruleset_state
+
+        with self._reading() as connection:
+            return ruleset_state(connection, name, position_known(connection, self.known_at, None, self.note))
 
     def leagues(self) -> AllLeagues:
         """The leagues, what they wait for, and who won. Raises as `surveying` does."""
@@ -321,7 +494,7 @@ class View:
     def _clock_events(self, game_id: str) -> list[dict[str, Any]]:
         from projections.queries.clocks import events_of_clock
 
-        with self.ledger.reading() as connection:
+        with self._reading() as connection:
             return events_of_clock(connection, game_id, position_known(connection, self.known_at, None, self.note))
 
     def simulate(
@@ -334,10 +507,10 @@ class View:
         """
         from projections.queries.simulation import simulated
 
-        with self.ledger.reading() as connection:
+        with self._reading() as connection:
             times = times_of(connection)
-            facts = self._known(connection, position_known(connection, self.known_at, None, self.note)).facts
-            now = Ladders(facts, instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
+            every = self._kept.checked(connection, position_known(connection, self.known_at, None, self.note))
+            now = every.at(instant_played(self.as_of, times.home or rulesets[0][1].time_zone))
             return simulated(connection, now, rulesets, ladders, times)
 
     def games(
@@ -352,7 +525,7 @@ class View:
         from projections.queries.answers_recorded import RecordedGames
         from projections.queries.recorded import games_as_they_stand
 
-        with self.ledger.reading() as connection:
+        with self._reading() as connection:
             times = times_of(connection)
             end = instant_played(self.as_of, times.zone)
             first = None if since is None else moment(instant_since(since, times.zone))
@@ -373,11 +546,21 @@ class View:
             found, count, left_out = games_as_they_stand(connection, until, wanted, by, limit)
             hint = ""
             if player is not None and not found:
-                hint = did_you_mean(player, known_players(self._decode(connection, head(connection).position)))
+                hint = did_you_mean(player, known_players(self._known(connection, head(connection).position).facts))
         rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
         return RecordedGames(
             rows, older=count - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
         )  # fmt: skip
+
+    def live_games(self) -> Iterator[RecordedGame]:
+        """The games that are not voided, with the current ids of their players, in the order in which they were first
+        recorded, one at a time. Recorded elsewhere in that order they give the same points. Raises `BadArgument`.
+        """
+        from projections.queries.recorded import games_that_stand
+
+        with self._reading() as connection:
+            last = instant_played(self.as_of, times_of(connection).zone)
+            yield from games_that_stand(connection, position_known(connection, self.known_at, None, self.note), last)
 
     def events(
         self, subject: str | None = None, *, since: str | None = None, by: str | None = None,
@@ -394,38 +577,9 @@ class View:
         for name in types:
             if name not in TYPES:
                 raise BadArgument(f"{shown(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
-        with self.ledger.reading() as connection:
+        with self._reading() as connection:
             until = position_known(connection, self.known_at, None, self.note)
             after = position_since(connection, since)
             rows, older = events_as_written(connection, until, subject, after, by, types, limit)
             narrowed = since is not None or by is not None or bool(types)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, times=times_of(connection))
-
-    def note(self, text: str) -> None:
-        """Say something odd, once."""
-        if text not in self._told:
-            self._told.add(text)
-            self._tell(text)
-
-    def _known(self, connection: Connection, position: int) -> Kept:
-        kept = self._last  # which another thread may replace
-        if kept is None or kept.facts.position != position:
-            kept = self._last = Kept(self._decode(connection, position), {})
-        return kept
-
-    def _note_idle(self, ladders: Ladders, ladder: str, times: Times) -> None:
-        """If nothing had been played on a ladder by then, note when it began, or which other was probably meant."""
-        if ladders.first(ladder) is not None:
-            return
-        if ladders.as_of is not None and (first := Ladders(ladders.facts, None, ladders.rules).first(ladder)):
-            instant, what = first
-            self.note(f"the first {what} on {ladder} was at {times.second(instant)}")
-        elif told := other_ladder(ladders.facts, ladder):
-            self.note(told)
-
-
-def refuse_unknown(facts: Facts, player: str) -> None:
-    """Raises `Unknown` (player-unknown) for somebody the facts know nothing about."""
-    if not facts.knows(player):
-        hint = did_you_mean(player, known_players(facts))
-        raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")

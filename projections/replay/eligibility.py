@@ -176,6 +176,8 @@ def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
     """When each league's first game that is not voided was played, given the leagues of the cells, or NONE."""
     if all(league == NONE for league in leagues):
         return {}
+    if facts.unchecked is not None:
+        facts.check()
     import numpy as np
 
     league = np.array(leagues)[compiling.as_numpy(facts.cell)]

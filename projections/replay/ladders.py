@@ -8,22 +8,30 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from ledger.events.types import Ruleset
-from ledger.events.zones import local_time
 from ledger.rejections import did_you_mean, shown
+from projections import compiling
 from projections.contract import Rule
 from projections.facts.columns import NONE, Adjustment, Cell, Column, Facts
 from projections.lists import LISTS, RankingList
 from projections.replay.containment import RuleFailure
 from projections.replay.eligibility import league_starts
-from projections.replay.partition import Numbered, Partitioned, by_time, cell_values, dated, number_players, partition
+from projections.replay.partition import (
+    Numbered,
+    Partitioned,
+    by_time,
+    cell_values,
+    number_players,
+    partition,
+    values_when,
+)
 from projections.replay.rule_inputs import GameSlots, rule_columns
 from projections.replay.selection import rows_in_order, select
 from projections.rulesets.periods import period_of
@@ -55,6 +63,23 @@ class LadderBatch:
     outcomes: tuple[Any, ...] | None = None
 
 
+class Fetched(Sequence[Any]):
+    """Columns that are made when they are first read."""
+
+    def __init__(self, fetch: Callable[[], Sequence[Column]]) -> None:
+        self._fetch = fetch
+
+    @cached_property
+    def _columns(self) -> Sequence[Column]:
+        return self._fetch()
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._columns[index]
+
+
 @dataclass
 class Stream:
     """What a ladder replays: its counted games in order, with their counted participants, and its adjustments.
@@ -63,7 +88,7 @@ class Stream:
     `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is the
     same ladder in the previous season, if the ruleset carries points over. If compiled code pays for all ladders of the
     ruleset together, they are a `batch`, and this one has an `index` there. A `broken` stream cannot be replayed: its
-    rule's check fails at one of its games.
+    rule's check fails at one of its games. A `known` one has been replayed: that is its trace.
     """
 
     ladder: str
@@ -81,24 +106,63 @@ class Stream:
     index: int = 0
     previous: Stream | None = None
     broken: RuleFailure | None = None
+    known: Any = None
 
     @cached_property
     def ranking(self) -> RankingList:
         """The kind of list that ranks its players."""
         return LISTS[self.rule.ranking]
 
-    def number(self, facts: Facts, person: int) -> int:
+    def number(self, person: int, name: str) -> int:
         """The person's number on this ladder, given on first use."""
         if person not in self.numbers:
             self.numbers[person] = len(self.names)
             self.persons.append(person)
-            self.names.append(facts.players[person])
+            self.names.append(name)
         return self.numbers[person]
 
     @cached_property
     def numbers(self) -> dict[int, int]:
         """The numbers by person."""
         return {person: number for number, person in enumerate(self.persons)}
+
+    def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
+        """How many games and adjustments come before a (time, position); they share one order.
+
+        Of the games, only `among` the first ones.
+        """
+        return (
+            bisect_left(
+                self.row, moment, 0, among, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
+            ),
+            bisect_left(self.adjustments, moment, key=lambda one: (one.occurred_at, one.position)),
+        )
+
+    def first_moment(self, facts: Facts) -> tuple[int, str] | None:
+        """When it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
+        return min([*games, *((one.occurred_at, "adjustment") for one in self.adjustments)], default=None)
+
+    def _first_of_columns(self, slots: int) -> Sequence[Column]:
+        """The columns of the first slots."""
+        if isinstance(self.columns, Fetched) and slots:
+            return Fetched(lambda: [memoryview(column)[:slots] for column in self.columns])
+        return [memoryview(column)[:slots] for column in self.columns if slots]
+
+    def up_to(self, games: int, adjustments: int, joined: int | None = None) -> Stream:
+        """The stream of the first `games` and `adjustments` alone; `joined` is how many players these games have."""
+        slots = self.offsets[games]
+        # numbers follow the order in which players join by their games, then by their adjustments
+        joined = compiling.largest(self.players[:slots]) + 1 if joined is None else joined
+        found = replace(
+            self, names=self.names[:joined], offsets=self.offsets[: games + 1], players=self.players[:slots],
+            columns=self._first_of_columns(slots), version=self.version[:games],
+            row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None,
+        )  # fmt: skip
+        for one in self.adjustments[:adjustments]:
+            person = self.persons[one.player]
+            found.adjustments.append(one._replace(player=found.number(person, self.names[one.player])))
+        return found
 
 
 class LadderName(NamedTuple):
@@ -135,11 +199,7 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
 
 def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
     """The partition values of the ladders a game is on: none, one, or several where bands overlap."""
-    values = cell_values(facts, facts.cell_of(row), ruleset)
-    if not by_time(ruleset):
-        return values
-    local = local_time(facts.occurred_at[row], ruleset.time_zone)
-    return [dated(own, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}") for own in values]
+    return values_when(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
 
 
 def streams(
@@ -148,33 +208,48 @@ def streams(
     *,
     only: tuple[str, ...] | None = None,
     as_of: int | None = None,
-    ordered: Column | None = None,
+    ordered: Callable[[], Column] | None = None,
+    after: tuple[int, int] | None = None,
 ) -> dict[str, Stream]:
-    """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name."""
+    """The streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
+
+    They end with the instant `as_of`; `ordered` gives the rows up to it if somebody knows them. Of adjustments, only
+    those after the (time, position) `after` are in them.
+    """
     ruleset = versions[0].ruleset
     if only is not None and any(version.params.carry_over for version in versions):
         every = streams(facts, versions, as_of=as_of, ordered=ordered)
         return {name: stream for name, stream in every.items() if parse_name(name).values == only}
-    found = _played(facts, versions, only, as_of, ordered)
-    starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
-    for adjustment in sorted(facts.adjustments):
-        name = parse_name(adjustment.ladder)
-        late = as_of is not None and adjustment.occurred_at > as_of
-        if name.ruleset_id == ruleset.id and not late and only in (None, name.values):
-            league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
-            instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
-            if name.values not in found:
-                found[name.values] = Stream(adjustment.ladder, versions[0].rule, list(versions))
-            _add_adjustment(found[name.values], facts, adjustment, instant)
+    found = _played(facts, versions, only, ordered or partial(_rows, facts, ruleset, only, as_of))
+    _add_adjustments(facts, versions, found, only, as_of, after)
     if any(version.params.carry_over for version in versions):
         _chain_seasons(found, ruleset.partition.by.index("season"))
     return {stream.ladder: stream for stream in found.values()}
 
 
+def _add_adjustments(
+    facts: Facts, versions: Sequence[Version], found: dict[tuple[str, ...], Stream], only: tuple[str, ...] | None,
+    as_of: int | None = None, after: tuple[int, int] | None = None,
+) -> None:  # fmt: skip
+    """Add adjustments to the streams by partition values, or to the one with the values `only`; see `streams`."""
+    ruleset = versions[0].ruleset
+    starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
+    for adjustment in sorted(facts.adjustments):
+        name = parse_name(adjustment.ladder)
+        late = as_of is not None and adjustment.occurred_at > as_of
+        early = after is not None and adjustment[:2] < after
+        if name.ruleset_id == ruleset.id and not (late or early) and only in (None, name.values):
+            league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
+            instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
+            if name.values not in found:
+                found[name.values] = Stream(adjustment.ladder, versions[0].rule, list(versions))
+            _add_adjustment(found[name.values], facts, adjustment, instant)
+
+
 def _played(
-    facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, as_of: int | None, ordered: Column | None
+    facts: Facts, versions: Sequence[Version], only: tuple[str, ...] | None, rows: Callable[[], Column]
 ) -> dict[tuple[str, ...], Stream]:
-    """The streams by partition values, without adjustments."""
+    """The streams of the games in some rows by partition values, without adjustments."""
     ruleset = versions[0].ruleset
 
     def asked(cell: Cell) -> bool:
@@ -182,8 +257,7 @@ def _played(
         return bool(values) if only is None or by_time(ruleset) else only in values
 
     failures: dict[int, RuleFailure] = {}
-    # nothing else holds the rows, so their memory is freed
-    selected = select(facts, versions, _rows(facts, ruleset, only, as_of, ordered), asked, failures)
+    selected = select(facts, versions, rows, asked, failures)
     shared = partition(facts, ruleset, selected, only)
     del selected
     games = GameSlots(shared.row, shared.size, shared.slot)
@@ -214,13 +288,12 @@ def _first_failure(stream: Stream, failures: dict[int, RuleFailure]) -> RuleFail
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 
-def _rows(
-    facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None, ordered: Column | None
-) -> Column:
+def _rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
     """The games that may be on the ladders, in order; for a single monthly or annual one, those of that period."""
-    if only is not None and (period := period_of(ruleset, only)) is not None:
-        return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
-    return rows_in_order(facts, as_of) if ordered is None else ordered
+    period = None if only is None else period_of(ruleset, only)
+    if period is None:
+        return rows_in_order(facts, as_of)
+    return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
 
 
 def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
@@ -232,17 +305,12 @@ def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
         before[others] = found[values]
 
 
-def games_before(stream: Stream, facts: Facts, moment: tuple[int, int]) -> int:
-    """How many of a stream's games come before a (time, position); games and adjustments share one order."""
-    return bisect_left(stream.row, moment, key=lambda row: (facts.occurred_at[row], facts.first_position[row]))
-
-
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
     """Put an adjustment in its place; the version in force at `instant`, or the first to come into force after it, says
     what a new player begins with."""
-    game = games_before(stream, facts, (adjustment.occurred_at, adjustment.position))
+    game, _ = stream.place(facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, instant) or oldest(stream.versions)
     index = next(index for index, other in enumerate(stream.versions) if other is version)
-    number = stream.number(facts, adjustment.player)
+    number = stream.number(adjustment.player, facts.players[adjustment.player])
     stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))

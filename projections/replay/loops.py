@@ -3,10 +3,12 @@
 `projections.compiling` runs them interpreted for short histories and compiled for long ones: same source, same numbers.
 """
 
+from math import log
 from typing import Any
 
 from ledger.events.games import STATUSES
 from projections.contract import UNITS_MAX
+from projections.expected_scores import ONE
 
 Numbers = Any  # an array of integers, Python's or numpy's
 
@@ -16,6 +18,7 @@ NOWHERE = -1
 FAILED = -3  # a ladder that no loop got to
 BOOKS = -2  # a game's changes sum to more than it minted
 BOUNDS = -4  # somebody's points go out of bounds
+ADJUSTED = -5  # by an adjustment
 
 
 def select_slots(
@@ -183,26 +186,38 @@ def count_tied(slot: Numbers, row: Numbers, sizes: Numbers, start: Numbers, coun
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """A stand-in that compiled loops replace with the rule's scoring function."""
+    """A stand-in for a rule's scoring function: `compiling.around` and `replay` put that in its place."""
     raise NotImplementedError
 
 
 def run_ladder(
-    constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, number: Numbers,
-    columns: Numbers, offset_at: int, slot_at: int, player_at: int, begin: Numbers, points: Numbers, games: Numbers,
-    seen: Numbers, totals: Numbers, before: Numbers, change: Numbers, changes: Numbers, watch: int,
+    constants: Numbers, table: Numbers, first: int, last: int, begin: Numbers, offset: Numbers, number: Numbers,
+    columns: Numbers, offset_at: int, slot_at: int, player_at: int, points: Numbers, games: Numbers, seen: Numbers,
+    totals: Numbers, given: Numbers, change: Numbers, before: Numbers, mints: Numbers, mints_at: int,
+    adjusted_at: Numbers, adjusted_player: Numbers, adjusted_units: Numbers, adjusted_begin: Numbers,
+    adjusted_before: Numbers,
 ) -> int:  # fmt: skip
-    """Score the games from `first` up to `last`; returns `NOWHERE`, or `BOOKS` or `BOUNDS` if it stopped. Raises what
-    the rule raises.
+    """Add the adjustments and score the games from `first` up to `last`, with the adjustments just before `last`.
 
-    columns:   the rule's columns of all slots, one row each; `before` and `change` have room for one game
-    offset_at: where the ladder's offsets are in `offset`, and its slots and players in the other arrays
+    Returns `NOWHERE`, or why it stopped: `BOOKS`, `BOUNDS` or `ADJUSTED`. Raises what the rule raises.
+
     begin:     for every player, the points they begin with
-    totals:    started, minted and burned, which are added to
-    changes:   the change of every slot, or one for each game of the player `watch`; empty if not needed
+    columns:   the rule's columns of all slots, one row each; `given` and `change` have room for one game
+    offset_at: where the ladder's offsets are in `offset`, and its slots and players in the other arrays
+    totals:    started, minted, burned and adjusted, which are added to; the next adjustment, and the game in work
+    before:    receives every slot's points, and `mints` from `mints_at` on what a game minted; or both are empty
+    adjusted_at: for every adjustment the game it comes before; then whose, how much, their begin, and what they had
     """
-    keep = len(changes) > 0 and watch < 0
-    for game in range(first, last):
+    for game in range(first, last + 1):
+        totals[5] = game
+        while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
+            at, who = totals[4], adjusted_player[totals[4]]
+            adjusted_before[at] = adjust(who, adjusted_units[at], adjusted_begin[at], points, seen, totals)
+            if abs(points[who]) > UNITS_MAX:
+                return ADJUSTED
+            totals[4] += 1
+        if game == last:
+            break
         low = slot_at + offset[offset_at + game]
         n = slot_at + offset[offset_at + game + 1] - low
         for i in range(n):
@@ -211,40 +226,138 @@ def run_ladder(
                 seen[player] = 1
                 points[player] = begin[player]
                 totals[0] += begin[player]
-            before[i] = points[player]
+            given[i] = points[player]
             change[i] = 0
+            if len(before):
+                before[low + i] = points[player]
         # a rule that returns anything but a whole number is not compiled
-        minted = score(n, before[:n], columns[:, low : low + n], constants, table, change[:n]) | 0
+        minted = score(n, given[:n], columns[:, low : low + n], constants, table, change[:n]) | 0
         total = 0
         for i in range(n):
             player = player_at + number[low + i]
-            points[player] += change[i]
-            if abs(points[player]) > UNITS_MAX:
+            after = points[player] + change[i]
+            if after > UNITS_MAX or after < -UNITS_MAX:
                 return BOUNDS
-            if keep:
-                changes[low + i] = change[i]
-            elif player == watch:
-                changes[games[player]] = change[i]
+            points[player] = after
             games[player] += 1
             total += change[i]
         if minted > UNITS_MAX:
             return BOUNDS
         if minted < 0 or minted < total:
             return BOOKS
+        if len(mints):
+            mints[mints_at + game] = minted
         totals[1] += minted
         totals[2] += minted - total
     return NOWHERE
 
 
+def adjust(player: int, units: int, begin: int, points: Numbers, seen: Numbers, totals: Numbers) -> int:
+    """Add `units` to somebody's points, putting them on the ladder if need be; returns what they had before."""
+    if not seen[player]:
+        seen[player] = 1
+        points[player] = begin
+        totals[0] += begin
+    before: int = points[player]
+    points[player] = before + units
+    totals[3] += units
+    return before
+
+
 def run_ladders(
     constants: Numbers, table: Numbers, ladder_from: Numbers, slot_from: Numbers, names_from: Numbers,
     offset: Numbers, number: Numbers, columns: Numbers, begin: Numbers, points: Numbers, games: Numbers, seen: Numbers,
-    totals: Numbers, stopped: Numbers, before: Numbers, change: Numbers, changes: Numbers,
+    totals: Numbers, stopped: Numbers, given: Numbers, change: Numbers, before: Numbers, mints: Numbers, none: Numbers,
 ) -> None:  # fmt: skip
-    """`run_ladder` for every ladder of `gather`, to its end; `totals` has a row for each, `stopped` its result."""
+    """`run_ladder` for every ladder of `gather`, to its end, without adjustments (`none` is empty).
+
+    `totals` has a row for each, `stopped` its result.
+    """
     for ladder in range(len(ladder_from) - 1):
         stopped[ladder] = run_ladder(
-            constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], offset, number, columns,
-            ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], begin, points, games, seen,
-            totals[ladder], before, change, changes, NOWHERE,
+            constants, table, 0, ladder_from[ladder + 1] - ladder_from[ladder], begin, offset, number, columns,
+            ladder_from[ladder] + ladder, slot_from[ladder], names_from[ladder], points, games, seen,
+            totals[ladder], given, change, before, mints, ladder_from[ladder], none, none, none, none, none,
         )  # fmt: skip
+
+
+def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
+    """A stand-in for a rule's function of this name, as `score` is."""
+    raise NotImplementedError
+
+
+def predict(
+    constants: Numbers, table: Numbers, first: int, last: int, offset: Numbers, place: Numbers, before: Numbers,
+    counts: Numbers, sums: Numbers,
+) -> int:  # fmt: skip
+    """Compare what a rule expects of every two players of a game with what came out, for the games from `first` up to
+    `last`. Returns `NOWHERE`, or the game where the rule expects something that is not between 0 and 1.
+
+    counts: is added to: pairs, those that are not tied, twice those foreseen, and games without places
+    sums:   of squares and of losses, each in two parts, of which the second is what the first lost by rounding
+    """
+    for game in range(first, last):
+        placed = 1
+        for slot in range(offset[game], offset[game + 1]):
+            placed = placed if place[slot] > 0 else 0
+        counts[3] += 1 - placed
+        for i in range(offset[game], offset[game + 1] if placed else 0):
+            for j in range(i + 1, offset[game + 1]):
+                told = chance(before[i], before[j], constants, table) | 0
+                if told <= 0 or told >= ONE:
+                    return game
+                expected = told / ONE
+                counts[0] += 1
+                if place[i] == place[j]:
+                    add(sums, 0, (expected - 0.5) ** 2)
+                    add(sums, 2, -0.5 * log(expected) - 0.5 * log(1 - expected))
+                    continue
+                won = place[i] < place[j]
+                add(sums, 0, (expected - 1.0) ** 2 if won else expected**2)
+                add(sums, 2, -log(expected) if won else -log(1 - expected))
+                counts[1] += 1
+                if before[i] == before[j]:
+                    counts[2] += 1
+                elif (before[i] > before[j]) == won:
+                    counts[2] += 2
+    return NOWHERE
+
+
+def add(sums: Numbers, at: int, value: float) -> None:
+    """Add a number without losing what rounding takes (A. Neumaier, Z. angew. Math. Mech. 54, 1974)."""
+    before, after = sums[at], sums[at] + value
+    sums[at] = after
+    sums[at + 1] += (before - after) + value if abs(before) >= abs(value) else (value - after) + before
+
+
+def changes_of(
+    number: Numbers, before: Numbers, adjusted_at: Numbers, adjusted_player: Numbers, adjusted_before: Numbers,
+    points: Numbers, changes: Numbers,
+) -> None:  # fmt: skip
+    """What every slot gave; from everybody's `points` at the end back to what they began with.
+
+    adjusted_at: for every adjustment the slot that it comes before
+    """
+    at = len(adjusted_at) - 1
+    for slot in range(len(before) - 1, -1, -1):
+        while at >= 0 and adjusted_at[at] > slot:
+            points[adjusted_player[at]] = adjusted_before[at]
+            at -= 1
+        player = number[slot]
+        changes[slot] = points[player] - before[slot]
+        points[player] = before[slot]
+
+
+def sort_slots(number: Numbers, first: Numbers, order: Numbers) -> None:
+    """The slots player by player, in order: those of player p are `order[first[p]:first[p + 1]]`; `first` is zeroed."""
+    for slot in range(len(number)):
+        first[number[slot] + 1] += 1
+    for player in range(1, len(first)):
+        first[player] += first[player - 1]
+    for slot in range(len(number)):
+        player = number[slot]
+        order[first[player]] = slot
+        first[player] += 1
+    for player in range(len(first) - 1, 0, -1):
+        first[player] = first[player - 1]
+    first[0] = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from ledger.events.types import Ruleset
@@ -65,6 +65,15 @@ def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
     return list(product(*choices))
 
 
+def values_when(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
+    """The partition values of the ladders that a game of a cell is on if it ended at an instant."""
+    values = cell_values(facts, cell, ruleset)
+    if not by_time(ruleset):
+        return values
+    local = local_time(occurred_at, ruleset.time_zone)
+    return [dated(own, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}") for own in values]
+
+
 def by_time(ruleset: Ruleset) -> bool:
     """Whether the ladders of a ruleset are monthly or annual."""
     return any(part in ("month", "year") for part in ruleset.partition.by)
@@ -73,10 +82,10 @@ def by_time(ruleset: Ruleset) -> bool:
 def partition(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> Partitioned:
     """The selected games on the ladders of their partition, or on the one with the values `only`."""
     arrays = compiling.Arrays(compiling.pays(len(found.row)))
-    keys, ladders = _keys(facts, ruleset, found, only)
+    keys, ladders = _keys(facts, ruleset, found, only, arrays.compiled)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
-        placed = _on_one_ladder(found)
+        placed = _on_one_ladder(found, arrays.compiled)
     else:
         number = {values: index for index, values in enumerate(names)}
         placed = _on_ladders(arrays, found, keys, [[number[values] for values in key] for key in ladders], len(names))
@@ -95,9 +104,14 @@ def number_players(facts: Facts, shared: Partitioned) -> Numbered:
     return Numbered(*(memoryview(column) for column in room))
 
 
-def _on_one_ladder(found: Selected) -> dict[str, Column]:
+def _on_one_ladder(found: Selected, compiled: bool) -> dict[str, Column]:
     """The selected games as they are, if one ladder has them all: long histories are not copied."""
-    sizes = compiling.lengths_between(found.offset)
+    if compiled:
+        import numpy as np
+
+        sizes = compiling.as_column(np.diff(compiling.as_numpy(found.offset)).astype(np.int32))
+    else:
+        sizes = array("i", [last - first for first, last in pairwise(found.offset)])
     games, slots = (array("q", [0, len(column)]) for column in (found.row, found.slot))
     return {"ladder_from": games, **found._asdict(), "size": sizes, "slot_from": slots}
 
@@ -124,13 +138,15 @@ def _on_ladders(
     return {"ladder_from": ladder_from, **room}
 
 
-def _keys(facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
+def _keys(
+    facts: Facts, ruleset: Ruleset, found: Selected, only: Values | None, compiled: bool
+) -> tuple[Column, list[list[Values]]]:
     """A key for every selected game, and for every key the ladders its games are on.
 
     The key stands for the game's cell, and for its month if time decides.
     """
-    periods = _periods(facts, ruleset, found) if by_time(ruleset) else [(-(2**63), "")]
-    if compiling.pays(len(found.row)):
+    periods = _periods(facts, ruleset, found, compiled) if by_time(ruleset) else [(-(2**63), "")]
+    if compiled:
         keys, distinct = _bulk_keys(facts, found, periods)
     else:
         starts = [start for start, _ in periods]
@@ -179,12 +195,12 @@ def dated(values: Values, by: Sequence[str], month: str) -> Values:
     )
 
 
-def _periods(facts: Facts, ruleset: Ruleset, found: Selected) -> list[tuple[int, str]]:
+def _periods(facts: Facts, ruleset: Ruleset, found: Selected, compiled: bool) -> list[tuple[int, str]]:
     """The months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
     if not len(found.row):
         return []
     zone = ruleset.time_zone
-    if compiling.pays(len(found.row)):
+    if compiled:
         times = compiling.as_numpy(facts.occurred_at)[compiling.as_numpy(found.row)]
         low, high = int(times.min()), int(times.max())
     else:

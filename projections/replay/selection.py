@@ -41,13 +41,13 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
         import numpy as np
 
         times = compiling.as_numpy(facts.occurred_at)
-        in_order = bool((times[1:] >= times[:-1]).all())
-        rows = np.arange(len(times)) if in_order else np.argsort(times, kind="stable")
-        if as_of is not None or since is not None:
-            ordered = times[rows]
-            low = 0 if since is None else int(np.searchsorted(ordered, since, "left"))
-            high = len(rows) if as_of is None else int(np.searchsorted(ordered, as_of, "right"))
-            rows = rows[low:high]
+        inside = np.ones(len(times), dtype=bool) if since is None else times >= since
+        if as_of is not None:
+            inside &= times <= as_of
+        rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
+        own = times if len(rows) == len(times) else times[rows]
+        if not (own[1:] >= own[:-1]).all():
+            rows = rows[np.argsort(own, kind="stable")]
         return compiling.as_column(rows.astype(np.int64, copy=False))
     some = range(len(facts.occurred_at))
     inside = [
@@ -59,26 +59,29 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
 
 
 def select(
-    facts: Facts, versions: Sequence[Version], rows: Column, ladders: Callable[[Cell], bool],
+    facts: Facts, versions: Sequence[Version], ordered: Callable[[], Column], ladders: Callable[[Cell], bool],
     failures: dict[int, RuleFailure],
 ) -> Selected:  # fmt: skip
-    """The games of a ruleset among `rows`, from the cells that are on some ladder.
+    """The games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
 
     Games at which their rule's check fails are included; `failures` gets them by row.
     """
+    if facts.unchecked is not None:
+        facts.check()
     admitted = _admitted(facts, versions, ladders)
-    if not any(admitted) or not len(rows):
+    rows = ordered() if any(admitted) else array("q")
+    if not len(rows):
         return Selected(array("q"), array("h"), array("q", [0]), array("i"))
+    slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
     arrays = compiling.Arrays(compiling.pays(len(rows)))
-    since, version_since = timeline(versions)
-    frozen = versions[0].ruleset.freeze != "none"
-    starts = league_starts(facts, versions) if frozen else {}
-    slots = sum(facts.count) if len(rows) < 1_000 else len(facts.player)
     room = [
         compiling.zeros("q", len(rows)), compiling.zeros("h", len(rows)), compiling.zeros("q", len(rows) + 1),
         compiling.zeros("i" if len(facts.player) < 2**31 else "q", slots),
     ]  # fmt: skip
     rows = _live(facts, rows)
+    since, version_since = timeline(versions)
+    frozen = versions[0].ruleset.freeze != "none"
+    starts = league_starts(facts, versions) if frozen else {}
     given = (
         facts.cell, facts.occurred_at, facts.start, facts.count, facts.player, facts.person, facts.status,
         facts.replaced, facts.ranks(), int(facts.renamed), array("q", since), array("h", version_since),

@@ -100,7 +100,9 @@ def plan(
         elif ruleset_id in apart:
             later.append(ruleset_id)
         elif ruleset_id in facts.rulesets:
-            every = ladders.every(ruleset_id)
+            every = ladders.every(ruleset_id, light=True)
+            if [*every] == [ruleset_id]:
+                ladders.remember(ruleset_id)
             streams |= {name: stream for name, stream in every.items() if not asked or is_named(name, asked)}
             for version in facts.rulesets[ruleset_id]:
                 _look_at_months(ladders, version)
@@ -136,12 +138,12 @@ def built(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
 def built_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFailure:
     """The same with every change that led there."""
     try:
-        outcome = replay(stream)[0]
-        found = ladders.ranked(stream, outcome)[0]
+        trace = replay(stream)
+        found = ladders.ranked(trace)[0]
     except RuleFailure as error:
         return ladder_failure(stream.ladder, ladders, error)
     rows = [stored_row(row) for row in found.rows]
-    changes = blocks_of(ladders.facts, stream, outcome)
+    changes = blocks_of(ladders.facts, trace)
     return Built(found.ladder, found.ruleset, found.digest, found.scale, found.games, rows, changes)
 
 

@@ -5,6 +5,7 @@ standings are as old as the oldest of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -12,24 +13,30 @@ from sqlalchemy import Connection
 from ledger.events.types import Ruleset
 from ledger.store.log import head, read_live
 from ledger.store.runs import Run
+from projections.queries.results import HIDDEN, Result
 from projections.rulesets.registry import rule_names
 from projections.stored.computing import is_named
-from projections.stored.generations import ages_of, live
+from projections.stored.generations import age_seconds, ages_of, live, whole_second
 
 FAILED, NOT_ASKED = "failed", "not-asked"
 
 
-class Stale(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Stale(Result):
     """A ladder older than the live position, or one that a rebuild could not build at all (then without a position).
 
-    `why` is `failed` (its rule) or `not-asked` (a rebuild was for other ladders); the message is the rule's.
+    It lacks the last `behind` events, and was `built` then, in whole seconds. `why` is `failed` (its rule) or
+    `not-asked` (a rebuild was for other ladders); the message is the rule's.
     """
 
     ladder: str
     position: int | None
-    built_at: int | None
+    behind: int
+    built: str | None
+    age_seconds: int | None
     why: str
     message: str | None
+    built_at: int | None = field(metadata=HIDDEN)
 
 
 class Missing(NamedTuple):
@@ -40,8 +47,14 @@ class Missing(NamedTuple):
     games: list[str]
 
 
-def stale_ladders(connection: Connection, runs: Sequence[Run]) -> list[Stale]:
+def stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list[Stale]:
     """The ladders of the live generation that are older than it, by name; `runs` come newest first."""
+    latest = head(connection).position
+
+    def stale(ladder: str, position: int | None, built_at: int | None, why: str, message: str | None) -> Stale:
+        built, age = (None, None) if built_at is None else (whole_second(built_at), age_seconds(built_at, now))
+        return Stale(ladder, position, latest - (position or 0), built, age, why, message, built_at)
+
     generation = live(connection)
     failures = _failures(runs, None if generation is None else generation.generation)
     rows = [] if generation is None else ages_of(connection, generation.generation)
@@ -51,13 +64,13 @@ def stale_ladders(connection: Connection, runs: Sequence[Run]) -> list[Stale]:
         failed = next((name for name in failures if is_named(row.ladder, [name])), None) if failures else None
         named |= {failed} if failed else set()
         if failed:
-            found.append(Stale(row.ladder, row.position, row.built_at, FAILED, failures[failed]))
+            found.append(stale(row.ladder, row.position, row.built_at, FAILED, failures[failed]))
         elif row.position < newest:
             assert generation is not None
             why = FAILED if row.position < generation.position else NOT_ASKED
-            found.append(Stale(row.ladder, row.position, row.built_at, why, None))
-    found += [Stale(name, None, None, FAILED, message) for name, message in failures.items() if name not in named]
-    return sorted(found)
+            found.append(stale(row.ladder, row.position, row.built_at, why, None))
+    found += [stale(name, None, None, FAILED, message) for name, message in failures.items() if name not in named]
+    return sorted(found, key=lambda one: one.ladder)
 
 
 def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:

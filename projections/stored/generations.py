@@ -7,21 +7,25 @@ and its leftovers unfinished: the next one sweeps them up.
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, Row, Table, and_, delete, func, insert, select, tuple_, type_coerce, update
 from sqlalchemy.types import NullType
 
 from ledger.clock import Clock
 from ledger.errors import LockLost, NoEarlierGeneration, StoreDamaged, StoreUnavailable
-from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
+from ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, format_instant
 from ledger.store.dialect import dialect_of
 from ledger.store.log import driver_cursor
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
 from projections.lists.contract import RankedRow
+from projections.queries.coordinates import moment
+from projections.queries.results import Result
 from projections.stored.computing import Built, standing
 from projections.stored.rebuild_lock import RebuildLock, fenced, only_one
 from projections.stored.schema import generation_ladders, generation_standings, generations, live_generation
@@ -33,16 +37,22 @@ ROOM_BYTES = 1 << 20
 NAMES_MAX = 400
 
 
-class Generation(NamedTuple):
-    """A stored generation; `built` of its `ladders` were computed by its own rebuild, the others are unchanged."""
+@dataclass(frozen=True, slots=True)
+class Generation(Result):
+    """A stored generation; `built` of its `ladders` were computed by its own rebuild, the others are unchanged.
+
+    `finished` is when, in whole seconds; `age_seconds` how long ago.
+    """
 
     generation: int
     position: int
-    chain_hash: bytes
-    finished_at: int
+    chain_hash: str
+    finished_at: datetime
     ladders: int
     built: int
     live: bool
+    finished: str
+    age_seconds: int
 
 
 def begin_generation(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
@@ -165,10 +175,20 @@ def forget_generation(ledger: Ledger, generation: int) -> None:
     _forget(ledger, generation, named, GIVEN_UP_ROWS)
 
 
-def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
-    """Make the finished generation before the live one visible; returns its row, and the number of the one given up.
+@dataclass(frozen=True, slots=True)
+class RolledBack(Result):
+    """A generation that is live again, and the number of the one that was given up for it."""
 
-    That one is forgotten, so the next rollback goes further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
+    generation: int
+    position: int
+    given_up: int
+    chain_hash: str
+
+
+def roll_back(ledger: Ledger) -> RolledBack:
+    """Make the finished generation before the live one visible.
+
+    The live one is forgotten, so the next rollback goes further back. Raises `AlreadyRunning`, `NoEarlierGeneration`.
     """
     with only_one(ledger) as lock:
         with lock.fenced() as connection:
@@ -181,7 +201,7 @@ def roll_back(ledger: Ledger) -> tuple[Row[Any], int]:
             _mark_unfinished(connection, [given_up])
             last = connection.execute(select(func.max(generations.c.generation))).scalar_one()
         sweep_generations(lock, last)
-    return before, given_up
+    return RolledBack(before.generation, before.position, given_up, bytes(before.chain_hash).hex())
 
 
 def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, building: bool = False) -> None:
@@ -308,14 +328,26 @@ def before_live(connection: Connection) -> Row[Any] | None:
     return next(iter(_finished(connection)[1:]), None)
 
 
-def kept_generations(connection: Connection) -> list[Generation]:
+def kept_generations(connection: Connection, now: int) -> list[Generation]:
     """The live generation and the finished ones before it, newest first; none before the first rebuild."""
     ladders, found = generation_ladders, []
     for number, row in enumerate(_finished(connection)):
         counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
         counted = connection.execute(counts.where(ladders.c.generation == row.generation)).one()
-        found.append(Generation(row.generation, row.position, *_head(row), *counted, live=number == 0))
+        chain_hash, at = _head(row)
+        when = moment(at), *counted, number == 0, whole_second(at), age_seconds(at, now)
+        found.append(Generation(row.generation, row.position, chain_hash.hex(), *when))
     return found
+
+
+def whole_second(instant: int) -> str:
+    """An instant in whole seconds, rounded down, such as 2026-11-22T15:14:56Z."""
+    return f"{format_instant(instant)[:19]}Z"
+
+
+def age_seconds(instant: int, now: int) -> int:
+    """The whole seconds since an instant."""
+    return max(0, (now - instant) // 1_000_000)
 
 
 def _head(row: Row[Any]) -> tuple[bytes, int]:

@@ -3,8 +3,11 @@
 Appends continue meanwhile: a rebuild covers the log up to the position where it began to read.
 """
 
-from collections.abc import Callable, Collection, Generator
+import json
+import logging
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row
@@ -13,13 +16,16 @@ from ledger.clock import Clock
 from ledger.errors import LedgerError
 from ledger.events.published_lists import digest_of
 from ledger.events.records import ZERO
+from ledger.store.log import read_records_at
 from ledger.store.opening import Ledger
 from ledger.store.runs import RunOutcome, running
 from projections import compiling
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
+from projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from projections.queries.standings import Ladders, UnknownLadder, versions_of
 from projections.replay.containment import RuleFailure
+from projections.replay.kept_traces import wrong_traces
 from projections.replay.ladders import Stream, parse_name
 from projections.replay.replay import replay
 from projections.stored import generations, sql_history
@@ -39,6 +45,8 @@ from projections.stored.rule_processes import RULE_SECONDS, guarded, try_to_load
 from projections.stored.sql_history import Keeping
 from projections.stored.sql_rows import blocks_of
 
+logger = logging.getLogger(__name__)
+
 # the live generation and the one before it, which somebody may still be reading
 KEPT = 2
 TOLD_LADDERS = 500
@@ -53,16 +61,17 @@ class HistoryMissing(ValueError):
     """The history of some ladders is asked for while that of the others is not kept."""
 
 
-class Rebuilt(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rebuilt(Result):
     """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave different
-    standings, so nothing was promoted. `left_out` are the events that do not count, by position, with the reason.
-    `history` says whether changes and games are kept for SQL; `changes` is how many changes the ladders have that
-    were built.
+    standings, so nothing was promoted. `left_out` are the positions of events that do not count, with the reasons in
+    `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many changes the ladders
+    have that were built. `failed_games` are the games at which rules failed, by position.
     """
 
     generation: int
     position: int
-    chain_hash: bytes
+    chain_hash: str
     ladders: int
     rows: int
     games: int
@@ -70,9 +79,11 @@ class Rebuilt(NamedTuple):
     unchanged: int
     differing: list[str]
     promoted: bool
-    left_out: dict[int, str]
-    history: bool = False
-    changes: int = 0
+    changes: int | Absent
+    left_out: tuple[int, ...] | Absent
+    history: bool = field(metadata=HIDDEN)
+    why_left_out: dict[int, str] = field(metadata=HIDDEN)
+    failed_games: dict[int, str] = field(metadata=HIDDEN)
 
 
 class _Order(NamedTuple):
@@ -184,7 +195,8 @@ def _some(names: list[str]) -> str:
 def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int, kept: _Kept) -> Rebuilt:
     """Build a generation that has begun, and promote it unless a second replay differs."""
     lock, clock, asked, check, rule_seconds, cores, tell = order
-    ledger, ladders, keeping = lock.ledger, Ladders(facts), kept.keeping
+    # what is checked comes from the first game on
+    ledger, ladders, keeping = lock.ledger, Ladders(replace(facts, cache=None) if check else facts), kept.keeping
     one, digested = (built_with_changes, _digested_with_changes) if keeping else (built, _digested)
     old = _stored(ledger, before) if asked else []
     # a requested ladder that no longer has games is stored as it is now, empty
@@ -198,6 +210,7 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
         ledger, ladders, results, len(planned.streams), generation, clock, keeping, tell
     )  # fmt: skip
     failed = {failure.ladder for failure in failures}
+    failed_games = _games_at(ledger, [failure.position for failure in failures]) if failures else {}
     unchanged = [
         row for row in (old or _stored(ledger, before) if asked or failed else ())
         if row.ladder not in digests
@@ -216,6 +229,8 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
                 guarded(again, asked, named, digested, rule_seconds), changes=keeping is not None,
             )  # fmt: skip
             differing = _differing(results, digests, failed, tell)
+        for ladder, path in wrong_traces(facts, again.facts):
+            logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
     if not differing:
         tell("promoting", {"generation": generation})
         sql_history.refuse_short(ledger, generation)
@@ -224,10 +239,18 @@ def _make(order: _Order, facts: Facts, before: Row[Any] | None, generation: int,
             lock, generation, clock, live, lambda connection: sql_history.point_to(connection, kept.pointer)
         )
     return Rebuilt(
-        generation, facts.position, facts.chain_hash, len(digests), rows, len(facts.first_position), failures,
-        len(unchanged), differing, promoted=not differing, left_out=facts.left_out, history=keeping is not None,
-        changes=changes,
+        generation, facts.position, facts.chain_hash.hex(), len(digests), rows, len(facts.first_position), failures,
+        len(unchanged), differing, not differing, ABSENT if keeping is None else changes,
+        tuple(facts.left_out) or ABSENT, keeping is not None, facts.left_out, failed_games,
     )  # fmt: skip
+
+
+def _games_at(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
+    """The games that some events are about, by position."""
+    with ledger.reading() as connection:
+        records = read_records_at(connection, positions)
+    found = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
+    return {position: game_id for position, game_id in found.items() if game_id}
 
 
 def _stored(ledger: Ledger, generation: Row[Any] | None) -> list[Row[Any]]:
@@ -335,7 +358,7 @@ def _digested_with_changes(ladders: Ladders, stream: Stream) -> Built | LadderFa
     found = _digested(ladders, stream)
     if isinstance(found, LadderFailure):
         return found
-    blocks = blocks_of(ladders.facts, stream, replay(stream)[0])
+    blocks = blocks_of(ladders.facts, replay(stream))
     return found._replace(changes=[(digest, [], [], b"") for digest, *_ in blocks])
 
 

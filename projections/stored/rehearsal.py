@@ -1,15 +1,110 @@
-"""Rehearsing a backup: whether a restored ledger has the same ladders as the ledger it is a backup of."""
+"""Backups that were made, and that were checked: whether they are whole, and give the same ladders as their ledger."""
 
+import tempfile
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from ledger.store.exports import Place
+from ledger.backups.backup_folder import Made, backup_json, head_beside
+from ledger.backups.restoring import BackupFiles, RefusedFile, Whole, check_backup, store_backup
+from ledger.rejections import Refused, Rejection
+from ledger.store.exports import BEGINNING, Place
 from ledger.store.log import chain_hash_at
-from ledger.store.opening import Ledger
+from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
 from ledger.verification import Finding
+from projections.admission.events import RecordedChecks
 from projections.facts.decoding import decode
+from projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
 from projections.queries.standings import Ladders
 from projections.stored.computing import LadderFailure, compute, plan
+
+
+@dataclass(frozen=True, slots=True)
+class BackupMade(Result):
+    """A new backup as the list of its folder names it, which others were dropped, and how many are kept.
+
+    `lost` are earlier ones whose history the ledger does not contain.
+    """
+
+    backup: dict[str, Any] = field(metadata=SPREAD)
+    position: int
+    dropped: tuple[str, ...]
+    kept: int
+    lost: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BackupFile(Result):
+    """A file of a backup, how many events it has, and the head after it."""
+
+    file: str
+    events: int
+    head: str
+    position: int = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class BackupChecked(Result):
+    """Whether a backup is whole, what it holds, and what is wrong with it; `ladders` is how many were compared."""
+
+    whole: bool
+    head: str | None
+    files: tuple[BackupFile, ...]
+    findings: tuple[Rejection | Finding, ...]
+    ladders: int | Absent = ABSENT
+
+
+def backup_made(folder: Path, done: Made) -> BackupMade:
+    """What became of a backup in a folder."""
+    backup, dropped = done.backup, tuple(str(folder / name) for name in done.dropped)
+    named = backup_json(backup) | {"file": str(folder / backup.file)}
+    return BackupMade(named, backup.head.position, dropped, done.kept, tuple(map(backup_json, done.lost)))
+
+
+def checked_backup(asked: BackupFiles, live: str | None = None) -> BackupChecked:
+    """Check that a backup is whole; with the name of a live ledger, restore it and compare all ladders with that one.
+
+    Raises `StoreUnavailable`, `NotALedger`.
+    """
+    try:
+        whole = check_backup(asked)
+        _refuse_other_heads(asked, whole)
+    except RefusedFile as refused:
+        return BackupChecked(False, None, (), (refused.rejection,))
+    files = tuple(
+        BackupFile(name, place.position - before.position, str(place), place.position)
+        for name, (before, place) in zip(asked.files, pairwise([BEGINNING, *whole.heads]), strict=True)
+    )
+    findings: list[Finding] = []
+    ladders = ABSENT if live is None else _rehearse(open_ledger(live), asked, whole, findings)
+    return BackupChecked(True, str(whole.head), files, tuple(findings), ladders)
+
+
+def _refuse_other_heads(asked: BackupFiles, whole: Whole) -> None:
+    """Raises `RefusedFile` if the small file beside a backup names another head."""
+    for name, place in zip(asked.files, whole.heads, strict=True):
+        try:
+            if (beside := head_beside(name)) not in (None, place):
+                raise Refused("end-mismatch", f"{name}.head names {beside}, but the file ends at {place}")
+        except Refused as problem:
+            raise RefusedFile(name, problem) from None
+
+
+def _rehearse(live: Ledger, asked: BackupFiles, whole: Whole, findings: list[Finding]) -> int:
+    """Restore a backup into a temporary ledger and compare it with the live one; returns how many ladders it has."""
+    with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
+        restored = upgrade(f"{folder}/ratings.db")
+        store_backup(restored, asked, whole, RecordedChecks)
+        found = ladder_differences(restored, live, whole.head)
+        while True:
+            try:
+                findings.append(next(found))
+            except StopIteration as end:
+                return int(end.value)
 
 
 def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:

@@ -19,8 +19,7 @@ from ledger.events.revisions import live_game
 from ledger.store.log import Log, known_event, read_records_at
 from ledger.validation.identities import Identities, identities
 from projections.facts.columns import Facts
-from projections.replay.ladders import Stream
-from projections.replay.replay import Outcome, steps_of_all
+from projections.replay.trace import Trace
 
 BLOCK_CHANGES = 5_000
 # for each change: position, occurred_at, place (0: none), units before, units of the change
@@ -30,14 +29,15 @@ NUMBERS = 5
 Block: TypeAlias = tuple[str, list[str], list[str], bytes]
 
 
-def blocks_of(facts: Facts, stream: Stream, outcome: Outcome) -> list[Block]:
-    """The changes of a stream that was replayed to its end with all its changes, in order.
+def blocks_of(facts: Facts, trace: Trace) -> list[Block]:
+    """The changes of a trace with the points before all games, in order.
 
     An annual list has none, since it has no games of its own.
     """
+    stream = trace.stream
     if stream.ranking.sums_lists:
         return []
-    rows = _rows(facts, stream, outcome)
+    rows = _rows(facts, trace)
     found = []
     while some := list(islice(rows, BLOCK_CHANGES)):
         players, rulesets = [row[0] for row in some], [row[1] for row in some]
@@ -46,22 +46,20 @@ def blocks_of(facts: Facts, stream: Stream, outcome: Outcome) -> list[Block]:
     return found
 
 
-def _rows(facts: Facts, stream: Stream, outcome: Outcome) -> Iterator[tuple[Any, ...]]:
-    names = [version.ruleset.name for version in stream.versions]
-    adjusted = {one.position: one.occurred_at for one in stream.adjustments}
-    last = row = -1
+def _rows(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
+    stream = trace.stream
+    last = -1
     places: dict[int, int] = {}
-    for player, step in steps_of_all(stream, outcome):
-        if step.game is None:
-            position = step.position or 0
-            yield stream.names[player], "", position, adjusted[position], 0, step.before, step.change
+    for player, step in trace.every_step():
+        if step.row is None or step.version is None:
+            yield stream.names[player], "", step.position, step.occurred_at, 0, step.before, step.change
             continue
-        if step.game != last:
-            last, row = step.game, stream.row[step.game]
+        if (row := step.row) != last:
+            last = row
             slots = range(facts.start[row], facts.start[row] + facts.count[row])
             places = {facts.person_of(slot): facts.place[slot] for slot in reversed(slots)}
         yield (
-            stream.names[player], names[stream.version[last]], facts.live_position[row], facts.occurred_at[row],
+            stream.names[player], step.version.ruleset.name, facts.live_position[row], facts.occurred_at[row],
             places[stream.persons[player]], step.before, step.change,
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Row
@@ -20,10 +21,13 @@ from ledger.verification import Finding, Verified, verify_log, verify_order
 from projections.admission.events import RecordedChecks
 from projections.facts.columns import NONE, Facts
 from projections.facts.decoding import clock_of, decode, extend
+from projections.facts.segments import TRACES, segments_of
 from projections.game_clock.state import run_out
 from projections.lists.contract import RankedRow
 from projections.queries.publication import as_published
+from projections.queries.results import Result
 from projections.queries.standings import Ladders, UnknownLadder
+from projections.replay.kept_traces import wrong_traces
 from projections.replay.ladders import parse_name
 from projections.stored import sql_history
 from projections.stored.computing import (
@@ -60,6 +64,15 @@ def verify_clocks(connection: Connection) -> Generator[Finding, None, None]:
             if names and removed != bool(names & (possible if removed else sure)):
                 told = "removed, but not by its clock" if removed else "not removed, but by its clock they were"
                 yield Finding("clock", facts.live_position[row], f"{game_id}: {facts.name_of(p)} is {told}")
+
+
+def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
+    """Traces in the cache that a replay from the first game does not confirm; they are deleted."""
+    facts = decode(connection)
+    if facts.cache is None or not any(segments_of(facts.cache / TRACES)):
+        return
+    for ladder, path in wrong_traces(facts, decode(connection, facts.position, cached=False)):
+        yield Finding("trace", None, f"{path} says something else about {ladder} than a replay; it is deleted")
 
 
 def _is(facts: Facts, player: str, participant: int) -> bool:
@@ -244,6 +257,14 @@ def _differing(connection: Connection, stored: Row[Any], replayed: Built) -> Ite
             yield Finding("standings", None, told)
 
 
+@dataclass(frozen=True, slots=True)
+class Verification(Result):
+    """What is wrong with what is stored, and how much of each kind was looked at."""
+
+    findings: tuple[Finding, ...]
+    checked: Verified
+
+
 # a log with these findings can be replayed all the same
 REPLAYED = ("guard", "schema", "head", "meaning", "not-a-record")
 T = TypeVar("T")
@@ -252,8 +273,8 @@ T = TypeVar("T")
 def verify_all(
     ledger: Ledger, expected: tuple[int, bytes] | None = None, rule_seconds: float = RULE_SECONDS,
     tell: Callable[[Finding], None] = lambda finding: None,
-) -> Verified:  # fmt: skip
-    """Check everything that is stored, and report each finding; returns how much was checked. It leaves a run.
+) -> Verification:  # fmt: skip
+    """Check everything that is stored, and tell each finding at once. It leaves a run.
 
     `expected` is a position and chain hash that the log must contain. The rules of packages run in processes of their
     own, each ladder for at most `rule_seconds`. Raises `StoreUnavailable` if something kept it from checking.
@@ -280,7 +301,7 @@ def verify_all(
         if findings:
             told = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
             run.fail(f"{told}; the first is {findings[0]}")
-    return checked
+    return Verification(tuple(findings), checked)
 
 
 def _computed(
@@ -293,6 +314,7 @@ def _computed(
         checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds)))
         yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
         checked = checked._replace(ladders=(yield from verify_standings(connection, rule_seconds=rule_seconds)))
+        yield from verify_traces(connection)
     except (StoreDamaged, RulesetUnusable) as problem:
         yield Finding("rule", None, f"the log cannot be replayed: {problem}")
     except DBAPIError as error:

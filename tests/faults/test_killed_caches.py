@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,13 @@ from fault_helpers import append_games, fork, game
 
 from ledger.store.opening import open_ledger
 from ledger.store.upgrading import upgrade
-from projections.facts import bulk, column_cache, decoding
+from projections.facts import column_cache, decoding
+from projections.facts.segments import MANIFEST, TRACES
+from projections.queries.standings import Ladders
+from projections.replay import kept_traces
 
 GAMES = 120
+LADDER = "club-catan-elo/all"
 
 
 @pytest.mark.slow
@@ -29,7 +34,7 @@ def test_killed_cache_writes_leave_right_facts(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
     monkeypatch.setattr(decoding, "DELTA_EVENTS", 5)
-    monkeypatch.setattr(bulk, "BULK_EVENTS", 10**9)
+    monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
     url = f"sqlite:///{tmp_path / 'ratings.db'}"
     upgrade(url)
     append_games(url, [game(number) for number in range(GAMES)])
@@ -44,7 +49,7 @@ def test_killed_cache_writes_leave_right_facts(
         wanted = decoding.decode(connection, cached=False)
         while killed < kills:
             if chance.random() < 0.1:
-                for path in (tmp_path / "caches").rglob("meta.json"):
+                for path in (tmp_path / "caches").rglob(f"columns/*/{MANIFEST}"):
                     path.unlink()
             child = fork(lambda: grow(url))
             time.sleep(chance.random() * whole_s / 3)
@@ -56,17 +61,54 @@ def test_killed_cache_writes_leave_right_facts(
                 positions.add(cache.position)
                 if cache.position:
                     found = cache.facts(cache.position)
-                    assert bytes(found.first_position) == bytes(wanted.first_position[: cache.position])
+                    assert [*found.first_position] == [*wanted.first_position[: cache.position]]
                     assert [found.players[p] for p in found.player[: 4 * cache.position]] == [
                         wanted.players[p] for p in wanted.player[: 4 * cache.position]
                     ]
         found = decoding.decode(connection)
     assert not caplog.records  # a cache that was being written is no damaged one
-    assert bytes(found.first_position) == bytes(wanted.first_position)
-    assert bytes(found.place) == bytes(wanted.place)
+    assert [*found.first_position] == [*wanted.first_position]
+    assert [*found.place] == [*wanted.place]
     assert len(positions) > 10
 
 
 def grow(url: str) -> None:
     with open_ledger(url).reading() as connection:
         decoding.decode(connection)
+
+
+@pytest.mark.slow
+def test_killed_trace_writes_leave_whole_traces_or_none(
+    ruled_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool
+) -> None:
+    """However often writers of traces are killed, a trace is there whole or not at all, and nobody is told of it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
+    monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
+    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    append_games(ruled_url, [game(number) for number in range(GAMES)])
+    chance, killed, met = random.Random(8), 0, Counter[bool]()
+    ledger = open_ledger(ruled_url)
+    with ledger.reading() as connection:
+        facts = decoding.decode(connection)
+        assert facts.cache is not None
+        wanted = Ladders(facts).trace(LADDER)
+        shutil.rmtree(facts.cache / TRACES)
+        started = time.monotonic()
+        os.waitpid(fork(lambda: Ladders(facts).trace(LADDER) and None), 0)
+        whole_s = time.monotonic() - started
+        while killed < (2_000 if at_length else 80):
+            shutil.rmtree(facts.cache / TRACES, ignore_errors=True)
+            facts.segments.clear()
+            child = fork(lambda: Ladders(facts).trace(LADDER) and None)
+            time.sleep(chance.random() * whole_s)
+            os.kill(child, signal.SIGKILL)
+            killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+            with caplog.at_level(logging.WARNING):
+                found = kept_traces.find_trace(facts, LADDER, wanted.stream.versions)
+            met[found is None] += 1
+            if found is not None:
+                assert ([*found.before], [*found.points]) == ([*wanted.before], [*wanted.points])
+                assert found.stream.names == wanted.stream.names
+    assert not caplog.records
+    assert min(met[True], met[False]) > 3, met

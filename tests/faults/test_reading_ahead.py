@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -109,6 +110,20 @@ def test_missing_file_is_reported(ledger_url: str, tmp_path: Path) -> None:
     assert records(ledger_url) == {}
 
 
+def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -> None:
+    """What comes on standard input behind a file is read by the process that reads ahead."""
+    lines = [f"{line}\n" for line in good_lines(200)]
+    (tmp_path / "games.jsonl").write_text("".join(lines[:100]))
+    code = (
+        "from cli.commands import import_\nfrom ledger.intake import parsing\nfrom cli.main import program\n"
+        "parsing.BLOCK_ITEMS, parsing.ALONE_BLOCKS, import_.available_cores = 7, 2, lambda: 2\n"
+        f"program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input="".join(lines[100:]), text=True, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, "200 appended; the head is 200.\n"), done.stderr
+    assert len(records(ledger_url)) == 200
+
+
 def good_lines(count: int) -> Iterator[str]:
     for number in range(count):
         participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
@@ -176,9 +191,15 @@ def test_failure_while_reading_ahead_is_raised() -> None:
         yield b"first"
         if kind == "bug":
             raise KeyError("a bug")
+        if kind == "end":
+            os._exit(0)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    for kind, error, told in (("bug", RuntimeError, "KeyError: 'a bug'"), ("kill", WorkerLost, "killed by signal 9")):
+    for kind, error, told in (
+        ("bug", RuntimeError, "KeyError: 'a bug'"),
+        ("kill", WorkerLost, "killed by signal 9"),
+        ("end", WorkerLost, "ended without a word"),
+    ):
         messages = ahead(broken(kind))
         assert next(messages) == b"first"
         with pytest.raises(error, match=told):

@@ -262,7 +262,7 @@ def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
 def test_dropped_events_table_is_reported(ledger_url: str, ratings: Ratings) -> None:
     """`verify` and all other commands say that the events table was dropped."""
     with closing(plain_connection(ledger_url)) as connection:
-        for view in ("events_readable", *reversed(history_views(DIALECTS["sqlite"]))):
+        for view in ("events_readable", *reversed(history_views(DIALECTS["sqlite"]()))):
             connection.execute(f"DROP VIEW {view}")
         connection.execute("DROP TABLE events")
     verified = ratings("verify", db=ledger_url)

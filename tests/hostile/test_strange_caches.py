@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from projections import compiling
-from projections.facts import bulk, column_cache, decoding
+from projections.facts import column_cache, decoding, segments
+from projections.facts.checked_columns import add_crcs
+from projections.facts.segments import MANIFEST, UNFINISHED
 
 Ratings = Callable[..., Any]
 LADDER = "elo-chess/all"
@@ -28,7 +30,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all caches, which are kept from the first event on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
-    monkeypatch.setattr(bulk, "BULK_EVENTS", 10**9)
+    monkeypatch.setattr(decoding, "BULK_EVENTS", 10**9)
     return tmp_path / "cache" / "ratings-ledger"
 
 
@@ -61,15 +63,22 @@ def own(caches: Path) -> Path:
 
 
 def written(root: Path) -> tuple[dict[str, Any], Path]:
-    """What meta.json says, and the folder of the columns."""
-    meta = json.loads((root / "meta.json").read_bytes().partition(b"\n")[2])
-    return meta, root / meta["folder"]
+    """What the manifest of the one segment of columns says, and its folder."""
+    (folder,) = (root / "columns").glob("*-*-*")
+    return json.loads((folder / MANIFEST).read_bytes().partition(b"\n")[2]), folder
 
 
-def rewrite(root: Path, meta: Any) -> None:
-    """Write meta.json with a right checksum."""
-    body = json.dumps(meta).encode()
-    (root / "meta.json").write_bytes(f"{zlib.crc32(body):08x}\n".encode() + body)
+def rewrite(root: Path, manifest: Any) -> None:
+    """Write the manifest with a right checksum."""
+    body = json.dumps(manifest).encode()
+    (written(root)[1] / MANIFEST).write_bytes(f"{zlib.crc32(body):08x}\n".encode() + body)
+
+
+def crcs_of(content: Any) -> list[int]:
+    """The checksums of a file."""
+    found = list[int]()
+    add_crcs(found, 0, content)
+    return found
 
 
 @pytest.mark.parametrize("name", ["../../victim", "/VICTIM", "..", "", "a/b", "no-uuid", "x" * 5_000, "é" * 36])
@@ -94,7 +103,7 @@ def test_path_as_ledger_id_is_refused(name: str, ratings: Ratings, db: str, cach
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("how", ["folder", "file", "meta.json", "meta.json.new", "lock", "all"])
+@pytest.mark.parametrize("how", ["segment", "next", "unfinished", "player", MANIFEST, "columns", "lock", "all"])
 def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, caches: Path, tmp_path: Path) -> None:
     """A growing cache writes nothing through links in it and deletes nothing behind them."""
     before = standings(ratings, db)
@@ -103,15 +112,24 @@ def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, ca
     (victim / "diary.txt").write_text("dear diary")
     root = own(caches)
     _, folder = written(root)
-    if how == "folder":
-        (root / "0123abcd").symlink_to(victim)
-        shutil.rmtree(folder)
-        folder.symlink_to(victim)
-    elif how == "all":
+    if how in ("segment", "columns", "all"):
+        place = {"segment": folder, "columns": folder.parent, "all": root}[how]
+        shutil.rmtree(place)
+        place.symlink_to(victim)
+    elif how == "unfinished":
+        (folder.parent / f"{UNFINISHED}0123abcd").symlink_to(victim)
+        os.utime(folder.parent / f"{UNFINISHED}0123abcd", (0, 0), follow_symlinks=False)
+    elif how == "next":
+        shutil.copytree(root, tmp_path / "before", symlinks=True)
+        assert ratings(*LATER, db=db).exit_code == 0
+        standings(ratings, db)
+        (name,) = {path.name for path in folder.parent.iterdir()} - {folder.name}
         shutil.rmtree(root)
-        root.symlink_to(victim)
+        shutil.copytree(tmp_path / "before", root, symlinks=True)
+        (folder.parent / name).symlink_to(victim)
+        assert standings(ratings, db) != before
     else:
-        place = folder / "player" if how == "file" else root / how
+        place = root / how if how == "lock" else folder / how
         place.unlink(missing_ok=True)
         place.symlink_to(victim / "diary.txt")
     assert ratings(*LATER, db=db).exit_code == 0
@@ -120,44 +138,95 @@ def test_links_in_cache_are_not_followed(how: str, ratings: Ratings, db: str, ca
     assert (victim / "diary.txt").read_text() == "dear diary"
 
 
-@pytest.mark.parametrize("how", ["player", "meta.json", "meta.json.new", "lock"])
+@pytest.mark.parametrize("how", ["player", MANIFEST, "lock", "columns", "segment"])
 def test_pipes_in_cache_block_no_command(how: str, ratings: Ratings, db: str, caches: Path) -> None:
     """No command waits for a pipe in the cache that nobody writes to."""
     standings(ratings, db)
     root = own(caches)
-    place = written(root)[1] / "player" if how == "player" else root / how
-    place.unlink(missing_ok=True)
+    folder = written(root)[1]
+    if how in ("columns", "segment"):
+        place = {"columns": folder.parent, "segment": folder}[how]
+        shutil.rmtree(place)
+    else:
+        place = root / how if how == "lock" else folder / how
+        place.unlink(missing_ok=True)
     os.mkfifo(place)
     assert ratings(*LATER, db=db).exit_code == 0
     assert len(standings(ratings, db)) == 3
 
 
-META = {
-    "no object": lambda meta: [],
-    "a text for a position": lambda meta: {**meta, "position": "4"},
-    "no position": lambda meta: {name: value for name, value in meta.items() if name != "position"},
-    "a position below 0": lambda meta: {**meta, "position": -1},
-    "another folder": lambda meta: {**meta, "folder": "../.."},
-    "a number for the folder": lambda meta: {**meta, "folder": 5},
-    "a hash that is none": lambda meta: {**meta, "chain_hash": "zz"},
-    "lengths of texts": lambda meta: {**meta, "lengths": dict.fromkeys(meta["lengths"], "1")},
-    "lengths below 0": lambda meta: {**meta, "lengths": dict.fromkeys(meta["lengths"], -8)},
-    "lengths that are odd": lambda meta: {**meta, "lengths": {**meta["lengths"], "start": 3}},
-    "no lengths": lambda meta: {**meta, "lengths": {}},
-    "other files": lambda meta: {**meta, "lengths": {**meta["lengths"], "../../x": 1}},
-    "a list of checksums": lambda meta: {**meta, "crcs": []},
-    "another format": lambda meta: {**meta, "format": "1"},
+def with_file(name: str, *told: Any) -> Callable[[Any], Any]:
+    """A manifest that says something else about a file."""
+    return lambda manifest: {**manifest, "files": {**manifest["files"], name: told}}
+
+
+def with_files(change: Callable[[str, int, Any], Any]) -> Callable[[Any], Any]:
+    """A manifest that says something else about every file."""
+    return lambda manifest: {**manifest, "files": {name: change(*told) for name, told in manifest["files"].items()}}
+
+
+def with_about(**about: Any) -> Callable[[Any], Any]:
+    """A manifest that says something else about what is in the segment."""
+    return lambda manifest: {**manifest, "about": {**manifest["about"], **about}}
+
+
+MANIFESTS: dict[str, Callable[[Any], Any]] = {
+    "no object": lambda manifest: [],
+    "a number for the name": lambda manifest: {**manifest, "name": 5},
+    "no name": lambda manifest: {name: value for name, value in manifest.items() if name != "name"},
+    "another name": lambda manifest: {**manifest, "name": "../.."},
+    "another order of bytes": lambda manifest: {**manifest, "order": "middle"},
+    "nothing about it": lambda manifest: {**manifest, "about": {}},
+    "a list about it": lambda manifest: {**manifest, "about": []},
+    "another ledger": with_about(ledger="b425ae48-5805-4007-8c4a-5241658290ee"),
+    "a number for the ledger": with_about(ledger=5),
+    "other numbers before it": with_about(after="0" * 64),
+    "lengths of texts": with_files(lambda code, items, crcs: [code, "1", crcs]),
+    "lengths below 0": with_files(lambda code, items, crcs: [code, -8, crcs]),
+    "lengths below 0 without checksums": with_files(lambda code, items, crcs: [code, -8, []]),
+    "lengths that are odd": with_file("start", "q", 3.5, [5]),
+    "too long": with_file("start", "q", 2**62, [5]),
+    "other types": with_files(lambda code, items, crcs: ["d", items, crcs]),
+    "no types": with_file("start"),
+    "no files": lambda manifest: {**manifest, "files": {}},
+    "a list of files": lambda manifest: {**manifest, "files": []},
+    "other files": with_file("../../x", "q", 1, [5]),
+    "no checksums": with_files(lambda code, items, crcs: [code, items, []]),
+    "a checksum alone": with_file("start", "q", 4, 5),
+    "a checksum too many": with_file("start", "q", 4, [5, 6]),
+    "texts for checksums": with_file("start", "q", 4, ["5"]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", META)
+@pytest.mark.parametrize("what", MANIFESTS)
 def test_odd_metadata_gives_the_logs_answer(what: str, ratings: Ratings, db: str, caches: Path) -> None:
     """With odd cache metadata under a valid checksum, the answer is still that of the log."""
     before = standings(ratings, db)
     root = own(caches)
-    rewrite(root, META[what](written(root)[0]))
+    rewrite(root, MANIFESTS[what](written(root)[0]))
     assert standings(ratings, db) == before
     assert standings(ratings, db) == before
+
+
+ODD_NAMES = [
+    "0-99999999999999999999-x", "0-18446744073709551615-x", "0-\N{ARABIC-INDIC DIGIT FOUR}-x", "{}-1-x", "{}-{}-x",
+    "x-{}-x", "00-{}-x", "--", "0--1-x", "-1-{}-x", "0-{}-", "0-0-0", "99-999999-x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names_of_segments_give_the_logs_answer(name: str, ratings: Ratings, db: str, caches: Path) -> None:
+    """Folders with names that might be those of segments of columns, and of traces, do no harm."""
+    before = standings(ratings, db)
+    _, folder = written(own(caches))
+    _, last, rest = folder.name.split("-", 2)
+    beside = folder.parent / name.format(last, last).replace("x", rest)
+    shutil.copytree(folder, beside)
+    shutil.copytree(folder, own(caches) / "traces" / beside.name)
+    assert standings(ratings, db) == before
+    assert ratings(*LATER, db=db).exit_code == 0
+    assert standings(ratings, db) != before
+    assert ratings("verify", db=db).exit_code == 0
 
 
 def test_cache_with_fewer_columns_is_recreated(ratings: Ratings, db: str, caches: Path) -> None:
@@ -175,11 +244,11 @@ def test_cache_with_fewer_columns_is_recreated(ratings: Ratings, db: str, caches
         )
         patch.setattr(column_cache, "FORMAT", column_cache.cache_format(fewer))
         assert standings(ratings, db) == before
-        (old, _) = written(own(caches))
-    assert old["format"] != column_cache.FORMAT
+        (_, old) = written(own(caches))
+    assert not old.name.endswith(column_cache.FORMAT)
     assert standings(ratings, db) == before
-    (new, _) = written(own(caches))
-    assert (new["format"], "kind.kills" in new["lengths"]) == (column_cache.FORMAT, True)
+    (new, folder) = written(own(caches))
+    assert (folder.name.endswith(column_cache.FORMAT), "kind.kills" in new["files"]) == (True, True)
 
 
 NUMBERS = {
@@ -201,13 +270,13 @@ def test_odd_numbers_crash_no_command(
     if compiled:
         monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     root = own(caches)
-    meta, folder = written(root)
+    manifest, folder = written(root)
     column = array(column_cache.FILES[name])
-    column.frombytes((folder / name).read_bytes()[: meta["lengths"][name]])
+    column.frombytes((folder / name).read_bytes())
     column[1] = value
     (folder / name).write_bytes(column.tobytes())
-    meta["crcs"][name] = zlib.crc32(column.tobytes())
-    rewrite(root, meta)
+    manifest["files"][name][2] = crcs_of(column)
+    rewrite(root, manifest)
     told = ratings("standings", LADDER, "--format", "json", db=db)
     assert told.exit_code == 0, told
     assert "bug" not in told.stderr
@@ -224,12 +293,12 @@ def test_odd_lines_give_the_logs_answer(name: str, line: bytes, ratings: Ratings
     """With other lines in a cache file under a valid checksum, the answer is that of the log."""
     before = standings(ratings, db)
     root = own(caches)
-    meta, folder = written(root)
-    lines = (folder / name).read_bytes()[: meta["lengths"][name]].splitlines(keepends=True)
+    manifest, folder = written(root)
+    lines = (folder / name).read_bytes().splitlines(keepends=True)
     content = line + b"".join(lines[1:])
     (folder / name).write_bytes(content)
-    meta["crcs"][name], meta["lengths"][name] = zlib.crc32(content), len(content)
-    rewrite(root, meta)
+    manifest["files"][name] = ["B", len(content), crcs_of(content)]
+    rewrite(root, manifest)
     assert standings(ratings, db) == before
 
 
@@ -244,11 +313,11 @@ def test_few_file_handles_keep_the_cache(
         asked.append(path)
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(column_cache, "open_own", none_left)
+    monkeypatch.setattr(segments, "open_own", none_left)
     kept = written(own(caches))
     told = ratings("standings", LADDER, "--format", "json", db=db)
     assert (told.exit_code, json.loads(told.stdout)["rows"]) == (0, before)
     assert len(asked) < 10
     assert written(own(caches)) == kept
     (record,) = caplog.records
-    assert record.message.endswith("is not used: meta.json cannot be read: Too many open files")
+    assert record.message.endswith(f"is not used: {kept[1].name}/manifest.json cannot be read: Too many open files")

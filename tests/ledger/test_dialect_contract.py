@@ -133,7 +133,7 @@ class DialectContract:
     def test_every_member_is_tested(self) -> None:
         """Every member of the protocol has a test of its own, and the store has every member."""
         members = {*Dialect.__annotations__, *(name for name in vars(Dialect) if not name.startswith("_"))}
-        assert [name for name in sorted(members) if not hasattr(DIALECTS[self.backend], name)] == []
+        assert [name for name in sorted(members) if not hasattr(DIALECTS[self.backend](), name)] == []
         tests = [name for name in dir(self) if name.startswith("test_")]
         assert [one for one in sorted(members) if not any(t.startswith(f"test_{one.lower()}_") for t in tests)] == []
 
@@ -141,7 +141,7 @@ class DialectContract:
 
     def test_engine_connects_to_this_store(self, ledger: Ledger) -> None:
         """The URL's backend chooses the store, as every connection says; a URL that cannot be meant is refused."""
-        assert ledger.dialect is DIALECTS[self.backend]
+        assert ledger.dialect is DIALECTS[self.backend]()
         with ledger.reading() as reading, ledger.engine.connect() as plain:
             assert dialect_of(reading) is dialect_of(plain) is ledger.dialect
         engine = ledger.dialect.engine(ledger.url, False, NullPool)
@@ -571,7 +571,7 @@ class TestThirdStore(TestSqlite):
 
     @pytest.fixture(autouse=True)
     def _registered(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(DIALECTS, "third", third_store)
+        monkeypatch.setitem(DIALECTS, "third", lambda: third_store)
 
     def test_commands_ask_the_third_store(self, ratings: Callable[..., Any], tmp_path: Path) -> None:
         """Commands of every kind work on it, and ask it rather than the store that it resembles."""

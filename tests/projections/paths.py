@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from projections import compiling
-from projections.facts import bulk, decoding
+from projections.facts import decoding
 from projections.facts.columns import LABELS, Facts
 from projections.queries.standings import Ladders
 from projections.replay.containment import RuleFailure
@@ -17,7 +17,7 @@ NEVER = 10**9
 def set_paths(monkeypatch: pytest.MonkeyPatch, *, scanned: bool, compiled: bool) -> None:
     """Let even the shortest history go, or let none go, through the scanner, and through compiled loops."""
     monkeypatch.setattr(decoding, "CACHED_EVENTS", 1)
-    monkeypatch.setattr(bulk, "BULK_EVENTS", 1 if scanned else NEVER)
+    monkeypatch.setattr(decoding, "BULK_EVENTS", 1 if scanned else NEVER)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1 if compiled else NEVER)
 
 

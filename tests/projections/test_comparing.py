@@ -1,14 +1,15 @@
 """How two standings are set beside each other, against counts that look at every pair."""
 
-from fractions import Fraction
 from itertools import combinations
 
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from projections.facts.columns import Facts
+from projections.lists.contract import RankedRow
 from projections.queries.answers_compared import Effect
-from projections.queries.impact import TOP, Had, compare, radius, swapped
+from projections.queries.impact import TOP, Had, compare, swapped
+from projections.queries.standings import Ranking
 
 Ranks = dict[str, int | None]
 NAMES = [f"p{number}" for number in range(16)]
@@ -17,7 +18,13 @@ RANKS = st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), st.integers
 
 def had(ranks: Ranks) -> dict[str, Had]:
     """Standings with these ranks; the points follow from them."""
-    return {player: Had(Fraction(1000 - (rank or 900)), rank, None) for player, rank in ranks.items()}
+    return {player: Had(1000 - (rank or 900), 1, rank, None) for player, rank in ranks.items()}
+
+
+def ranking(ranks: Ranks) -> Ranking:
+    """The same as a ladder."""
+    rows = [RankedRow(row.rank, name, row.numerator, 1, row.rank is not None) for name, row in had(ranks).items()]
+    return Ranking("x", "x@1", 1, rows, 1, 0, 0, 0, 0, 0)
 
 
 @given(RANKS, RANKS)
@@ -36,8 +43,7 @@ def test_swapped_pairs_are_counted_once(old: Ranks, new: Ranks) -> None:
 def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
     """The radius of a comparison counts what a look at every player counts."""
     facts, was, now = Facts(1, b""), had(old), had(new)
-    effects = compare(Effect, "x", was, now, facts, facts)
-    found = radius("x", was, now, effects)
+    effects, found = compare(Effect, "x", ranking(old), ranking(new), facts, facts)
 
     names = old.keys() | new.keys()
     assert {effect.player for effect in effects} == {name for name in names if was.get(name) != now.get(name)}

@@ -25,7 +25,6 @@ from oracle.rulesets import BOOK, ruleset_of
 from oracle.running import Ladder, Played
 from oracle.times import instant
 
-from cli.commands.rules import publish_missing
 from ledger.events.canonical import microseconds, parse_object
 from ledger.intake.files import Item
 from ledger.intake.importing import Terms
@@ -33,8 +32,9 @@ from ledger.store.log import read_records
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
 from projections.admission.proposals import Proposal
+from projections.admission.publishing import publish_missing
 from projections.facts.decoding import decode
-from projections.queries.answers import GameExplanation
+from projections.queries.answers_explained import GameExplanation
 from projections.queries.coordinates import Times
 from projections.queries.explanation import explain_game, history, row_of_game
 from projections.queries.standings import Ladders, balance_answer

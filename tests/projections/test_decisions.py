@@ -11,17 +11,19 @@ from sqlalchemy import Connection
 from time_histories import LADDERS, base_log, history
 from time_ledgers import enter
 
+from ledger.events.types import TYPES
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
 from ledger.validation.identities import identities
 from projections.facts.decoding import decode
 from projections.queries.attribution import attribute
 from projections.queries.coordinates import Coordinates
-from projections.queries.decisions import DECIDED, decided
+from projections.queries.decisions import decided
 from projections.queries.standings import Ladders, UnknownLadder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
+DECIDED = {name for name, one in TYPES.items() if one.decided}
 WANTED = ["decided", "games", "both", "comes", "goes", "many in one", *sorted(DECIDED - {"player.account_changed"})]
 
 
@@ -72,8 +74,7 @@ def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Coun
                 share = shares.pop((ladder, player), None)
                 assert (share.amounts if share else {}) == wanted, (ladder, player)
                 if share is not None:
-                    had = [one and one.points for one in (share.before, share.after)]
-                    assert [share.start, *had] == [causes.start, causes.before, causes.after]
+                    assert (share.start, share.before, share.after) == (causes.start, causes.before, causes.after)
                     assert sum(share.amounts.values(), Fraction(0)) == share.change
                     done.update(["comes"] * (share.before is None) + ["goes"] * (share.after is None))
                     done.update(["both"] * (None in wanted and len(wanted) > 1))

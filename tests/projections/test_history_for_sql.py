@@ -21,11 +21,11 @@ from test_corrections_oracle import propose
 from time_histories import history as time_history
 from time_ledgers import enter as enter_events
 
-from cli.commands.rules import publish_missing
 from ledger.errors import LockLost
 from ledger.store.log import read_records
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.upgrading import upgrade
+from projections.admission.publishing import publish_missing
 from projections.facts import decoding
 from projections.rulesets.versions import shipped
 from projections.stored import computing, generations, sql_history, sql_rows

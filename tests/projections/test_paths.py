@@ -5,11 +5,13 @@ import json
 import logging
 import shutil
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from fault_helpers import fork, wait_for
 from forging import FORGED, OTHERS, WRITTEN, forged
 from paths import digests, set_paths, told
 from time_histories import history
@@ -22,6 +24,7 @@ from ledger.store.upgrading import upgrade
 from projections.facts import bulk, column_cache, decoding
 from projections.facts.column_cache import folder_of
 from projections.facts.decoding import decode
+from projections.facts.segments import MANIFEST, UNFINISHED
 from projections.queries.explanation import explain_player
 from projections.queries.standings import Ladders
 
@@ -52,10 +55,32 @@ def cut_off(caches: Path, chance: Random) -> None:
 
 
 def write_behind(caches: Path, chance: Random) -> None:
-    """As somebody leaves it who was killed before `meta.json` told of what he had written."""
+    """What is behind the numbers that a manifest tells of does not count."""
     for path in files(caches):
-        if path.name != "meta.json":
+        if path.name != MANIFEST:
             path.write_bytes(path.read_bytes() + chance.randbytes(chance.randrange(40)))
+
+
+def leave_unfinished(caches: Path, chance: Random) -> None:
+    """As somebody leaves it who was killed while they wrote a segment; and one with a name that is not its own."""
+    path = chance.choice(segments(caches))
+    shutil.copytree(path, path.with_name(f"{UNFINISHED}{chance.randbytes(8).hex()}"))
+    first, last, rest = path.name.split("-", 2)
+    shutil.copytree(path, path.with_name(f"{first}-{int(last) - 1}-{rest}"), dirs_exist_ok=True)
+
+
+def plant(caches: Path, chance: Random) -> None:
+    """Segments of other ledgers, and of other histories of this one, under their own names and under others."""
+    mine, strange = chance.choice(segments(caches)), chance.choice(sorted((caches.parent / "elsewhere").iterdir()))
+    shutil.copytree(strange, mine.parent / strange.name, dirs_exist_ok=True)
+    shutil.copytree(strange, mine.parent / mine.name.replace("-", "0-", 1), dirs_exist_ok=True)
+    if chance.random() < 0.5:
+        shutil.rmtree(mine)
+        shutil.copytree(strange, mine)
+
+
+def segments(caches: Path) -> list[Path]:
+    return sorted(path for path in caches.glob("*/columns/*-*-*") if path.is_dir())
 
 
 def lose(caches: Path, chance: Random) -> None:
@@ -70,7 +95,7 @@ def nothing(caches: Path, chance: Random) -> None:
     pass
 
 
-HARM = [flip, cut_off, write_behind, lose, lose_all, nothing, nothing]
+HARM = [flip, cut_off, write_behind, leave_unfinished, plant, lose, lose_all, nothing, nothing]
 
 
 def decoded(ledger: Ledger, known_at: int | None = None, cached: bool = True) -> tuple[dict[str, Any], dict[str, str]]:
@@ -85,11 +110,12 @@ def test_all_paths_give_the_same_standings(
 ) -> None:
     """As a random history grows, every path to the standings gives the same result.
 
-    Late games, corrections, voids, renames and rule changes come in pieces; the cache is damaged now
-    and then.
+    Late games, corrections, voids, renames and rule changes come in pieces; the segments of the cache are merged at
+    random, and damaged now and then.
     """
     harmed: Counter[str] = Counter()
-    grown = 0
+    lengths: Counter[int] = Counter()
+    strange_segments(tmp_path, monkeypatch, caches)
     for seed in range(60 if at_length else 3):
         chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
         upgrade(url)
@@ -102,9 +128,11 @@ def test_all_paths_give_the_same_standings(
             set_paths(monkeypatch, scanned=False, compiled=False)
             plain = decoded(ledger, cached=False)
             monkeypatch.setattr(decoding, "DELTA_EVENTS", chance.choice((7, 1_000)))
+            monkeypatch.setattr(column_cache, "TIMES_AS_LONG", chance.choice((0, 1, 8)))
+            monkeypatch.setattr(column_cache, "SEGMENTS_OPEN", chance.choice((2, 16)))
             set_paths(monkeypatch, scanned=chance.random() < 0.5, compiled=chance.random() < 0.5)
-            grown += any(caches.rglob("meta.json"))
             assert decoded(ledger) == plain, (seed, length)
+            lengths[len(segments(caches))] += 1
             set_paths(monkeypatch, scanned=True, compiled=True)
             assert decoded(ledger) == plain, (seed, length)
             assert decoded(ledger, cached=False) == plain, (seed, length)
@@ -118,7 +146,21 @@ def test_all_paths_give_the_same_standings(
             set_paths(monkeypatch, scanned=True, compiled=chance.random() < 0.5)
             assert decoded(ledger, known_at) == plain, (seed, known_at)
     assert set(harmed) >= {harm.__name__ for harm in HARM} or not at_length
-    assert grown > 10
+    assert {1, 2, 3} <= lengths.keys(), lengths
+
+
+def strange_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: Path) -> None:
+    """Put segments of other ledgers, and of a history that went on differently, where `plant` finds them."""
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    for seed in (0, 1):
+        (tmp_path / f"other-{seed}").mkdir()
+        ledger, log = small(tmp_path / f"other-{seed}", seed, 20), history(seed, 50)
+        decoded(ledger)
+        enter(ledger, log[20:])
+        decoded(ledger)
+    for path in segments(caches):
+        shutil.copytree(path, caches.parent / "elsewhere" / path.name, dirs_exist_ok=True)
+    shutil.rmtree(caches)
 
 
 def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
@@ -207,6 +249,45 @@ def test_cache_of_another_ledger_is_rebuilt(
     assert ["another ledger" in record.message for record in caplog.records] == [True]
 
 
+def test_chain_of_segments_stays_short(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache that grows by an event or two at a time has few segments, and seldom writes the long ones anew."""
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    ledger, log = small(tmp_path, count=100), history(3, 160)
+    names, lengths = set(), []
+    for first in range(100, 160, 2):
+        enter(ledger, log[first : first + 2])
+        decoded(ledger)
+        names |= {path.name for path in segments(caches) if path.name.startswith("0-")}
+        lengths.append(len(segments(caches)))
+    assert max(lengths) == 2
+    assert len(names) < 6
+    assert decoded(ledger) == decoded(ledger, cached=False)
+
+
+def test_writers_without_a_lock_have_right_facts(
+    tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool
+) -> None:
+    """Processes that write, merge and delete segments at once, as if there were no lock, get the facts of the log."""
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    monkeypatch.setattr(column_cache, "growing", lambda root: nullcontext(True))
+    ledger = small(tmp_path)
+    with ledger.reading() as connection:
+        wanted = told(decode(connection, cached=False))
+
+    def grow(seed: str) -> None:
+        chance = Random(seed)
+        with ledger.reading() as connection:
+            for _ in range(4):
+                decoding.DELTA_EVENTS, column_cache.TIMES_AS_LONG = chance.choice((5, 7, 40)), chance.choice((0, 1, 8))
+                decoding.BULK_EVENTS = chance.choice((1, 10**9))
+                assert told(decode(connection)) == wanted
+                if segments(caches) and chance.random() < 0.5:
+                    shutil.rmtree(chance.choice(segments(caches)), ignore_errors=True)
+
+    for seed in range(100 if at_length else 4):
+        assert wait_for([fork(grow, f"{seed} {child}") for child in range(3)]) == [0, 0, 0]
+
+
 def test_unwritable_cache_folder_does_no_harm(tmp_path: Path, caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the cache folder cannot be written, decoding works from the log alone."""
     set_paths(monkeypatch, scanned=True, compiled=False)
@@ -226,7 +307,7 @@ def test_full_disk_does_no_harm(
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(column_cache.Cache, "_write", full)
+    monkeypatch.setattr(column_cache, "write_segment", full)
     with caplog.at_level(logging.WARNING):
         assert decoded(ledger) == decoded(ledger, cached=False)
     assert ["No space left" in record.message for record in caplog.records] == [True]

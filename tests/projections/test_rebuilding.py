@@ -73,7 +73,7 @@ def findings(ledger):
 
 def numbers(ledger):
     with ledger.reading() as connection:
-        return [one.generation for one in kept_generations(connection)]
+        return [one.generation for one in kept_generations(connection, 0)]
 
 
 def everything(ledger):
@@ -106,13 +106,13 @@ def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
     """The position of a generation is that of its last full rebuild."""
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection)] == [(0, 1, 1)]
+        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection, 0)] == [(0, 1, 1)]
     assert findings(ledger) == []
     rebuild(ledger, ticking())
     more(ledger, game("late", "emil anna ben"))
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection)] == [
+        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection, 0)] == [
             (32, 4, 1),
             (32, 4, 4),
         ]
@@ -276,8 +276,8 @@ def test_repeated_rollback_goes_further_back(either):
         rebuild(ledger, ticking(), keep=3)
         more(ledger, game(f"more-{number}", "anna ben cleo"))
     assert numbers(ledger) == [4, 3, 2]
-    before, given_up = roll_back(ledger)
-    assert (before.generation, before.position, given_up) == (3, 34, 4)
+    rolled = roll_back(ledger)
+    assert (rolled.generation, rolled.position, rolled.given_up) == (3, 34, 4)
     assert stored(ledger)[ALL] == (3, 34, replayed(ledger, ALL, 34))
     assert findings(ledger) == []
     assert numbers(ledger) == [3, 2]

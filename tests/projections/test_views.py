@@ -18,9 +18,11 @@ from stores import with_shipped_rulesets
 import ratings_ledger as rl
 from ledger.store.opening import open_ledger
 from projections.facts.decoding import decode
+from projections.queries.kept_ladders import KeptLadders
 from projections.queries.view import View
 
 Ratings = Callable[..., Any]
+RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
 LADDER = "club-catan-elo/all"
 GAMES = [
     ("g-1", "2024-01-05T20:00Z", "anna", "ben", "cleo"),
@@ -97,6 +99,35 @@ def test_what_is_recorded_is_what_commands_print(url: str, ratings: Ratings) -> 
         assert (view.games(limit=1).older, view.events("g-2").rows[0].withdrawn) == (2, False)
 
 
+def test_rulesets_are_what_commands_print(url: str, ratings: Ratings) -> None:
+    """The published versions and one of them with its timeline dump to the JSON of their commands."""
+    assert ratings("rules", "publish", RULESET, db=url).exit_code == 0
+    with rl.open(url) as ledger:
+        now, before = ledger.at(), ledger.at(known_at=18)
+        same_as_printed(ratings, url, {
+            ("rules", "list"): now.rulesets(), ("rules", "list", "--known-at", 18): before.rulesets(),
+            ("rules", "show", "club-catan-elo"): now.ruleset("club-catan-elo"),
+            ("rules", "show", "club-catan-elo@1"): now.ruleset("club-catan-elo@1"),
+            ("rules", "show", "club-catan-elo", "--known-at", 18): before.ruleset("club-catan-elo"),
+        })  # fmt: skip
+        assert [len(one.ruleset("club-catan-elo").versions) for one in (before, now)] == [1, 2]
+
+
+def test_decisions_are_told_with_what_they_did(url: str, ratings: Ratings) -> None:
+    """What somebody decided since a position, and what that did to points, which adds up to the difference."""
+    assert ratings("void", "g-2", "--reason", "a rehearsal", "--by", "mira", db=url).exit_code == 0
+    with rl.open(url) as ledger:
+        before, now = ledger.at(known_at=18), ledger.at()
+        found = now.decisions(18)
+        had, has = ({row.player: row.points for row in view.standings(LADDER).rows} for view in (before, now))
+    assert [(one.type, one.by, one.reason) for one in found.decisions][1:] == [("game.voided", "mira", "a rehearsal")]
+    assert {(share.ladder, share.player) for share in found.shares} >= {(LADDER, "anna"), (LADDER, "ben")}
+    for share in (share for share in found.shares if share.ladder == LADDER):
+        assert sum(share.amounts.values()) == share.change
+        assert (share.before, share.after) == (had.get(share.player), has.get(share.player))
+    assert json.loads(json.dumps(found.model_dump()))["from"] == 18
+
+
 def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """Leagues, one of them with its table, and whom somebody has not met dump to the JSON of their commands."""
     for name in ("spring", "autumn"):
@@ -123,9 +154,6 @@ def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
             "0 of 8 players",
             "youplay-league/spring",
         )
-
-
-RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
 
 
 def test_clocks_are_what_commands_print(url: str, ratings: Ratings) -> None:
@@ -210,7 +238,7 @@ def void(game_id: str) -> dict[str, Any]:
     return {"type": "game.voided", "data": {"game_id": game_id, "reason": "never played"}}
 
 
-WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]] = [
+WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | None, int]] = [
     (lambda ledger: ledger.at(as_of="yesterday").standings(LADDER), rl.BadArgument, "as_of", 2),
     (lambda ledger: ledger.at(known_at=99).standings(LADDER), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at(known_at="soon").standings(LADDER), rl.BadArgument, "known_at", 2),
@@ -226,6 +254,10 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.at().events(since="99"), rl.BadArgument, "since", 2),
     (lambda ledger: ledger.at().events(types=["game.vided"]), rl.BadArgument, "types", 2),
     (lambda ledger: ledger.at(known_at=99).events(), rl.BadArgument, "known_at", 2),
+    (lambda ledger: ledger.at().decisions(99), rl.BadArgument, "after", 2),
+    (lambda ledger: ledger.at(known_at=1).decisions(1), rl.BadArgument, None, 2),
+    (lambda ledger: ledger.at().ruleset("club-catan-elo@9"), rl.BadArgument, "name", 2),
+    (lambda ledger: ledger.at(known_at=99).rulesets(), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at().league("winter"), rl.LedgerError, "league-unknown", 2),
     (lambda ledger: ledger.at().unmet(LADDER, "zoe"), rl.Unknown, "unknown", 1),
     (lambda ledger: ledger.at().unmet("no-such/all", "anna"), rl.BadArgument, "ladder", 2),
@@ -258,6 +290,8 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str, int]
     (lambda ledger: ledger.propose(void("g-9"), "mira").commit(), rl.Refused, "game-unknown", 1),
     (lambda ledger: ledger.propose(void("g-1"), "mira", based_on={"game:g-1": 1}).commit(), rl.ChangedMeanwhile,
      "changed-meanwhile", 1),
+    (lambda ledger: ledger.publish_shipped("mira", "no-such"), rl.BadArgument, "wanted", 2),
+    (lambda ledger: ledger.publish_shipped("mira", games=["Chess!"]), rl.Refused, "bad-slug", 1),
     (lambda ledger: rl.open(7), rl.BadArgument, "name", 2),  # type: ignore[arg-type]
     (lambda ledger: rl.open("/no/such/ratings.db"), rl.NoLedger, "no-ledger", 3),
 ]  # fmt: skip
@@ -291,11 +325,11 @@ def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> No
     """Facts are decoded once for each position: again only when the log has grown."""
     decoded: list[int | None] = []
 
-    def counting(connection: Any, position: int) -> Any:
+    def counting(connection: Any, position: int, lazily: bool) -> Any:
         decoded.append(position)
-        return decode(connection, position)
+        return decode(connection, position, lazily=lazily)
 
-    view = View(open_ledger(url), decode=counting)
+    view = View(open_ledger(url), kept=KeptLadders(counting))
     before = view.standings(LADDER)
     assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
     assert len(decoded) == 1
@@ -380,6 +414,30 @@ def test_ledger_that_vanishes_or_moves_back_is_told(tmp_path: Path, ratings: Rat
         file.unlink()
         with pytest.raises(rl.StoreUnavailable):
             view.standings(LADDER)
+
+
+def test_shipped_rulesets_are_published_once(url: str) -> None:
+    """A program publishes the shipped rulesets that a ledger lacks, Elo for its games among them, and then no more."""
+    with rl.open(url) as ledger:
+        assert ledger.publish_shipped("mira") == []
+        assert ledger.publish_shipped("mira", games=["chess", "go"]) == ["elo-chess@1", "elo-go@1"]
+        assert ledger.publish_shipped("mira", games=["chess"]) == []
+        assert [row.by for row in ledger.at().rulesets().rows[-2:]] == ["mira", "mira"]
+
+
+def test_players_join_a_league(url: str) -> None:
+    """Eight players subscribe; the schedule is drawn with the last, and nobody can come after."""
+    created = {"league": "spring", "game": "diplomacy", "players_per_game": 7}
+    with rl.open(url) as ledger:
+        ledger.propose({"type": "league.created", "data": created}, "mira").commit()
+        heads = [ledger.join_league("spring", f"p{number}", "mira", seed="dice").position for number in range(8)]
+        found = ledger.at().league("spring")
+        assert (ledger.head.position, found.seed, len(found.players)) == (heads[-1], "dice", 8)
+        assert (heads[-1] - heads[0], found.state) == (8, f"0 of {len(found.games)} games")
+        with pytest.raises(rl.Refused, match="already has its 8 players"):
+            ledger.join_league("spring", "p9", "mira")
+        with pytest.raises(rl.Refused, match="there is no league"):
+            ledger.join_league("autumn", "p9", "mira")
 
 
 def test_forked_process_goes_on(url: str) -> None:

@@ -1,0 +1,78 @@
+"""Publishing rulesets: the events that do it, and the shipped ones that a ledger lacks."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection
+
+from ledger import clock
+from ledger.errors import BadArgument, NotALedger
+from ledger.events.canonical import format_instant
+from ledger.events.fields import read_slug
+from ledger.events.revisions import KnownEvent
+from ledger.events.types import Ruleset
+from ledger.intake.files import Item
+from ledger.intake.importing import Terms
+from ledger.rejections import shown
+from ledger.store.log import Log, head, read_live
+from ledger.store.opening import Ledger
+from projections.admission.proposals import Proposal
+from projections.queries.coordinates import times_of
+from projections.rulesets.versions import SHIPPED_AT, read_toml, shipped, shipped_elo
+
+# all shipped rulesets, where one could be named
+EVERY = "all"
+
+
+def _live(connection: Connection) -> list[KnownEvent]:
+    return read_live(connection, until=head(connection).position, type_name="ruleset.published")
+
+
+def ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: str | None = None) -> list[Item]:
+    """The events that publish rulesets, by default now, each with the name of the file it comes from."""
+    items = []
+    at = at or format_instant(clock.now())
+    with ledger.reading() as connection:
+        live = {event.event_id for event in _live(connection)}
+        for name, ruleset in rulesets:
+            event = {"type": "ruleset.published", "occurred_at": at,
+                     "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip
+            event_id = f"ruleset:{ruleset.name}"
+            # the id of a withdrawn version stays taken
+            if event_id in live or Log(connection).event(event_id) is None:
+                event["id"] = event_id
+            items.append(Item(name, 1, event, None))
+    return items
+
+
+def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()) -> list[str]:
+    """The texts of all shipped rulesets or of those with one id; with games, those of Elo for each of them.
+
+    Raises `BadArgument` if none has that id, `Refused` (bad-slug) for what cannot be a game's name.
+    """
+    if games:
+        with ledger.reading() as connection:
+            zone = times_of(connection).zone
+        return [shipped_elo(read_slug(f"elo-{game}")[4:], zone) for game in games]
+    found = [text for text in shipped() if wanted == EVERY or f'id = "{wanted}"' in text.splitlines()]
+    if not found:
+        raise BadArgument(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md", "wanted")
+    return found
+
+
+def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_ids: bool = False) -> list[str]:
+    """Publish those rulesets whose version the ledger lacks, or only those whose id it does not have.
+
+    Returns their names. Raises `NotALedger` if one does not fit what the ledger holds.
+    """
+    with ledger.reading() as connection:
+        known = {(event.data["id"], only_new_ids or event.data["version"]) for event in _live(connection)}
+    missing = []
+    for text in texts:
+        ruleset, problems = read_toml(text)
+        assert ruleset is not None, problems
+        if (ruleset.id, only_new_ids or ruleset.version) not in known:
+            missing.append((ruleset.name, ruleset))
+    result = Proposal(ledger, ruleset_items(ledger, missing, SHIPPED_AT), Terms(by)).append()
+    for problem in result.rejected:
+        raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
+    return [name for name, _ in missing]

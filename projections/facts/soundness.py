@@ -1,0 +1,88 @@
+"""What makes facts sound: every number refers to something that exists, since loops do not look again."""
+
+from __future__ import annotations
+
+from array import array
+
+from ledger.events.game_types import GAME_TYPES
+from projections import compiling
+from projections.contract import PLAYERS_MAX
+from projections.facts.checked_columns import Damaged, check_all, pieces, within
+from projections.facts.columns import NONE, ROW_COLUMNS, SLOT_COLUMNS, Column, Facts
+from projections.rulesets.columns import COLUMNS_OF
+
+
+def check(facts: Facts) -> None:
+    """Raises `Damaged` if a number in the columns leads nowhere.
+
+    What later events changed is `check_changes`'s matter. Columns stay in the pieces that they are in.
+    """
+    rows = [getattr(facts, name) for name in ROW_COLUMNS]
+    slots = [getattr(facts, name) for name in SLOT_COLUMNS]
+    check_all([*rows, *slots, *facts.optional.values(), *facts.of_kind.values()])
+    if len({*map(len, rows)}) > 1 or len({*map(len, slots)}) > 1:
+        raise _nowhere(facts)
+    spans = [*zip(*map(pieces, (facts.start, facts.count)), strict=True)]
+    used = max((compiling.largest(_ends(*span)) for span in spans), default=0)
+    if used > len(facts.player):
+        raise _nowhere(facts)
+    for piece in pieces(facts.player):
+        if not within(piece[: max(used, 0)], 0, len(facts.players)):
+            raise _nowhere(facts)
+        used -= len(piece)
+    for kind, names in ((kind, names) for kind, names in COLUMNS_OF.items() if names):
+        own = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
+        if any(own):
+            lengths = {len(facts.of_kind[name]) for name in names}
+            spans = [*zip(*map(pieces, (facts.cell, facts.kind_start, facts.count)), strict=True)]
+            last = max((compiling.largest(_ends_of(own, *span)) for span in spans), default=0)
+            if len(lengths) > 1 or last > min(lengths):
+                raise _nowhere(facts)
+
+
+def _nowhere(facts: Facts) -> Damaged:
+    found: Damaged = facts.start.damaged("has a number that leads nowhere")
+    return found
+
+
+def check_changes(facts: Facts) -> None:
+    """Raises `ValueError` unless what later events did to games can be applied."""
+    slots, changed = len(facts.player), [change for change in facts.changes if change.start != NONE]
+    if not (
+        within(array("q", [change.row for change in facts.changes]), 0, len(facts.first_position))
+        and within(array("q", [change.start for change in changed]), 0, slots + 1)
+        and within(array("q", [change.size for change in changed]), 0, PLAYERS_MAX + 1)
+        and within(array("q", [change.start + change.size for change in changed]), 0, slots + 1)
+        and within(array("q", [change.cell for change in changed]), 0, len(facts.cells))
+    ):
+        raise ValueError("a correction leads nowhere")
+
+
+def check_texts(facts: Facts) -> None:
+    """Raises `ValueError` for names that are not text, and cells that no game can have."""
+    if not {*map(type, facts.players), *map(type, facts.texts)} <= {str}:
+        raise ValueError("a name is not text")
+    for cell in facts.cells:
+        if not all(isinstance(number, int) for number in cell):
+            raise ValueError("a cell holds something other than numbers")
+        if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
+            raise ValueError("a cell names a text that is not there")
+        if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
+            raise ValueError("a cell has no known game type")
+
+
+def _ends(start: Column, count: Column) -> Column:
+    """Where spans end."""
+    if compiling.available() and len(start):
+        return compiling.as_column(compiling.as_numpy(start) + compiling.as_numpy(count))
+    return array("q", [first + size for first, size in zip(start, count, strict=True)])
+
+
+def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
+    """Where the spans end, for the games whose cells are `own`."""
+    if compiling.available() and len(start) and len(own):
+        mine = compiling.as_numpy(own).astype(bool)[compiling.as_numpy(cell)]
+        first = compiling.as_numpy(start)[mine]
+        return compiling.as_column((first + compiling.as_numpy(count)[mine]) * (first >= 0) - (first < 0))
+    spans = zip(cell, start, count, strict=True)
+    return array("q", [first + size if first >= 0 else -1 for at, first, size in spans if own[at]])

@@ -1,0 +1,216 @@
+"""What all questions of a view begin with: the ledger at coordinates, its ladders there, and what is odd about them.
+
+Facts are decoded once per position, and ladders made once per moment. A question that reads little is asked again where
+a kept file turns out to be damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
+
+from ledger.errors import RuleFailed, Unknown
+from ledger.rejections import did_you_mean, shown
+from ledger.store.log import head
+from ledger.store.opening import Ledger
+from ledger.validation.published_lists import PublishedList, published_lists
+from projections.facts.checked_columns import Damaged, Unreadable
+from projections.facts.columns import Facts
+from projections.facts.players import known_players
+from projections.queries.coordinates import (
+    Note,
+    Times,
+    instant_played,
+    note_ahead,
+    position_known,
+    times_of,
+)
+from projections.queries.kept_ladders import KeptLadders
+from projections.queries.ladder_names import other_ladder
+from projections.queries.standings import (
+    Ladders,
+    UnknownLadder,
+    check_version,
+    date_zone,
+    ruleset_ids,
+    versions_of,
+)
+from projections.replay.containment import RuleFailure, told_with_game
+from projections.replay.ladders import parse_name
+
+if TYPE_CHECKING:
+    from projections.queries.survey import Survey
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Question(NamedTuple):
+    """A connection, the ladders at the coordinates that one ladder's zone gives, and how times are shown."""
+
+    connection: Connection
+    ladders: Ladders
+    times: Times
+
+
+def asked_again(question: Callable[P, T]) -> Callable[P, T]:
+    """A view's question that reads little: if a file turns out to be damaged, it is deleted, and the question asked
+    again of facts that are checked first."""
+
+    @wraps(question)
+    def ask(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return question(*arguments, **options)
+        except (Damaged, Unreadable) as problem:
+            view: Any = arguments[0]
+            view._kept.forget(problem)
+            return question(*arguments, **options)
+
+    return ask
+
+
+class Asking:
+    """The ledger at coordinates. What is odd about an answer, though not wrong, is in `notes`, or goes to `note`."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        as_of: str | None = None,
+        known_at: str | int | None = None,
+        rules: str | None = None,
+        *,
+        note: Note | None = None,
+        kept: KeptLadders | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.as_of = as_of
+        self.known_at = known_at
+        self.rules = rules
+        self.notes: list[str] = []
+        self._tell = self.notes.append if note is None else note
+        self._told: set[str] = set()
+        self._kept = kept or KeptLadders()
+        self._held: Connection | None = None
+
+    @contextmanager
+    def staying(self) -> Iterator[None]:
+        """Ask several questions on one connection; for one thread alone. Raises `StoreUnavailable`."""
+        with self.ledger.reading() as self._held:
+            try:
+                yield
+            finally:
+                self._held = None
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """The connection that is held, or one of its own."""
+        if self._held is not None:
+            yield self._held
+            return
+        with self.ledger.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def asking(self, ladder: str, lazily: bool = False) -> Iterator[Question]:
+        """The ladders at the coordinates, for questions about one ladder; `lazily` for one that is `asked_again`.
+
+        Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
+        """
+        with self._reading() as connection:
+            try:
+                # the zone matters only to dates, and finding it takes a look at the rulesets
+                is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
+                zone = date_zone(connection, ladder) if is_dated else "UTC"
+                every = self._known(connection, position_known(connection, self.known_at, zone, self.note), lazily)
+                facts = every.facts
+                try:
+                    versions_of(facts, ladder, self.rules)
+                except UnknownLadder:
+                    date_zone(connection, ladder)  # there is no such ruleset at any position, which is then told
+                    raise
+                instant = instant_played(self.as_of, zone)
+                ladders = every.at(instant)
+                note_ahead(self.as_of, zone, self.note)
+                times = times_of(connection)
+                self._note_idle(ladders, ladder, times)
+                yield Question(connection, ladders, times)
+            except RuleFailure as problem:
+                raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
+
+    def with_ladder(self, one: str, other: str) -> tuple[str, str]:
+        """A player or game and a ladder, in whichever order they were given. Raises `StoreUnavailable`."""
+        with self._reading() as connection:
+            if self.known_at is None:
+                facts = self._known(connection, head(connection).position, lazily=True).facts
+                known = facts.rulesets.keys() | facts.unusable.keys()
+            else:
+                known = ruleset_ids(connection)
+        if parse_name(other).ruleset_id in known:
+            return one, other
+        swapped = parse_name(one).ruleset_id in known or ("/" in one and "/" not in other)
+        return (other, one) if swapped else (one, other)
+
+    @contextmanager
+    def surveying(self) -> Iterator[Survey]:
+        """All ladders at the coordinates. Raises `BadArgument`, `RulesetUnusable`, `StoreUnavailable`."""
+        from projections.queries.survey import Survey
+
+        with self._reading() as connection:
+            times = times_of(connection)
+            every = self._known(connection, position_known(connection, self.known_at, None, self.note))
+            check_version(every.facts, self.rules)
+            note_ahead(self.as_of, times.zone, self.note)
+            yield Survey(connection, every, self.as_of, times)
+
+    def _list(self, connection: Connection, ladder: str) -> PublishedList:
+        """The list of a ladder that is meant by `as_of` and `known_at`. Raises as `published` does."""
+        zone = date_zone(connection, ladder)
+        instant = instant_played(self.as_of, zone)
+        position = position_known(connection, self.known_at, zone, self.note)
+        lists = published_lists(connection, position, ladder)
+        lists = [one for one in lists if self.as_of is None or one.as_of == instant]
+        if not lists:
+            versions_of(self._known(connection, position, lazily=True).facts, ladder)
+            played = "" if instant is None else f" as of {times_of(connection).second(instant)}"
+            told = f"no list of {ladder}{played} has been published; see: ratings publish --help"
+            raise Unknown("list-unknown", told)
+        return lists[-1]
+
+    def note(self, text: str) -> None:
+        """Say something odd, once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
+
+    def _known(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
+        """All ladders, as known at a position; unless `lazily`, their facts are checked."""
+        return (self._kept.at if lazily else self._kept.checked)(connection, position, self.rules)
+
+    def _note_idle(self, ladders: Ladders, ladder: str, times: Times) -> None:
+        """If nothing had been played on a ladder by then, note when it began, or which other was probably meant."""
+        if ladders.first(ladder) is not None:
+            return
+        if ladders.as_of is not None and (first := ladders.at(None).first(ladder)):
+            instant, what = first
+            self.note(f"the first {what} on {ladder} was at {times.second(instant)}")
+        elif told := other_ladder(ladders.facts, ladder):
+            self.note(told)
+
+
+def known_ones(facts: Facts, players: Collection[str]) -> set[str]:
+    """The current ids of some players. Raises `Unknown` (player-unknown)."""
+    for player in players:
+        refuse_unknown(facts, player)
+    return {facts.current(player) for player in players}
+
+
+def refuse_unknown(facts: Facts, player: str) -> None:
+    """Raises `Unknown` (player-unknown) for somebody the facts know nothing about."""
+    if not facts.knows(player):
+        hint = did_you_mean(player, known_players(facts))
+        raise Unknown("player-unknown", f"nothing is recorded about {shown(player)}{hint}")

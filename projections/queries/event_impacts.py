@@ -1,0 +1,120 @@
+"""What one event did: the ladders as known just before it and at it; and which events have that to tell."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from itertools import accumulate
+
+from sqlalchemy import Connection
+
+from ledger.errors import Unknown
+from ledger.events.canonical import parse_instant
+from ledger.events.revisions import GAME_EVENTS
+from ledger.events.types import TYPES
+from ledger.rejections import Refused
+from ledger.store.log import Log, known_event, known_of, read_newest, read_records_at, read_where
+from ledger.validation.identities import identities
+from projections.facts.columns import NONE, Facts
+from projections.queries.answers_beside import EventImpact, LadderImpact
+from projections.queries.answers_compared import Effect
+from projections.queries.answers_recorded import RecordedEvent
+from projections.queries.coordinates import times_of
+from projections.queries.decisions import what_was_decided
+from projections.queries.event_texts import words_of
+from projections.queries.explanation import row_of_game
+from projections.queries.impact import about, impact_between
+from projections.queries.standings import Ladders
+from projections.replay.ladders import parse_name
+
+DECIDED = tuple(name for name, event_type in TYPES.items() if event_type.decided)
+
+
+def event_impact(connection: Connection, before: Ladders, after: Ladders) -> EventImpact:
+    """What the last event that `after` knows, and `before` does not, did to everybody. Raises `StoreDamaged`."""
+    position, times = after.facts.position, times_of(connection)
+    record = read_records_at(connection, [position])[position]
+    try:
+        event = known_event(position, record)
+    except Refused as problem:
+        raise Unknown(
+            "event-unreadable", f"what is at position {position:,} does not count: {problem.message}"
+        ) from None
+    written = json.loads(record)
+    slugs = set[str]()
+    for facts in (before.facts, after.facts) if event.type in GAME_EVENTS else ():
+        with suppress(Unknown):  # before its first record
+            slugs.add(str(facts.label("game", row_of_game(connection, facts, event.data["game_id"]))))
+    found = impact_between(connection, before, after, about(event.type, event.data, slugs))
+    by_ladder = defaultdict[str, list[Effect]](list)
+    for effect in found.changes:
+        by_ladder[effect.ladder].append(effect)
+    radii = {one.ladder: one.ranks for one in found.ladders}
+    return EventImpact(
+        position, event.type, written["recorded_at"], written["by"], event.data.get("reason"),
+        event.data.get("game_id"),
+        tuple(_on(name, effects, radii.get(name, 0), _players(after, name)) for name, effects in by_ladder.items()),
+        found.changes, found.published,
+        told=what_was_decided(Log(connection, position - 1), event, times, identities(connection, position))
+        if TYPES[event.type].decided else words_of(RecordedEvent(written), times),
+        failed=found.failed, times=times,
+    )  # fmt: skip
+
+
+def _players(ladders: Ladders, ladder: str) -> int:
+    """How many players are on a ladder; nobody is on one that is no more."""
+    there = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
+    stream = ladders.every(parse_name(ladder).ruleset_id).get(ladder) if there else None
+    return 0 if stream is None else len(ladders.of_stream(stream).rows)
+
+
+def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> LadderImpact:
+    gains = tuple(one for one in effects if one.change is not None and one.change > 0)
+    losses = tuple(one for one in reversed(effects) if one.change is not None and one.change < 0)
+    others = tuple(one for one in effects if one.change is None)
+    joined = sum(one.before is None for one in others)
+    sizes = sorted(abs(one.change) for one in (*gains, *losses) if one.change is not None)
+    largest, median, most = (sizes[-1], _median(sizes), sizes[-(-99 * len(sizes) // 100) - 1]) if sizes else [None] * 3
+    return LadderImpact(
+        ladder, len(gains), players - len(gains) - len(losses) - joined, len(losses), joined, len(others) - joined,
+        ranks, largest, median, most,
+        gains, losses, others,
+    )  # fmt: skip
+
+
+def _median(sizes: Sequence[Fraction]) -> Fraction:
+    """The middle one, or the mean of the two in the middle."""
+    return (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
+
+
+def telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
+    """The positions of the events that may have moved somebody who did not play: decisions, and games played before an
+    instant of which a list of their ruleset had been published when they were recorded.
+    """
+    decided, _ = read_newest(connection, facts.position, types=DECIDED)
+    return frozenset(position for position, _ in decided) | frozenset(_late_games(connection, facts))
+
+
+def _late_games(connection: Connection, facts: Facts) -> list[int]:
+    """The first positions of games that came after a list that they belong on."""
+    lists = known_of("list.published", read_where(connection, until=facts.position, type_name="list.published"))
+    by_game = defaultdict[int, list[tuple[int, int]]](list)
+    for one in lists:
+        versions = facts.rulesets.get(parse_name(one.data["ladder"]).ruleset_id, ())
+        for slug in {name for version in versions for name in version.ruleset.scope.game}:
+            until = parse_instant(one.data["as_of"]) if "as_of" in one.data else one.occurred_at
+            by_game[facts.text_numbers.get(slug, NONE - 1)].append((one.position or 0, until))
+    found = []
+    for game, places in by_game.items():
+        positions = [position for position, _ in places]
+        latest = [*accumulate((instant for _, instant in places), max)]
+        for row in range(bisect_left(facts.first_position, positions[0]), len(facts.first_position)):
+            if facts.cell_of(row).game == game:
+                known = bisect_left(positions, facts.first_position[row])
+                if known and facts.occurred_at[row] <= latest[known - 1]:
+                    found.append(facts.first_position[row])
+    return found

@@ -1,0 +1,94 @@
+"""How well ratings predict, over all pairs of counted players in all counted games, by their points before it.
+
+    Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
+    log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
+    accuracy     how often the player with more points was placed better, half for equal points; of pairs without a tie
+
+Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
+"""
+
+import math
+from array import array
+from collections.abc import Sequence
+from itertools import pairwise
+
+from projections import compiling
+from projections.expected_scores import ONE
+from projections.facts.columns import Column, Facts
+from projections.queries.answers_compared import Quality
+from projections.queries.results import ABSENT
+from projections.replay import containment, loops
+from projections.replay.ladders import Stream
+from projections.replay.replay import replay, rule_constants
+from projections.rulesets.faults import is_ours
+
+
+def quality(facts: Facts, stream: Stream) -> Quality | None:
+    """How well the points predicted the games of a ladder; None if one of its rules predicts nothing.
+
+    Raises `RuleFailure`.
+    """
+    if any(version.rule.chance is None for version in stream.versions):
+        return None
+    before = replay(stream).before
+    found = _compiled(stream, before) if compiling.pays(len(stream.row)) else None
+    return found or _interpreted(facts, stream, before)
+
+
+def _compiled(stream: Stream, before: Column) -> Quality | None:
+    """The same for a long ladder; None if a rule cannot be compiled, or fails: interpreted, it says at which game."""
+    rules = {version.rule for version in stream.versions}
+    at = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
+    place_at = at.pop()
+    if at or place_at is None or any(not is_ours(rule) for rule in rules):
+        return None
+    place, counts, sums = stream.columns[place_at], array("q", bytes(32)), array("d", bytes(32))
+    columns = [*map(compiling.as_numpy, (stream.offsets, place, before, counts, sums))]
+    for first, last in pairwise([*compiling.change_indices(stream.version), len(stream.row)]):
+        version = stream.versions[stream.version[first]]
+        predict = compiling.around(loops.predict, version.rule, "chance")
+        if predict(*rule_constants(version), first, last, *columns) != loops.NOWHERE:
+            return None
+    return _measured(counts, sums[0] + sums[1], sums[2] + sums[3])
+
+
+def _interpreted(facts: Facts, stream: Stream, before: Column) -> Quality:
+    """The same for a short ladder, and for what cannot be compiled. Raises `RuleFailure`."""
+    squares: list[float] = []
+    losses: list[float] = []
+    decided = foreseen = unplaced = 0
+    for game, (low, high) in enumerate(pairwise(stream.offsets)):
+        version, row = stream.versions[stream.version[game]], stream.row[game]
+        places = _places(facts, row, [stream.persons[player] for player in stream.players[low:high]])
+        if not all(places):
+            unplaced += 1
+            continue
+        points = before[low:high].tolist()
+        columns = [column[low:high].tolist() for column in stream.columns]
+        for i in range(len(points)):
+            for j in range(i + 1, len(points)):
+                expected = containment.chance(version, stream.ladder, row, i, j, points, columns) / ONE
+                scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
+                squares.append((expected - scored) ** 2)
+                losses.append(-scored * math.log(expected) - (1 - scored) * math.log(1 - expected))
+                if scored != 0.5:
+                    decided += 1
+                    foreseen += 1 if points[i] == points[j] else 2 * ((points[i] > points[j]) == (scored == 1.0))
+    counts = (len(squares), decided, foreseen, unplaced)
+    return _measured(counts, math.fsum(squares), math.fsum(losses))
+
+
+def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:
+    """The quality, of counts as `loops.predict` has them and the sums of squares and losses."""
+    pairs, decided, foreseen, unplaced = counts
+    return Quality(
+        pairs, decided, losses / pairs if pairs else None, squares / pairs if pairs else None,
+        foreseen / (2 * decided) if decided else None, unplaced or ABSENT,
+    )  # fmt: skip
+
+
+def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
+    """The places of these participants of a game; 0 if its type has none."""
+    first = facts.start[row]
+    place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
+    return [place[person] for person in persons]

@@ -1,0 +1,111 @@
+"""A player's statement: every change since the list that was published last, or since the start, with its cause.
+
+What was learned since about games that the list covers is told by its causes (`attribution`); then come the games and
+adjustments since, in the order of replay. The lines sum exactly, as both parts do.
+"""
+
+from fractions import Fraction
+
+from sqlalchemy import Connection
+
+from ledger.validation.published_lists import PublishedList, published_lists
+from projections.queries.answers_explained import Change
+from projections.queries.answers_told import Statement, StatementLine
+from projections.queries.attributed import causes_between
+from projections.queries.coordinates import Coordinates, Times, moment
+from projections.queries.explanation import history
+from projections.queries.publication import as_published, compared_at
+from projections.queries.results import ABSENT
+from projections.queries.standings import Ladders
+from projections.replay.replay import starting_points
+from projections.rulesets.versions import newest
+
+
+def statement_of(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Statement:
+    """A player's statement on a ladder whose points run on; somebody who is not on it has their start, and no lines.
+
+    `player` is a current id. Causes that cancel each other are not looked for. Raises `UnknownLadder`, `RuleFailure`.
+    """
+    rows = history(connection, ladders, ladder, player)
+    trace = ladders.trace(ladder)
+    units = starting_points(player, newest(trace.stream.versions), trace.carried)
+    start = rows[0].before if rows else Fraction(units, trace.stream.rule.scale)
+    one, then = _last_list(connection, ladders, ladder)
+    covered = [row for row in rows if one is not None and row.occurred_at <= moment(then)]
+    known = covered[-1].after if covered else start
+    opening, lines = known, list[StatementLine]()
+    shown = None if one is None else _shown(connection, one, ladders, player)
+    if one is not None and shown != known and (shown is not None or covered):
+        opening, lines = _learned(connection, ladders, one, then, player)
+    if rest := known - (lines[-1].after if lines else opening):
+        # who was on the list and is not now joins again later, with what another version begins with
+        lines.append(_line("start", rest, known))
+    since = rows[len(covered) :]
+    lines += [_of_change(row) for row in since]
+    closing = rows[-1].after if rows else start
+    return Statement(
+        player, ladder, ladders.coordinates, None if one is None else one.position,
+        None if one is None else moment(then), opening, tuple(lines), closing, times=times,
+    )  # fmt: skip
+
+
+def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
+    """The list of a ladder that was published last, of what was played by then, and up to when it is compared."""
+    ruleset = ladders.versions(ladder)[0].ruleset
+    for one in reversed(published_lists(connection, ladders.facts.position, ladder)):
+        until = compared_at(one, ruleset)
+        if until is not None and (ladders.as_of is None or until <= ladders.as_of):
+            return one, until
+    return None, 0
+
+
+def _shown(connection: Connection, one: PublishedList, ladders: Ladders, player: str) -> Fraction | None:
+    """What a list showed of a person, under this id or else the first of their others; None for who was not on it."""
+    listed = as_published(connection, one)
+    shown = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
+    return shown.get(player, shown[min(shown)] if shown else None)
+
+
+def _learned(
+    connection: Connection, ladders: Ladders, one: PublishedList, then: int, player: str
+) -> tuple[Fraction, list[StatementLine]]:  # fmt: skip
+    """What somebody had when a list was published, and what changed since about what it covers, each with its cause."""
+    places = (
+        Coordinates(then, one.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules)
+    )  # fmt: skip
+    opening, causes = causes_between(connection, one.ladder, player, *places)
+    points, lines = opening, []
+    for cause in causes:
+        points += cause.amount
+        lines.append(
+            StatementLine(
+                cause.cause,
+                cause.position,
+                cause.game_id,
+                cause.occurred_at,
+                cause.recorded_at,
+                cause.by,
+                cause.reason,
+                None,
+                cause.own,
+                cause.ripple,
+                cause.amount,
+                points,
+                what=cause.what,
+            )
+        )
+    return opening, lines
+
+
+def _line(cause: str, change: Fraction, after: Fraction) -> StatementLine:
+    """A line without an event."""
+    return StatementLine(cause, None, None, None, None, None, None, None, change, Fraction(0), change, after)
+
+
+def _of_change(row: Change) -> StatementLine:
+    reason = None if row.reason is ABSENT else row.reason
+    cause = "adjustment" if row.game_id is None else "game"
+    return StatementLine(
+        cause, row.position, row.game_id, row.occurred_at, None, None, reason, row.place, row.change, Fraction(0),
+        row.change, row.after,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""What became of games: their events, and on every ladder that they belong to why they gave what they gave."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ledger.events.canonical import record_instant
+from ledger.events.revisions import UNREADABLE
+from ledger.store.log import first_positions, games_by_position, read_records_at, read_where, recorded_at
+from ledger.validation.identities import Identities, identities
+from ledger.validation.repeated_games import result_of
+from projections.facts.columns import Facts
+from projections.queries.answers import LastEvent
+from projections.queries.answers_explained import GameExplanation
+from projections.queries.answers_told import GameStory, Told
+from projections.queries.coordinates import moment
+from projections.queries.explanation import explain_game, row_of_game
+from projections.queries.last_events import last_event_of_game, last_events_of_games
+from projections.queries.survey import Survey
+from projections.replay.ladders import partition_values
+
+CHUNK_GAMES = 1_000  # whose records are read at once
+
+Event = dict[str, Any]
+
+
+def game_story(seen: Survey, game_id: str) -> GameStory:
+    """A game as it stands, what became of it, and what it did on its ladders. Raises `Unknown` (game-unknown)."""
+    row = row_of_game(seen.connection, seen.facts, game_id)
+    return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position))
+
+
+def stories(seen: Survey, game_ids: Sequence[str]) -> Iterator[GameStory]:
+    """The stories of some games, which are recorded, one at a time."""
+    facts, people = seen.facts, identities(seen.connection, seen.facts.position)
+    for begin in range(0, len(game_ids), CHUNK_GAMES):
+        chunk = game_ids[begin : begin + CHUNK_GAMES]
+        firsts = first_positions(seen.connection, chunk)
+        records = read_records_at(seen.connection, [*firsts.values()])
+        for game_id in chunk:
+            first = firsts[game_id]
+            row = facts.row_of(first)
+            is_alone = facts.live_position[row] == first
+            yield _story(seen, row, [json.loads(records[first])] if is_alone else _events(seen, game_id), people)
+
+
+def last_positions_of_games(seen: Survey) -> dict[str, int]:
+    """The positions of the last events that games depend on, by their ids, in the order of their first records."""
+    facts = seen.facts
+    ids = games_by_position(seen.connection, facts.position)
+    rows = range(len(facts.first_position))
+    lasts = last_events_of_games(seen.connection, seen.everything, rows)
+    return {ids[first]: last for first, last in zip(facts.first_position, lasts, strict=True)}
+
+
+def _events(seen: Survey, game_id: str) -> list[Event]:
+    """The events about a game, as they were written."""
+    found = read_where(seen.connection, until=seen.facts.position, subject=f"game:{game_id}")
+    return [json.loads(text) for _, text in found]
+
+
+def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities) -> GameStory:
+    facts, told, data = seen.facts, list[Told](), dict[str, Any]()
+    seen.failures = []  # those of other games
+    for event in events:
+        said = event["data"]
+        data = said if event["type"] == "game.recorded" else {**data, **said.get("game", {})}
+        told.append(_told(event, people.present(data) if people else data))
+    game_id = data["game_id"]
+    explained = tuple(_explained(seen, game_id, row))
+    last = last_event_of_game(seen.connection, seen.everything, row)
+    by_position = {event["position"]: record_instant(event["recorded_at"]) for event in events}
+    at = by_position[last] if last in by_position else recorded_at(seen.connection, last)
+    return GameStory(
+        game_id, seen.coordinates, moment(facts.occurred_at[row]), row in facts.voided,
+        people.present(data) if people else data, tuple(told), explained, last=LastEvent(last, moment(at)),
+        failed=tuple(seen.failures), times=seen.times,
+    )  # fmt: skip
+
+
+def _told(event: Event, data: dict[str, Any]) -> Told:
+    result = None if event["type"] == "game.voided" or UNREADABLE in event else result_of(data)
+    return Told(
+        event["position"], event["type"], event["recorded_at"], event["by"], event["data"].get("reason"), result
+    )
+
+
+def _explained(seen: Survey, game_id: str, row: int) -> Iterator[GameExplanation]:
+    """What a game did on each of its ladders; what cannot be replayed is noted."""
+    for ladder in ladders_of_game(seen.facts, row):
+        if ladder.partition("/")[0] in seen.facts.unusable:
+            continue
+        there = seen.ladders(ladder.partition("/")[0])
+        with seen.noting():
+            there.trace(ladder)  # of which any game can be told
+            yield explain_game(there, ladder, game_id, row, seen.times)
+
+
+def ladders_of_game(facts: Facts, row: int) -> list[str]:
+    """The ladders that a game belongs to by its labels, whether it counts or not. Lists that sum others have none."""
+    found = []
+    for ruleset_id, versions in sorted(facts.rulesets.items()):
+        slugs = {name for version in versions for name in version.ruleset.scope.game}
+        if facts.label("game", row) in slugs and not versions[0].ranking.sums_lists:
+            for values in partition_values(facts, row, versions[0].ruleset):
+                found.append("/".join([ruleset_id, *values]))
+    return found

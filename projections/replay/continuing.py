@@ -1,0 +1,167 @@
+"""A trace continued: where a ladder first differs from what was replayed, and the replay from there on.
+
+What comes before the first difference stays as it was: points depend on nothing that is later. So the price of a late
+game or a correction is what lies behind it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from projections import compiling
+from projections.facts.columns import Column, Facts
+from projections.facts.players import rows_with
+from projections.replay.ladders import Stream, parse_name, streams
+from projections.replay.replay import replay
+from projections.replay.selection import rows_in_order
+from projections.replay.trace import Trace
+from projections.rulesets.versions import Version
+
+# a trace is continued if at most this part of the ladder has to be replayed
+TENTH = 10
+
+
+class Replayed(NamedTuple):
+    """What a trace was made from, as JSON has it: up to which position, who was whom, and what else decides.
+
+    renames:     the live ones: old and new id, in the order of the log
+    adjustments: of the ladder: when, the position, the player's id and the points
+    accounts:    if the ladder's versions look at them: the player's id, the time and the account
+    """
+
+    position: int
+    renames: list[list[str]]
+    adjustments: list[list[Any]]
+    accounts: list[list[Any]]
+
+
+def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Replayed:
+    """What a trace of these facts would be made from."""
+    gone, ids = facts.recorded.withdrawn, facts.players
+    looks_at_accounts = any(version.ruleset.scope.exclude_accounts for version in versions)
+    return Replayed(
+        facts.position,
+        [[ids[one.player], ids[one.new_player]] for one in facts.recorded.renames if one.position not in gone],
+        [
+            [one.occurred_at, one.position, ids[one.player], one.points]
+            for one in sorted(facts.recorded.adjustments) if one.ladder == ladder and one.position not in gone
+        ],
+        [
+            [ids[one.player], one.occurred_at, one.account]
+            for one in facts.recorded.accounts if looks_at_accounts and one.position not in gone
+        ],
+    )  # fmt: skip
+
+
+def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
+    """The trace of a ladder for some facts, from one of an earlier state of the same log under the same versions.
+
+    None if it is better replayed from its beginning. Raises `RuleFailure`.
+    """
+    now = replayed_of(facts, ladder, versions)
+    if now.accounts != since.accounts or (
+        now.renames != since.renames and sorted(now.renames) == sorted(since.renames)
+    ):
+        return None
+    changed, others = changed_rows(facts, since.position), _who_differs(since.renames, now.renames)
+    games = min([
+        *_games_of(trace, [row for row in changed if facts.first_position[row] <= since.position]),
+        *(one.game for one in trace.stream.adjustments if trace.stream.names[one.player] in others), trace.count,
+    ])  # fmt: skip
+    # games before this one are as they were, and so they are in order
+    moments = [*_moments(facts, changed, versions), *_differing(since.adjustments, now.adjustments)]
+    moments += _first_of(facts, others)
+    games = min([games, *(trace.place(facts, moment, games)[0] for moment in moments)])
+    if games == trace.count and not moments:
+        return trace
+    if (len(changed) + trace.count - games) * TENTH > trace.count or not games:
+        return None
+    row = trace.stream.row[games - 1]
+    boundary = (facts.occurred_at[row], facts.first_position[row])
+    earlier = trace.up_to(games, sum((one[0], one[1]) < boundary for one in since.adjustments))
+    # who is whom may also decide about games that were not counted
+    among = rows_in_order(facts, None, boundary[0]) if others else None
+    rows = _behind(facts, boundary, [*trace.stream.row[games:], *changed] if among is None else among)
+    rest = streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
+    if rest is None:
+        return earlier
+    rest.row = compiling.taken(rows, rest.row)
+    return replay(_numbered_after(earlier.stream, rest), earlier=earlier)
+
+
+def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
+    """Those of some rows that come after a (time, position), in ascending order."""
+    rows = compiling.distinct(rows)
+    times, positions = compiling.taken(facts.occurred_at, rows), compiling.taken(facts.first_position, rows)
+    return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
+
+
+def _moments(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
+    """The earliest moment of those games that may be on a ladder of the versions, if there is one."""
+    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
+    every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
+    first = min(every, default=None)
+    return [] if first is None else [first]
+
+
+def changed_rows(facts: Facts, position: int) -> list[int]:
+    """The games about which something was recorded after a position, given facts from a cache."""
+    new = range(bisect_right(facts.first_position, position), len(facts.first_position))
+    return [*(row for row, live in facts.live_position.changes.items() if live > position), *new]
+
+
+def _games_of(trace: Trace, rows: list[int]) -> list[int]:
+    """The first of a trace's games that is among some rows, if there is one."""
+    if not rows:
+        return []
+    if not compiling.pays(len(trace.stream.row)):
+        mine = set(rows)
+        return [game for game, row in enumerate(trace.stream.row) if row in mine][:1]
+    import numpy as np
+
+    found: list[int] = np.flatnonzero(np.isin(compiling.as_numpy(trace.stream.row), rows))[:1].tolist()
+    return found
+
+
+def _who_differs(before: list[list[str]], after: list[list[str]]) -> set[str]:
+    """The ids of all who were somebody else, along chains of renames."""
+    renames = {tuple(one) for one in before}, {tuple(one) for one in after}
+    reached, found = {player for one in renames[0] ^ renames[1] for player in one}, -1
+    while found < len(reached):
+        found = len(reached)
+        reached |= {player for one in renames[0] | renames[1] if not reached.isdisjoint(one) for player in one}
+    return reached
+
+
+def _first_of(facts: Facts, names: set[str]) -> list[tuple[int, int]]:
+    """The moment of the first game of some ids, counted or not: who is whom may decide about that."""
+    numbers = {facts.player_numbers[name] for name in names & facts.player_numbers.keys()}
+    rows = rows_with(facts, numbers) if numbers else []
+    return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
+
+
+def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
+    """The moments of the first adjustments that differ."""
+    same = 0
+    while same < min(len(before), len(after)) and before[same] == after[same]:
+        same += 1
+    return [(one[0], one[1]) for one in (*before[same : same + 1], *after[same : same + 1])]
+
+
+def _numbered_after(earlier: Stream, rest: Stream) -> Stream:
+    """The rest of a ladder, with the players of its earlier part first."""
+    number = dict(earlier.numbers)
+    for person in rest.persons:
+        number.setdefault(person, len(number))
+    mapped = array("i", [number[person] for person in rest.persons])
+    names = dict(zip(rest.persons, rest.names, strict=True))
+    joined = [person for person in rest.persons if person not in earlier.numbers]
+    return replace(
+        rest, players=array("i", [mapped[player] for player in rest.players]), batch=None,
+        adjustments=[one._replace(player=mapped[one.player]) for one in rest.adjustments],
+        persons=[*earlier.persons, *joined], names=[*earlier.names, *(names[person] for person in joined)],
+    )  # fmt: skip

@@ -1,0 +1,227 @@
+"""Traces of long ladders, kept between runs: what a replay left behind is read, and not computed again.
+
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-REST/     a segment
+
+A trace belongs to one exact history (the chain hash at its position), the versions that scored it and this program's
+rules; all of them are in its name. What was recorded later continues it. Rules from packages are always replayed, since
+nobody can say when they change. A trace is never a truth: `verify` and `rebuild --check` replay without it, and
+deleting it changes nothing but the time.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from projections import compiling
+from projections.contract import UNITS_MAX
+from projections.facts.checked_columns import BLOCK_BYTES, Damaged, Unreadable, logger
+from projections.facts.columns import Column, Facts
+from projections.facts.segments import (
+    TRACES,
+    Segment,
+    about_segment,
+    delete_segment,
+    read_segment,
+    segments_of,
+    write_segment,
+)
+from projections.replay.containment import RuleFailure
+from projections.replay.continuing import Replayed, continued, replayed_of
+from projections.replay.ladders import Fetched, Inserted, Stream, parse_name, streams
+from projections.replay.replay import replay
+from projections.replay.trace import Slots, Trace
+from projections.rulesets.faults import is_ours
+from projections.rulesets.versions import Version
+
+# a shorter ladder is replayed before its trace is read
+TRACED_GAMES = 20_000
+
+COLUMNS = {
+    "row": "q", "version": "h", "offset": "q", "player": "i", "before": "q", "mint": "q", "person": "i", "points": "q",
+    "games": "q", "first": "q", "slot": "i", "adjusted_before": "q", "began": "q",
+}  # fmt: skip
+TOTALS = ("started", "minted", "burned", "adjusted")
+FORMAT = f"{zlib.crc32(json.dumps([COLUMNS, BLOCK_BYTES]).encode()):08x}"
+ROOMS = ("facts", "replay", "rules", "rulesets")
+
+
+def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
+    """Whether a ladder of these versions may have a trace that is kept."""
+    rules = {version.rule for version in versions}
+    return (
+        facts.cache is not None and len(facts.cell) >= TRACED_GAMES and not compiling.is_interpreting()
+        and all(is_ours(rule) for rule in rules) and versions[0].ruleset.freeze == "none"
+        and all(version.ranking.running and not version.params.carry_over for version in versions)
+        and not ("seconds_played" in {name for rule in rules for name in rule.columns} and facts.recorded.clocks)
+    )  # fmt: skip
+
+
+def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
+    """The trace of a ladder for some facts: a kept one, continued if need be; None if there is none to begin with.
+
+    One that is damaged is deleted, which is said in a line.
+    """
+    if facts.cache is None or not can_be_kept(facts, versions):
+        return None
+    folder = facts.cache / TRACES
+    for position in sorted(facts.hashes, reverse=True):
+        if position > facts.position:
+            continue
+        name = _name(ladder, versions, position, facts.hashes[position])
+        try:
+            found = _segment(folder / name, facts, versions)
+        except Damaged as problem:
+            problem.discard()
+            facts.segments.pop(folder / name, None)
+            continue
+        except Unreadable:
+            continue
+        if found is not None and found.about["names"] == _names(facts, found.columns["person"]):
+            since = Replayed(**found.about["replayed"])
+            with suppress(RuleFailure):  # a replay says of which game
+                return continued(_trace(found, facts, ladder, versions), since, facts, ladder, versions)
+    return None
+
+
+def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
+    """Keep the trace of a long ladder, in place of older ones."""
+    stream = trace.stream
+    if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_kept(facts, versions):
+        return
+    folder, slots = facts.cache / TRACES, trace.slots
+    name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
+    persons = array("i", stream.persons)
+    columns = (
+        stream.row, stream.version, stream.offsets, stream.players, trace.before, trace.mints, persons, trace.points,
+        trace.games, array("q", [0, *slots.end]), slots.order, trace.adjusted_before, trace.began,
+    )  # fmt: skip
+    parts = {name: [column] for name, column in zip(COLUMNS, columns, strict=True)}
+    about = {total: getattr(trace, total) for total in TOTALS} | {
+        "ladder": stream.ladder, "inserted": stream.adjustments, "names": _names(facts, persons),
+        "replayed": replayed_of(facts, stream.ladder, versions)._asdict(),
+    }  # fmt: skip
+    others = list(segments_of(folder, _hash(stream.ladder)))
+    if any(position > facts.position and position in facts.hashes for position, _ in others):
+        return
+    try:
+        write_segment(folder, name, parts, COLUMNS, about)
+    except OSError as error:
+        logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
+        return
+    for _, path in others:
+        if path.name != name:
+            delete_segment(path)
+
+
+def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
+    """The ladders whose kept traces say something else than a replay of `plain`, which are the same facts without a
+    cache; with the folders, which are deleted."""
+    if facts.cache is None:
+        return
+    for _, path in list(segments_of(facts.cache / TRACES)):
+        ladder = str(about_segment(path).get("ladder"))
+        versions = facts.rulesets.get(ladder.partition("/")[0])
+        if versions is None or (kept := find_trace(facts, ladder, versions)) is None:
+            continue
+        stream = streams(plain, versions, only=parse_name(ladder).values).get(ladder)
+        if stream is None or not kept.whole().is_like(replay(stream)):
+            delete_segment(path)
+            yield ladder, path
+
+
+def _name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
+    """The name of a trace: its ladder and position, and everything else that decides what is in it."""
+    scored_by = [(version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions]
+    return f"{_hash(ladder)}-{position}-{_hash(json.dumps([FORMAT, chain_hash.hex(), scored_by, _program()]))}"
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:24]
+
+
+def _names(facts: Facts, persons: Column) -> str:
+    """The hash of the ids of some persons: in the columns they are numbers."""
+    return _hash(json.dumps([facts.players[person] for person in persons]))
+
+
+@cache
+def _program() -> str:
+    """The hash of everything in this program that decides about points."""
+    here, found = Path(__file__).parent.parent, sha256()
+    for path in sorted([*here.glob("*.py"), *(path for room in ROOMS for path in (here / room).glob("*.py"))]):
+        found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def _segment(path: Path, facts: Facts, versions: Sequence[Version]) -> Segment | None:
+    """The segment of a trace, opened once for facts and their snapshots; None if it is not there. Raises `Damaged`."""
+    if path not in facts.segments:
+        found = read_segment(path.parent, path.name, COLUMNS)
+        if found is None:
+            return None
+        try:
+            _look_at(found, facts, versions)
+        except (ValueError, LookupError, TypeError) as problem:
+            raise Damaged(f"{path.name} says nothing about a trace: {problem}", path) from None
+        facts.segments[path] = found
+    segment: Segment = facts.segments[path]
+    if facts.unchecked is None:
+        segment.check()
+    return segment
+
+
+def _look_at(segment: Segment, facts: Facts, versions: Sequence[Version]) -> None:
+    """Say which numbers lead somewhere. Raises `ValueError` if the lengths do not fit, or what it is about."""
+    columns = segment.columns
+    games, slots, people = len(columns["row"]), len(columns["player"]), len(columns["person"])
+    lengths = {
+        "version": games, "offset": games + 1, "mint": games, "before": slots, "slot": slots, "points": people,
+        "games": people, "first": people + 1, "began": people, "adjusted_before": len(segment.about["inserted"]),
+    }  # fmt: skip
+    ends = {
+        "row": len(facts.cell), "version": len(versions), "player": people, "person": len(facts.players),
+        "slot": slots, "games": games + 1, "offset": slots + 1, "first": slots + 1,
+    }  # fmt: skip
+    for name, end in ends.items():
+        columns[name].within(0, end)
+    for name in ("before", "points", "adjusted_before", "began"):
+        columns[name].within(-UNITS_MAX, UNITS_MAX + 1)
+    if not (
+        all(len(columns[name]) == length for name, length in lengths.items())
+        and all(isinstance(segment.about[name], int) for name in TOTALS)
+        and all(
+            0 <= game <= games and 0 <= who < people and 0 <= version < len(versions)
+            for game, who, _, version, _, _ in segment.about["inserted"]
+        )
+    ):
+        raise ValueError("its lengths do not fit")
+
+
+def _trace(segment: Segment, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
+    """The trace in a segment."""
+    columns, about, values = segment.columns, segment.about, parse_name(ladder).values
+    persons = [*columns["person"]]
+
+    def fetch() -> Sequence[Column]:
+        # as far as it is continued, the ladder begins with the same games
+        return [column[: len(columns["player"])] for column in streams(facts, versions, only=values)[ladder].columns]
+
+    stream = Stream(
+        ladder, versions[0].rule, list(versions), [facts.players[person] for person in persons], columns["offset"],
+        columns["player"], Fetched(fetch), columns["version"], columns["row"], persons=persons,
+    )  # fmt: skip
+    stream.adjustments = [Inserted(*one) for one in about["inserted"]]
+    found = Trace(
+        stream, columns["points"], columns["games"], array("b", b"\1" * len(persons)), {},
+        columns["before"], columns["mint"], columns["adjusted_before"], *(about[total] for total in TOTALS),
+    )  # fmt: skip
+    found.began = columns["began"]
+    found.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])
+    return found

@@ -1,0 +1,381 @@
+"""A trace: what a replay leaves behind, from which steps, changes and earlier points are read without scoring again.
+
+It holds everybody's points before each of their games and adjustments, and at the end. A trace may continue an earlier
+one, of which it holds no more than where it ends.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from projections import compiling
+from projections.facts.columns import Column, Facts
+from projections.replay import loops
+from projections.replay.ladders import Fetched, Inserted, Stream
+from projections.rulesets.versions import Version
+
+
+class Step(NamedTuple):
+    """What one game or adjustment did to one player.
+
+    `game` counts the games of the ladder, `row` leads to its facts, and `version` scored it; an adjustment has none of
+    them, but its own `position` and `occurred_at`.
+    """
+
+    game: int | None
+    before: int
+    change: int
+    row: int | None = None
+    version: Version | None = None
+    position: int = 0
+    occurred_at: int = 0
+
+
+class Before(NamedTuple):
+    """A trace just before a moment: after so many of its games and adjustments."""
+
+    trace: Trace
+    games: int
+    adjustments: int
+
+    def points_of(self, person: int) -> int | None:
+        """What somebody had; None if they were not on the ladder yet."""
+        return self.trace.points_of(person, self.games, self.adjustments)
+
+
+class Slots(NamedTuple):
+    """The slots of a stream, player by player: those of player p are `order[start[p]:end[p]]`."""
+
+    start: Column
+    end: Column
+    order: Column
+
+
+@dataclass
+class Trace:
+    """A replayed stream; players are numbered as in it, and one with `seen` 0 is not on the ladder yet.
+
+    `points` are those at the end, `games` how many each has played. `before` are those of every participant of every
+    game before it, in the order of the stream, and `mints` what every game minted; both are empty unless they were
+    kept. `adjusted_before` are the points before each adjustment. `carried` are the points, by player id, that those
+    who were on the ladder in an earlier season begin with; `started` is the sum of what everybody on the ladder began
+    with.
+
+    If it continues an `earlier` trace, the stream's first players are that one's, and its games and adjustments come
+    after that one's; points and totals are those of both.
+    """
+
+    stream: Stream
+    points: Column
+    games: Column
+    seen: Column
+    carried: dict[str, int]
+    before: Column
+    mints: Column
+    adjusted_before: Column
+    started: int = 0
+    minted: int = 0
+    burned: int = 0
+    adjusted: int = 0
+    earlier: Trace | None = None
+    _asked: tuple[int, list[Step]] = field(default=(-1, []), init=False, repr=False, compare=False)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the points before all games are here."""
+        return len(self.mints) == len(self.stream.row)
+
+    @property
+    def count(self) -> int:
+        """How many games there are."""
+        return len(self.stream.row) + (self.earlier.count if self.earlier else 0)
+
+    @property
+    def adjustments(self) -> int:
+        """How many adjustments there are."""
+        return len(self.stream.adjustments) + (self.earlier.adjustments if self.earlier else 0)
+
+    @property
+    def step_count(self) -> int:
+        """How many steps there are, of all players."""
+        own = len(self.stream.players) + len(self.stream.adjustments)
+        return own + (self.earlier.step_count if self.earlier else 0)
+
+    @property
+    def last_row(self) -> int | None:
+        """The row in the facts of the last game; None without games."""
+        if not len(self.stream.row):
+            return self.earlier.last_row if self.earlier else None
+        row: int = self.stream.row[len(self.stream.row) - 1]
+        return row
+
+    @property
+    def last_version(self) -> Version | None:
+        """The version that scored the last game; None without games."""
+        if not len(self.stream.row):
+            return self.earlier.last_version if self.earlier else None
+        last: int = self.stream.version[len(self.stream.row) - 1]
+        return self.stream.versions[last]
+
+    def first_moment(self, facts: Facts) -> tuple[int, str] | None:
+        """When it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        both = [self.stream.first_moment(facts), self.earlier.first_moment(facts) if self.earlier else None]
+        return min((first for first in both if first), default=None)
+
+    def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
+        """How many games and adjustments come before a (time, position); of the games, only `among` the first ones."""
+        games, adjustments = self.stream.place(facts, moment, among)
+        if self.earlier is None:
+            return games, adjustments
+        if not games and not adjustments:
+            return self.earlier.place(facts, moment)
+        return self.earlier.count + games, self.earlier.adjustments + adjustments
+
+    @cached_property
+    def changes(self) -> Column:
+        """What every game of the stream gave every participant, in its order."""
+        found, adjusted = compiling.zeros("q", len(self.before)), [one.player for one in self.stream.adjustments]
+        self._run(
+            loops.changes_of, self.stream.players, self.before, self._adjusted_at, array("q", adjusted),
+            self.adjusted_before, _copy(self.points), found,
+        )  # fmt: skip
+        return found
+
+    @cached_property
+    def _adjusted_at(self) -> Column:
+        """For every adjustment of the stream the slot that it comes before."""
+        return array("q", [self.stream.offsets[one.game] for one in self.stream.adjustments])
+
+    def _run(self, loop: Callable[..., None], *arguments: Any) -> None:
+        compiling.Arrays(compiling.pays(len(self.stream.row))).run(loop, *arguments)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """The stream's slots, player by player."""
+        players = self.stream.players
+        first, order = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
+        self._run(loops.sort_slots, players, first, order)
+        return Slots(memoryview(first)[:-1], memoryview(first)[1:], order)
+
+    def steps(self, player: int, last: int | None = None) -> list[Step]:
+        """What every game and adjustment did to a player, in order, or so many of the `last` ones.
+
+        All steps of one player are kept, since who asks for them asks more about the same player.
+        """
+        kept, found = self._asked
+        if last is None and kept == player:
+            return found
+        own = self._steps(player, last)
+        after = [*(step.before for step in own[1:]), self.points[player]]
+        found = [step._replace(change=then - step.before) for step, then in zip(own, after, strict=True)]
+        if last is None:
+            self._asked = player, found
+        return found
+
+    def _steps(self, player: int, last: int | None) -> list[Step]:
+        """The same without the changes."""
+        stream, slots, earlier = self.stream, self.slots, self.earlier
+        begin, own = earlier.count if earlier else 0, []
+        start, end = slots.start[player], slots.end[player]
+        for slot in slots.order[start if last is None else max(start, end - last) : end]:
+            game = bisect_right(stream.offsets, slot) - 1
+            own.append((game, 1, self._step(begin, game, self.before[slot], 0)))
+        own += [
+            (one.game, 0, _adjusted(one, self.adjusted_before[at]))
+            for at, one in enumerate(stream.adjustments) if one.player == player
+        ]  # fmt: skip
+        own.sort(key=lambda step: step[:2])
+        found = [step for _, _, step in own]
+        left = None if last is None else last - len(found)
+        if earlier and player < len(earlier.points) and (left is None or left > 0):
+            found = earlier._steps(player, left) + found
+        return found if last is None else found[-last:]
+
+    def players_of(self, game: int) -> Column:
+        """Who counts in a game, given how many there are before it."""
+        begin = self.earlier.count if self.earlier else 0
+        if self.earlier and game < begin:
+            return self.earlier.players_of(game)
+        offsets = self.stream.offsets
+        return self.stream.players[offsets[game - begin] : offsets[game - begin + 1]]
+
+    def last_row_of(self, player: int) -> int | None:
+        """The row in the facts of a player's last game; None for somebody without games."""
+        slots, earlier = self.slots, self.earlier
+        if slots.start[player] < slots.end[player]:
+            slot = slots.order[slots.end[player] - 1]
+            row: int = self.stream.row[bisect_right(self.stream.offsets, slot) - 1]
+            return row
+        return earlier.last_row_of(player) if earlier and player < len(earlier.points) else None
+
+    def _step(self, begin: int, game: int, before: int, change: int) -> Step:
+        stream = self.stream
+        return Step(begin + game, before, change, stream.row[game], stream.versions[stream.version[game]])
+
+    def every_step(self) -> Iterator[tuple[int, Step]]:
+        """(player, step) for every game and adjustment, in order; within a game by id."""
+        begin = 0
+        if self.earlier:
+            yield from self.earlier.every_step()
+            begin = self.earlier.count
+        stream, changes = self.stream, self.changes
+        adjustments = iter([*enumerate(stream.adjustments), (len(stream.adjustments), None)])
+        at, adjustment = next(adjustments)
+        for game in range(len(stream.row) + 1):
+            while adjustment is not None and adjustment.game == game:
+                yield adjustment.player, _adjusted(adjustment, self.adjusted_before[at])
+                at, adjustment = next(adjustments)
+            if game < len(stream.row):
+                for slot in range(stream.offsets[game], stream.offsets[game + 1]):
+                    yield stream.players[slot], self._step(begin, game, self.before[slot], changes[slot])
+
+    def is_like(self, other: Trace) -> bool:
+        """Whether two traces say the same: the same games in the same order with the same points, part by part."""
+        if self is other:
+            return True
+        one, two = self.stream, other.stream
+        return (
+            (one.names, one.versions, one.adjustments) == (two.names, two.versions, two.adjustments)
+            and all(map(compiling.equal, self._columns(), other._columns()))
+            and (self.earlier is None) == (other.earlier is None)
+            and (self.earlier is None or other.earlier is None or self.earlier.is_like(other.earlier))
+        )
+
+    def _columns(self) -> tuple[Column, ...]:
+        stream = self.stream
+        return stream.offsets, stream.players, stream.version, stream.row, self.before, self.points, self.games
+
+    def whole(self) -> Trace:
+        """The same without an earlier part, its players numbered as they joined."""
+        return self if self.earlier is None else _joined(self._parts())
+
+    def _parts(self) -> list[Trace]:
+        return [*(self.earlier._parts() if self.earlier else ()), self]
+
+    def points_of(self, person: int, games: int, adjustments: int) -> int | None:
+        """What a person had after the first `games` and `adjustments`; None if they were not on the ladder yet."""
+        number, earlier = self.stream.numbers.get(person), self.earlier
+        if number is None or (games == self.count and adjustments == self.adjustments):
+            return None if number is None else int(self.points[number])
+        if earlier and games <= earlier.count and adjustments <= earlier.adjustments:
+            return earlier.points_of(person, games, adjustments)
+        if earlier:
+            games, adjustments = games - earlier.count, adjustments - earlier.adjustments
+        slots, end = self.slots, self.stream.offsets[games]
+        at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
+        own = [index for index, one in enumerate(self.stream.adjustments) if one.player == number]
+        there = earlier is not None and number < len(earlier.points)
+        if not (there or at > slots.start[number] or any(index < adjustments for index in own)):
+            return None
+        slot = slots.order[at] if at < slots.end[number] else len(self.before)
+        later = next((index for index in own if index >= adjustments and self._adjusted_at[index] <= slot), None)
+        column, index = (self.adjusted_before, later) if later is not None else (self.before, slot)
+        found: int = column[index] if index < len(column) else self.points[number]
+        return found
+
+    def up_to(self, games: int, adjustments: int) -> Trace:
+        """The trace of the ladder's first `games` and `adjustments`."""
+        if games == self.count and adjustments == self.adjustments:
+            return self
+        earlier = self.earlier
+        if earlier and games <= earlier.count and adjustments <= earlier.adjustments:
+            return earlier.up_to(games, adjustments)
+        there, minted, adjusted, started = 0, 0, 0, 0
+        if earlier:
+            games, adjustments, there = games - earlier.count, adjustments - earlier.adjustments, len(earlier.points)
+            minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
+        end, slots = self.stream.offsets[games], self.slots
+        points, played, following = self._points_at(end, adjustments)
+        # players are numbered as they joined by their games, so those who had not played yet are the last
+        joined = bisect_left(
+            range(len(points)), True, there, key=lambda player: slots.start[player] == following[player]
+        )
+        stream = self.stream.up_to(games, adjustments, joined)
+        numbers = array("i", [*range(joined), *(self.stream.numbers[one] for one in stream.persons[joined:])])
+        found = Trace(
+            stream, compiling.taken(points, numbers), compiling.taken(played, numbers),
+            array("b", b"\1" * len(numbers)), self.carried,
+            self.before[:end], self.mints[:games], self.adjusted_before[:adjustments],
+            started=started + compiling.total(compiling.taken(self.began, numbers[there:])),
+            minted=minted + compiling.total(self.mints[:games]),
+            adjusted=adjusted + sum(one.units for one in stream.adjustments), earlier=earlier,
+        )  # fmt: skip
+        found.burned = found.started + found.minted + found.adjusted - compiling.total(found.points)
+        found.slots = Slots(
+            compiling.taken(slots.start, numbers), compiling.taken(following, numbers), slots.order,
+        )  # fmt: skip
+        return found
+
+    def _points_at(self, end: int, adjustments: int) -> tuple[Column, Column, Column]:
+        """What everybody had after the first slots and adjustments, their games, and where their slots go on."""
+        points, games, slots = _copy(self.points), _copy(self.games), self.slots
+        following = compiling.set_back(points, games, slots.start, slots.end, slots.order, self.before, end)
+        for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
+            player = self.stream.adjustments[at].player
+            later = following[player] < slots.end[player]
+            if not later or self._adjusted_at[at] <= slots.order[following[player]]:
+                points[player] = self.adjusted_before[at]
+        return points, games, following
+
+    @cached_property
+    def began(self) -> Column:
+        """What everybody had before the stream's first game and adjustment, or began with."""
+        return self._points_at(0, 0)[0]
+
+
+def _adjusted(one: Inserted, before: int) -> Step:
+    return Step(None, before, one.units, position=one.position, occurred_at=one.occurred_at)
+
+
+def _joined(parts: Sequence[Trace]) -> Trace:
+    """Parts of a trace, one after another, as one."""
+    last, streams = parts[-1], [part.stream for part in parts]
+    played = [stream for stream in streams if len(stream.row)]
+    first = _first_slots(parts)
+    # by their games, then by their adjustments, in which order they have their numbers
+    order = sorted(range(len(last.points)), key=lambda number: first.get(number, 2**63))
+    number = array("i", bytes(4 * len(order)))
+    for new, old in enumerate(order):
+        number[old] = new
+    offsets, adjustments, slots, games = [array("q", [0])], list[Inserted](), 0, 0
+    for stream in streams:
+        offsets.append(compiling.shifted(stream.offsets[1:], slots))
+        adjustments += [one._replace(game=one.game + games, player=number[one.player]) for one in stream.adjustments]
+        slots, games = slots + len(stream.players), games + len(stream.row)
+    players = compiling.taken(number, compiling.concatenated("i", [stream.players for stream in streams]))
+    whole = Stream(
+        last.stream.ladder, last.stream.rule, last.stream.versions, [last.stream.names[old] for old in order],
+        compiling.concatenated("q", offsets), players,
+        Fetched(lambda: [compiling.concatenated("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
+        compiling.concatenated("h", [stream.version for stream in streams]),
+        compiling.concatenated("q", [stream.row for stream in streams]), adjustments,
+        [last.stream.persons[old] for old in order],
+    )  # fmt: skip
+    return Trace(
+        whole, array("q", [last.points[old] for old in order]), array("q", [last.games[old] for old in order]),
+        last.seen, last.carried, compiling.concatenated("q", [part.before for part in parts]),
+        compiling.concatenated("q", [part.mints for part in parts]),
+        compiling.concatenated("q", [part.adjusted_before for part in parts]),
+        last.started, last.minted, last.burned, last.adjusted,
+    )  # fmt: skip
+
+
+def _first_slots(parts: Sequence[Trace]) -> dict[int, int]:
+    """Everybody's first slot, of those who have one."""
+    found: dict[int, int] = {}
+    begin = 0
+    for part in parts:
+        for number, (start, end) in enumerate(zip(part.slots.start, part.slots.end, strict=True)):
+            if start < end:
+                found.setdefault(number, begin + part.slots.order[start])
+        begin += len(part.stream.players)
+    return found
+
+
+def _copy(column: Column) -> array[int]:
+    return array("q", memoryview(compiling.in_memory(column)).tobytes())

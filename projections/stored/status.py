@@ -1,0 +1,160 @@
+"""The state of a ledger now: the head of its log, how old what is stored is, and how the last runs of jobs ended."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ledger import clock
+from ledger.events.canonical import format_instant
+from ledger.store.log import count_by_type, head, ledger_id
+from ledger.store.opening import Ledger
+from ledger.store.runs import FAILED, LOST, Run, all_runs, latest_runs
+from projections.queries.answers import Answer
+from projections.queries.coordinates import Times, times_of
+from projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Result
+from projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
+from projections.stored.generations import Generation, age_seconds, kept_generations, whole_second
+
+
+@dataclass(frozen=True, slots=True)
+class LiveGeneration(Result):
+    """The generation that readers see; it lacks the last `behind` events."""
+
+    generation: int
+    position: int
+    finished_at: datetime
+    behind: int
+    finished: str
+    age_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunState(Result):
+    """How a run of a job ended, `done`, `failed` or `lost`, or that it is `running`. Its age is since then, or since it
+    began.
+    """
+
+    result: str | None
+    started: str
+    finished: str | None
+    age_seconds: int
+    message: str | None
+    position: int | None
+    by: str
+    details: dict[str, Any] = field(metadata=AS_IS)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it did not end well."""
+        return self.result in (FAILED, LOST)
+
+    def told(self, times: Times) -> tuple[str, str]:
+        """How it ended, when, and if it failed by whom; and why it failed."""
+        at = times.second(self.finished or self.started)
+        if self.has_failed:
+            return f"failed, {at}, by {self.by}", self.message or "nobody said why"
+        return (f"{self.result}, {at}" if self.finished else f"{self.result} since {at}, by {self.by}"), ""
+
+
+@dataclass(frozen=True, slots=True)
+class LastRuns(Result):
+    """The last run of a job, the last that succeeded and the last that failed; `ended` is the last that has ended."""
+
+    last: RunState
+    last_success: RunState | None
+    last_failure: RunState | None
+    ended: RunState | None = field(metadata=HIDDEN)
+
+
+@dataclass(frozen=True, slots=True)
+class NightPart(Result):
+    """What became of a part of the night: an exit code, a message, and the reason as a word if it did not finish."""
+
+    part: str
+    exit_code: int
+    message: str
+    seconds: float = field(metadata=AS_IS)
+    reason: str | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Night(Result):
+    """What became of all of them; `exit_code` is the lowest of those that failed."""
+
+    started: str
+    seconds: float = field(metadata=AS_IS)
+    exit_code: int
+    head: str | None
+    parts: tuple[NightPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthProblem(Result):
+    """What a health check found wrong; `reason` is a word that is never renamed."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStatus(Answer):
+    """The state of a ledger; generations come newest first.
+
+    `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are those
+    of a health check, if one was asked for.
+    """
+
+    ledger: str
+    ledger_id: str
+    zone: str | None
+    head: str
+    position: int
+    recorded_at: str | None
+    recorded: str | None
+    events: dict[str, int]
+    generation: LiveGeneration | None
+    generations: tuple[Generation, ...]
+    age_seconds: int | None
+    behind: int | None
+    stale: tuple[Stale, ...]
+    rules_missing: tuple[Missing, ...]
+    runs: dict[str, LastRuns]
+    problems: tuple[HealthProblem, ...] | Absent = ABSENT
+
+
+def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
+    """The state of a ledger now. Raises `StoreDamaged`."""
+    now = clock.now()
+    runs, times, latest = all_runs(ledger, connection, now), times_of(connection), head(connection)
+    generations, stale = kept_generations(connection, now), stale_ladders(connection, runs, now)
+    live, age, behind = None, None, None
+    if generations:
+        one = generations[0]
+        behind = latest.position - one.position
+        live = LiveGeneration(one.generation, one.position, one.finished_at, behind, one.finished, one.age_seconds)
+        behind = max(behind, *(other.behind for other in stale)) if stale else behind
+        age = max([one.age_seconds, *(other.age_seconds for other in stale if other.age_seconds is not None)])
+    recorded = None if not latest.position else latest.recorded_at
+    return LedgerStatus(
+        ledger.location, ledger_id(connection), times.home, str(latest), latest.position,
+        None if recorded is None else format_instant(recorded), None if recorded is None else whole_second(recorded),
+        count_by_type(connection), live, tuple(generations), age, behind, tuple(stale),
+        tuple(missing_rules(connection)),
+        {
+            kind: LastRuns(
+                _state(one.last, now), *(run and _state(run, now) for run in (one.done, one.failed, one.ended))
+            )
+            for kind, one in latest_runs(runs).items()
+        },
+        times=times,
+    )  # fmt: skip
+
+
+def _state(run: Run, now: int) -> RunState:
+    finished = None if run.finished_at is None else whole_second(run.finished_at)
+    age = age_seconds(run.finished_at or run.started_at, now)
+    return RunState(
+        run.result, whole_second(run.started_at), finished, age, run.message, run.position, run.run_by, run.details
+    )

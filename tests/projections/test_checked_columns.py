@@ -1,0 +1,286 @@
+"""Columns in files: what is read is what was written, or is told to be damaged; and questions that read only a part of
+them have the answers of the log, whatever became of the files."""
+
+import json
+import logging
+import os
+import shutil
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from copy import copy
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from paths import set_paths
+from time_histories import ADJUSTED, INSTANTS, history
+from time_ledgers import enter
+
+from ledger.store.log import head
+from ledger.store.opening import open_ledger
+from ledger.store.upgrading import upgrade
+from projections.facts import checked_columns
+from projections.facts.checked_columns import Checked, Damaged, Layered, add_crcs
+from projections.facts.segments import MANIFEST, UNFINISHED
+from projections.queries.kept_ladders import KeptLadders
+from projections.queries.view import View
+from projections.replay import kept_traces
+
+NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)
+SMALL_BLOCK = 16
+NUMPY = find_spec("numpy") is not None
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even short columns have several blocks, of which few are held."""
+    monkeypatch.setattr(checked_columns, "BLOCK_BYTES", SMALL_BLOCK)
+    monkeypatch.setattr(checked_columns, "BLOCKS_HELD", 2)
+
+
+def column(path: Path, numbers: list[int], code: str) -> Checked:
+    """A file with these numbers, written in two parts."""
+    half, crcs, content = len(numbers) // 3, list[int](), b""
+    for part in (numbers[:half], numbers[half:]):
+        data = array(code, part).tobytes()
+        add_crcs(crcs, len(content), data)
+        content += data
+    path.write_bytes(content)
+    return Checked(path, code, len(numbers), crcs)
+
+
+def chain(folder: Path, numbers: list[int], code: str, items: int | None, cuts: list[int]) -> Layered:
+    """Columns one behind another with these numbers, cut at some places."""
+    ends = [0, *sorted(min(cut, len(numbers)) for cut in cuts), len(numbers)]
+    parts = [numbers[first:last] for first, last in pairwise(ends)]
+    return Layered([column(folder / f"{at}", part, code) for at, part in enumerate(parts)], items)
+
+
+CUTS = st.lists(st.integers(0, 40), max_size=3)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(st.data())
+def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Numbers, slices, those at many indices and all of them are those written, in any order of questions."""
+    numbers, code = data.draw(NUMBERS), data.draw(st.sampled_from("iq"))
+    found, wanted = column(tmp_path_factory.mktemp("columns") / "numbers", numbers, code), numbers
+    items = data.draw(st.integers(0, len(numbers)))
+    if isinstance(shorter := found[:items], Checked):
+        found, wanted = shorter, numbers[:items]
+    assert len(found) == len(wanted)
+    for _ in range(5):
+        what = data.draw(st.sampled_from(("one", "slice", "first", "all", "changed", *(["some"] if NUMPY else ()))))
+        event(what)
+        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(wanted))] * 2)))
+        if what == "one":
+            assert [found[index] for index in range(first, last)] == wanted[first:last]
+        elif what in ("slice", "first"):
+            first *= what == "slice"
+            assert [*found[first:last]] == wanted[first:last]
+        elif what == "some":
+            import numpy as np
+
+            indices = np.array([*range(first, last), *range(first, last)][::-1], dtype=np.int64)
+            assert found.taken(indices).tolist() == [wanted[index] for index in indices.tolist()]
+        elif what == "all":
+            assert [*found] == [*found.whole()] == wanted
+        elif last > first:
+            assert [*found.changed({first: 7})] == [*wanted[:first], 7, *wanted[first + 1 :]]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(st.data())
+def test_damage_is_told_where_it_is_read(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """With a byte changed, what is in its block cannot be read, and the rest can."""
+    numbers = data.draw(NUMBERS.filter(bool))
+    path = tmp_path_factory.mktemp("columns") / "numbers"
+    found = column(path, numbers, "i")
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    for index in data.draw(st.permutations(range(len(numbers)))):
+        if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK:
+            with pytest.raises(Damaged, match="numbers is damaged"):
+                found[index]
+        else:
+            assert found[index] == numbers[index]
+    with pytest.raises(Damaged):
+        found.whole()
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(NUMBERS, NUMBERS, CUTS, st.data())
+def test_layers_leave_the_files_and_copies_alone(
+    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], more: list[int], cuts: list[int], data: st.DataObject
+) -> None:
+    """Columns one behind another, or the first of their numbers, with changes and additions, read as a list of which
+    the same was done, also when all of it was read before; copies keep their own."""
+    folder = tmp_path_factory.mktemp("columns")
+    items = data.draw(st.none() | st.integers(0, len(numbers)))
+    found, wanted = chain(folder, numbers, "q", items, cuts), numbers[:items]
+    event(f"{len(found.bases)} columns")
+    content = {path: path.read_bytes() for path in folder.iterdir()}
+    for number in more:
+        before, kept = copy(found), [*wanted]
+        if wanted and data.draw(st.booleans()):
+            index = data.draw(st.integers(0, len(wanted) - 1))
+            found[index] = wanted[index] = number
+        else:
+            found.append(number)
+            wanted.append(number)
+        assert [before[index] for index in range(len(before))] == kept
+        first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(wanted))] * 2)))
+        assert [*found[first:last]] == wanted[first:last]
+        if data.draw(st.booleans()):
+            assert [*found.whole()] == wanted
+            assert [*found[first:last]] == wanted[first:last]
+        if data.draw(st.booleans()):
+            found.let_go()
+    assert [*found] == [found[index] for index in range(len(found))] == wanted
+    for index in (-1, len(wanted)):
+        with pytest.raises(Damaged):
+            found[index]
+        with pytest.raises(Damaged):
+            found[index] = 7
+    assert {path: path.read_bytes() for path in folder.iterdir()} == content
+
+
+@pytest.mark.usefixtures("small_blocks")
+@given(st.data(), CUTS)
+def test_damage_in_a_chain_is_told_where_it_is_read(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, cuts: list[int]
+) -> None:
+    """With a byte of one of several columns changed, what is in its block cannot be read, nor all of them at once."""
+    numbers = data.draw(NUMBERS.filter(bool))
+    folder = tmp_path_factory.mktemp("columns")
+    found = chain(folder, numbers, "i", None, cuts)
+    path = data.draw(st.sampled_from([path for path in sorted(folder.iterdir()) if path.stat().st_size]))
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    start = sum(len(base) for base in found.bases[: int(path.name)])
+    bad = {start + index for index in range(len(content) // 4) if index * 4 // SMALL_BLOCK == at // SMALL_BLOCK}
+    for index in data.draw(st.permutations(range(len(numbers)))):
+        if index in bad:
+            with pytest.raises(Damaged, match=f"{path.name} is damaged"):
+                found[index]
+        else:
+            assert found[index] == numbers[index]
+    with pytest.raises(Damaged):
+        found.whole()
+
+
+@pytest.mark.parametrize("cuts", [None, [], [1], [2]])
+def test_numbers_out_of_range_are_damage(tmp_path: Path, cuts: list[int] | None) -> None:
+    """A number that leads nowhere is damage under a right checksum, however it is read; so is an index."""
+    numbers: list[int] = [0, 9, 2]
+    found: Any = (
+        column(tmp_path / "numbers", numbers, "i") if cuts is None else chain(tmp_path, numbers, "i", None, cuts)
+    )
+    for one in [found] if cuts is None else found.bases:
+        one.within(0, 3)
+    assert (found[0], found[2]) == (0, 2)
+    for ask in (lambda: found[1], lambda: found[1:3], lambda: found.whole(), lambda: found[3], lambda: found[-1]):
+        with pytest.raises(Damaged):
+            ask()
+
+
+@pytest.mark.slow
+def test_questions_read_parts_and_are_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, at_length: bool, store: str
+) -> None:
+    """Questions that read few blocks have the answers of the log while files of columns and traces are damaged, cut
+    and lost, and segments take the place of others, also of other ledgers; now and then they are merged. What is found
+    out on the way is told in a line, deleted, and the question asked again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(checked_columns, "BLOCK_BYTES", SMALL_BLOCK)
+    met: Counter[str] = Counter()
+    for seed in range(40 if at_length else 4):
+        chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
+        upgrade(url)
+        ledger, rest = open_ledger(url), history(seed, 90)
+        monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 10**9)
+        while rest:
+            part, rest = rest[:30], rest[30:]
+            enter(ledger, part)
+            monkeypatch.setattr("projections.facts.decoding.DELTA_EVENTS", chance.choice((11, 1_000)))
+            monkeypatch.setattr("projections.facts.column_cache.TIMES_AS_LONG", chance.choice((0, 8)))
+            with ledger.reading() as connection:
+                position = head(connection).position
+            asked = questions(chance, position, [one["data"]["game_id"] for one in part if "game_id" in one["data"]])
+            set_paths(monkeypatch, scanned=False, compiled=False)
+            monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 10**9)
+            wanted = [answered(View(ledger, *at), ask) for at, ask in asked]
+            set_paths(monkeypatch, scanned=False, compiled=chance.random() < 0.2)
+            kept = KeptLadders()
+            for (at, ask), right in zip(asked, wanted, strict=True):
+                caplog.clear()
+                with caplog.at_level(logging.WARNING):
+                    assert answered(View(ledger, *at, kept=kept), ask) == right
+                met.update("told" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
+                met.update("while asking" for line in caplog.messages if "what is kept" in line)
+                met[harm(tmp_path / "caches", chance)] += 1
+                if chance.random() < 0.5:
+                    kept = KeptLadders()
+    assert met.keys() >= {"told", "while asking", "flip", "cut", "lose", "swap"}, met
+
+
+Asked = tuple[tuple[str | None, int | None], Callable[[View], Any]]
+
+
+def questions(chance: Random, position: int, games: list[str]) -> list[Asked]:
+    """Questions about a ladder, and some of the games, at coordinates."""
+    ladder = chance.choice(ADJUSTED)
+    at = chance.choice((None, *INSTANTS)), chance.choice((None, position, chance.randint(1, position)))
+    return [
+        (at, lambda view: view.standings(ladder)),
+        (at, lambda view: view.history(ladder, "anna")),
+        (at, lambda view: view.account(ladder, "anna")),
+        (at, lambda view: view.balance(ladder)),
+        *((at, lambda view, game=game: view.explain(ladder, game)) for game in games[:5]),
+    ]
+
+
+def answered(view: View, ask: Callable[[View], Any]) -> Any:
+    """The answer as JSON has it, or how it is refused."""
+    try:
+        return json.loads(json.dumps(ask(view).model_dump(mode="json")))
+    except Exception as problem:
+        return type(problem).__name__, str(problem)
+
+
+def harm(place: Path, chance: Random) -> str:
+    """Do something to one of the files, now and then."""
+    files = sorted(path for path in place.rglob("*") if path.is_file() and path.stat().st_size)
+    what = chance.choice(("flip", "flip", "cut", "lose", "swap", "nothing", "nothing"))
+    if not files or what == "nothing":
+        return "nothing"
+    path = chance.choice(files)
+    if what == "lose":
+        path.unlink()
+        return what
+    if what == "swap":
+        mine, other = (chance.choice(sorted(place.rglob(MANIFEST))).parent for _ in range(2))
+        beside = shutil.copytree(other, mine.with_name(f"{UNFINISHED}0"))  # what is mapped keeps its length
+        shutil.rmtree(mine)
+        beside.rename(mine)
+        return what
+    content = bytearray(path.read_bytes())
+    if what == "flip":
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    else:
+        del content[chance.randrange(len(content)) :]
+    beside = path.with_name(f"{path.name}.new")  # what is mapped keeps its length
+    beside.write_bytes(content)
+    os.replace(beside, path)
+    return what

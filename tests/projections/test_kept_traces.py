@@ -1,0 +1,295 @@
+"""Traces that are kept between runs, and continued: whatever was recorded meanwhile and whatever became of their files,
+answers are those of a replay from the first game."""
+
+import gc
+import json
+import logging
+import shutil
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+from weakref import ref
+
+import pytest
+from paths import NEVER, set_paths
+from time_histories import INSTANTS, LADDERS, history
+from time_ledgers import enter
+
+from ledger.events.canonical import record_instant
+from ledger.events.records import ZERO
+from ledger.store.log import read_records_at
+from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
+from projections.facts import column_cache
+from projections.facts.columns import Facts
+from projections.facts.decoding import apply_event, decode, settle_facts
+from projections.facts.segments import MANIFEST, UNFINISHED, write_segment
+from projections.queries.explanation import explain_game
+from projections.queries.results import Result
+from projections.queries.standings import Ladders
+from projections.replay import continuing, kept_traces
+from projections.replay.containment import RuleFailure
+from projections.replay.kept_traces import find_trace
+from projections.replay.ladders import Stream
+from projections.replay.trace import Trace
+
+Ratings = Callable[..., Any]
+RUNNING = [name for name in dict.fromkeys(LADDERS) if not name.startswith(("catan-monthly", "catan-annual"))]
+
+
+@pytest.fixture
+def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the caches of this test are; even the shortest ladder has its trace kept, and continued."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(continuing, "TENTH", 0)
+    return tmp_path / "caches" / "ratings-ledger"
+
+
+def everything(facts: Facts, ladder: str, as_of: int | None) -> Any:
+    """What a ladder says: standings and books, now and then, everybody's steps, and why games gave what they gave."""
+    ladders = Ladders(facts)
+    try:
+        trace = ladders.trace(ladder)
+        then = ladders.at(as_of)
+        found = [ladders.standings(ladder), then.standings(ladder), then.first(ladder)]
+        for one in (ladders, then):
+            stream = one.every(ladder.split("/")[0]).get(ladder)
+            found += [] if stream is None else [one.of_stream(stream), plain(stream)]
+        for one in (trace, then.trace(ladder)):
+            found.append([(one.stream.names[player], *told(step)) for player, step in one.every_step()])
+            own = {name: [*map(told, one.steps(player))] for player, name in enumerate(one.stream.names)}
+            found.append(dict(sorted(own.items())))
+        found += [explained(explain_game(then, ladder, "g", row)) for row in range(0, len(facts.cell), 7)]
+    except RuleFailure as failure:
+        return failure.told(facts)
+    return found
+
+
+def plain(stream: Stream) -> Any:
+    """What a stream holds."""
+    return (
+        stream.ladder, stream.names, [*stream.offsets], [*stream.players], [*stream.version],
+        [*stream.row], [[*column] for column in stream.columns], stream.adjustments,
+    )  # fmt: skip
+
+
+def told(step: Any) -> Any:
+    return (*step[:4], step.version and step.version.ruleset.name, step.position)
+
+
+def explained(found: Result) -> Any:
+    return json.loads(json.dumps(found.model_dump(mode="json")))
+
+
+def kept(facts: Facts, ladder: str) -> Trace | None:
+    return find_trace(facts, ladder, facts.rulesets.get(ladder.split("/")[0], []))
+
+
+def harm(place: Path, chance: Random) -> str:
+    """Do something to the files of the traces."""
+    files = sorted(path for path in place.rglob("traces/*/*") if path.is_file() and path.stat().st_size)
+    what = chance.choice(("flip", "cut", "lose", "link", "swap", "nothing", "nothing", "nothing"))
+    if not files or what == "nothing":
+        return "nothing"
+    path = chance.choice(files)
+    if what == "flip":
+        content = bytearray(path.read_bytes())
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        path.write_bytes(content)
+    elif what == "cut":
+        path.write_bytes(path.read_bytes()[: chance.randrange(path.stat().st_size)])
+    elif what == "lose":
+        path.unlink()
+    elif what == "link":
+        path.rename(path.with_name(f"{path.name}-elsewhere"))
+        path.symlink_to(path.with_name(f"{path.name}-elsewhere"))
+    else:  # a trace of another ladder under this one's name
+        mine, other = chance.choice(files).parent, chance.choice(files).parent
+        if mine != other:
+            shutil.rmtree(mine)
+            shutil.copytree(other, mine, symlinks=True)
+    return what
+
+
+@pytest.mark.slow
+def test_kept_traces_answer_as_replays_do(
+    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, at_length: bool, store: str
+) -> None:
+    """As a random history grows, what is read from a trace, or continues one, is what a replay from the start says.
+
+    Late games, corrections, voids, renames, adjustments and new versions come in pieces; questions are asked in
+    between, also of what was known earlier and of what is only proposed; files are damaged now and then.
+    """
+    met: Counter[str] = Counter()
+    for seed in range(60 if at_length else 4):
+        chance, url = Random(seed), str(tmp_path / f"{seed}.db") if seed else store
+        upgrade(url)
+        ledger, rest, length = open_ledger(url), history(seed, 90), 0
+        while rest:
+            size = chance.choice((1, 2, 5, 20))
+            part, rest = rest[:size], rest[size:]
+            enter(ledger, part)
+            length += len(part)
+            asked = chance.sample(RUNNING, 3)
+            compiled = chance.random() < 0.2
+            monkeypatch.setattr(column_cache, "TIMES_AS_LONG", chance.choice((0, 8)))
+            look(ledger, monkeypatch, chance, asked, length, compiled, met)
+            if chance.random() < 0.3:
+                look(ledger, monkeypatch, chance, asked, chance.randint(1, length), compiled, met)
+            met[harm(traces, chance)] += 1
+    assert not [*traces.rglob(f"{UNFINISHED}*")]
+    assert met.keys() >= {"continued", "as it was", "replayed", "proposed", "flip", "cut", "lose", "link"}
+
+
+def look(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, chance: Random, asked: list[str], position: int, compiled: bool,
+    met: Counter[str],
+) -> None:  # fmt: skip
+    """Compare all answers at a position, and those at facts that were brought there by one event after another."""
+    with ledger.reading() as connection:
+        plain = decode(connection, position, cached=False)
+        set_paths(monkeypatch, scanned=False, compiled=compiled)
+        facts = decode(connection, position)
+        behind = decode(connection, chance.randint(max(position - 5, 0), position), ahead=position)
+        assert facts.cache is not None
+        for at in range(behind.position + 1, position + 1):
+            apply_event(behind, at, read_records_at(connection, [at])[at])
+    settle_facts(behind)
+    behind.position = position
+    for ladder in asked:
+        if ladder.split("/")[0] not in plain.rulesets:
+            continue
+        as_of = chance.choice([None, *map(record_instant, INSTANTS)])
+        found = kept(facts, ladder)
+        met["replayed" if found is None else "continued" if found.earlier else "as it was"] += 1
+        met["proposed"] += behind.proposed and (kept(behind, ladder) is not None)
+        given = everything(facts, ladder, as_of)
+        proposed = everything(behind, ladder, as_of)
+        set_paths(monkeypatch, scanned=False, compiled=False)
+        assert given == everything(plain, ladder, as_of), (ladder, position, as_of)
+        assert proposed == given
+        set_paths(monkeypatch, scanned=False, compiled=compiled)
+
+
+def test_unused_traces_are_told_in_a_line(
+    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A damaged trace is named in one line and deleted, and the answer comes from a replay, which is kept."""
+    url = str(tmp_path / "ratings.db")
+    upgrade(url)
+    ledger = open_ledger(url)
+    enter(ledger, history(3, 60))
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    with ledger.reading() as connection:
+        facts = decode(connection)
+    before = everything(facts, RUNNING[0], None)
+    (path,) = traces.rglob("traces/*/before")
+    path.write_bytes(b"x" * path.stat().st_size)
+    with caplog.at_level(logging.WARNING):
+        assert everything(facts, RUNNING[0], None) == before
+    (line,) = caplog.messages
+    assert line.endswith(f"is not used: {path.parent.name}/before is damaged")
+    assert kept(facts, RUNNING[0]) is not None
+
+
+@pytest.mark.parametrize("asked", [("verify",), ("rebuild", "--check")])
+def test_planted_wrong_trace_is_found(
+    tmp_path: Path,
+    traces: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ratings: Ratings,
+    asked: tuple[str, ...],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A trace that is sound but wrong answers questions until a command that replays without it finds it."""
+    url = str(tmp_path / "ratings.db")
+    upgrade(url)
+    ledger = open_ledger(url)
+    enter(ledger, history(3, 60))
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    right = ratings("standings", "galactic-points", "--format", "json", db=url).stdout
+    assert ratings("history", "galactic-points", "anna", db=url).exit_code == 0
+    (path,) = traces.rglob("traces/*-*-*")
+    columns = {column: [array(code, (path / column).read_bytes())] for column, code in kept_traces.COLUMNS.items()}
+    _, _, body = (path / MANIFEST).read_bytes().partition(b"\n")
+    shutil.rmtree(path)
+    columns["points"][0][0] += 1
+    write_segment(path.parent, path.name, columns, kept_traces.COLUMNS, json.loads(body)["about"])
+    assert ratings("standings", "galactic-points", "--format", "json", db=url).stdout != right
+    found = ratings(*asked, db=url)
+    told = f"{path} says something else about galactic-points than a replay; it is deleted"
+    assert told in found.stdout + caplog.text
+    assert found.exit_code == (1 if asked == ("verify",) else 0)
+    assert not path.exists()
+    assert ratings("standings", "galactic-points", "--format", "json", db=url).stdout == right
+    caplog.clear()
+    again = ratings(*asked, db=url)
+    assert (again.exit_code, told in again.stdout + caplog.text) == (0, False)
+
+
+def test_another_version_does_not_take_the_place_of_a_trace(
+    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one version would make of all games is replayed, and leaves the kept trace of the ladder alone."""
+    url = str(tmp_path / "ratings.db")
+    upgrade(url)
+    ledger = open_ledger(url)
+    enter(ledger, history(3, 60))
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    with ledger.reading() as connection:
+        facts, plain = decode(connection), decode(connection, cached=False)
+    Ladders(facts).trace("galactic-points")
+    (path,) = traces.rglob("traces/*-*-*")
+    rules = facts.rulesets["galactic-points"][0].ruleset.name
+    for as_of in (None, record_instant(INSTANTS[2])):
+        asked, wanted = Ladders(facts, as_of, rules), Ladders(plain, as_of, rules)
+        assert [*asked.trace("galactic-points").before] == [*wanted.trace("galactic-points").before]
+    assert [*traces.rglob("traces/*-*-*")] == [path]
+
+
+def test_large_things_do_not_wait_for_the_garbage_collector(
+    tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ladders and their traces, new or kept, are given back as soon as nobody holds them."""
+    url = str(tmp_path / "ratings.db")
+    upgrade(url)
+    ledger = open_ledger(url)
+    enter(ledger, history(3, 60))
+    set_paths(monkeypatch, scanned=False, compiled=False)
+    with ledger.reading() as connection:
+        facts = decode(connection)
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(2):
+            ladders = Ladders(facts)
+            ladders.remember("galactic-points")
+            everything(facts, "galactic-points", None)
+            then = ladders.at(record_instant(INSTANTS[2]))
+            then.standings("galactic-points")
+            held = [ref(one) for one in (ladders, then, ladders.trace("galactic-points"))]
+            del ladders, then
+            assert [one() for one in held] == [None, None, None]
+    finally:
+        gc.enable()
+
+
+def test_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a place for files, everything is replayed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    url = str(tmp_path / "ratings.db")
+    upgrade(url)
+    ledger = open_ledger(url)
+    enter(ledger, history(3, 60))
+    with ledger.reading() as connection:
+        plain = decode(connection, cached=False)
+        set_paths(monkeypatch, scanned=False, compiled=False)
+        facts = decode(connection)
+    assert (facts.cache, facts.chain_hash == ZERO) == (None, False)
+    assert everything(facts, RUNNING[0], None) == everything(plain, RUNNING[0], None)
+    assert len(facts.cell) < NEVER

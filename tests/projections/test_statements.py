@@ -1,0 +1,95 @@
+"""A player's statement: its lines sum exactly, from what a list showed, or from the start, to what the player has."""
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from time_histories import INSTANTS, LADDERS, history
+from time_ledgers import enter
+
+from ledger.errors import LedgerError
+from ledger.store.opening import Ledger, open_ledger
+from ledger.store.upgrading import upgrade
+from projections.queries.answers_told import Statement
+from projections.queries.view import View
+
+Ratings = Callable[..., Any]
+LISTS = [name for name in dict.fromkeys(LADDERS) if name.startswith(("catan-monthly", "catan-annual"))]
+RUNNING = [name for name in dict.fromkeys(LADDERS) if name not in LISTS]
+
+
+@pytest.mark.slow
+def test_lines_sum_exactly(store: str, ratings: Ratings, at_length: bool) -> None:
+    """Histories grow by late games, corrections, voids, renames, adjustments and new versions after lists of them were
+    published: everybody's opening is what the list showed, and the lines lead to what the standings say."""
+    met: Counter[str] = Counter()
+    for seed in range(30 if at_length else 3):
+        chance = Random(seed)
+        if seed == 0:
+            upgrade(store)
+            url = store
+        else:
+            url = store if not store.startswith("sqlite") else f"{store}.{seed}"
+            upgrade(url)
+        ledger, rest = open_ledger(url), history(seed, 90)
+        enter(ledger, rest[:45])
+        shown = published(ratings, url, chance)
+        enter(ledger, rest[45:])
+        for ladder in RUNNING:
+            for player, points in standings(ledger, ladder).items():
+                found = View(ledger).statement(ladder, player)
+                assert found is not None
+                check(found, points)
+                if found.published is not None:
+                    was = {name: then for name, then in shown[ladder].items()
+                           if View(ledger).history(ladder, name).player == player}  # fmt: skip
+                    if was:
+                        assert found.opening == was[player if player in was else min(was)], (seed, ladder, player)
+                    if any(line.cause == "start" for line in found.lines):
+                        then = View(ledger, as_of=found.since.isoformat()).standings(ladder)
+                        assert player not in [row.player for row in then.rows]
+                    met["published"] += 1
+                met.update(line.cause for line in found.lines)
+                met["ripple"] += any(line.ripple for line in found.lines)
+        for ladder in LISTS:
+            for player in standings(ledger, ladder):
+                assert View(ledger).statement(ladder, player) is None
+                met["list"] += 1
+        if not url.startswith("sqlite"):
+            break
+    assert min(met["published"], met["game"], met["list"]) > 0
+    if store.startswith("sqlite"):
+        assert min(met["published"], met["game"], met["list"]) > 20
+        assert met.keys() >= {"adjustment", "late game", "corrected", "voided", "rule change", "ripple"}, met
+
+
+def standings(ledger: Ledger, ladder: str) -> dict[str, Fraction]:
+    """What everybody has; nothing where a rule fails."""
+    try:
+        return {row.player: row.points for row in View(ledger).standings(ladder).rows}
+    except LedgerError:
+        return {}
+
+
+def check(found: Statement, points: Fraction) -> None:
+    """The lines sum, one by one, and end with what the standings say."""
+    running = found.opening
+    for line in found.lines:
+        assert line.change == line.own + line.ripple
+        running += line.change
+        assert line.after == running
+    assert running == found.closing == points
+
+
+def published(ratings: Ratings, url: str, chance: Random) -> dict[str, dict[str, Fraction]]:
+    """Publish some ladders as of an instant; what the lists show."""
+    shown: dict[str, dict[str, Fraction]] = {}
+    for ladder in RUNNING:
+        told = ratings("publish", ladder, "--as-of", chance.choice(INSTANTS), "--by", "mira", db=url)
+        if told.exit_code == 0:
+            rows = View(open_ledger(url)).published(ladder).rows
+            shown[ladder] = {row.player: row.points for row in rows}
+    return shown
