@@ -6,6 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 
 from benchmarks.games import Drawn, chunks, draw
 from benchmarks.histories import CHUNK_GAMES, History, game_id, player_id
@@ -46,6 +47,17 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
         )
         subject = f"game:{name}"
         found.append(Draft(subject, "game.recorded", 1, subject, int(drawn.occurred_at[number]), data))
+    return found
+
+
+def new_drafts(games: int, players: int, there: int, now: int) -> list[Draft]:
+    """Games of four that have just been played, behind a log of `there` events."""
+    chance, found = Random(there), []
+    for number in range(games):
+        name, seated = f"n-{there}-{number}", chance.sample(range(players), 4)
+        participants = ",".join(f'{{"place":{place},"player":"{player_id(p)}"}}' for place, p in enumerate(seated, 1))
+        data = f'{{"game":"bench","game_id":"{name}","group":"0","participants":[{participants}]}}'
+        found.append(Draft(f"game:{name}", "game.recorded", 1, f"game:{name}", now - games + number, data))
     return found
 
 

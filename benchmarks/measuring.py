@@ -50,7 +50,8 @@ def measure(call: Call) -> Run:
     arguments = call.arguments() if callable(call.arguments) else call.arguments
     _into_memory(arguments)
     given = json.dumps(arguments).encode()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # with the compiled modules that an installed program has
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
     done = subprocess.run(command, input=given, capture_output=True, cwd=ROOT, env=environment, check=False)
     if done.returncode:
         raise ChildFailed(f"{call.function}: {done.stderr.decode(errors='replace')[-4_000:]}")

@@ -15,19 +15,21 @@ from benchmarks import measuring
 from benchmarks.digests import digest_of_points
 from benchmarks.games import chunks
 from benchmarks.histories import History
-from benchmarks.ledgers import BY, drafts
+from benchmarks.ledgers import BY, RULESETS, drafts, new_drafts
 from cli.main import invoke
 from ledger import clock
 from ledger.store import sqlite
 from ledger.store.appending import append
+from ledger.store.log import head
 from ledger.store.opening import open_ledger
 from projections.facts.column_cache import folder_of
 from projections.facts.decoding import decode
 from projections.queries.standings import Ladders
-from projections.replay.replay import Outcome
 from projections.replay.replay import replay as replay_stream
+from projections.replay.trace import Trace
 from projections.stored import generations
 from projections.stored.rebuilding import rebuild as rebuild_ladders
+from ratings_ledger import open as open_public
 
 Found = dict[str, Any]
 
@@ -81,11 +83,11 @@ def _replayed(url: str) -> Found:
         decoded = perf_counter()
         stream = Ladders(facts).stream(LADDER)
         streamed = perf_counter()
-        outcome, _ = replay_stream(stream, changes=False)
+        trace = replay_stream(stream, keep=False)
         ended = perf_counter()
     return {
         "seconds": ended - started, "decode": decoded - started, "stream": streamed - decoded,
-        "replay": ended - streamed, "count": len(stream.row), "digest": _digest(stream.names, outcome),
+        "replay": ended - streamed, "count": len(stream.row), "digest": _digest(stream.names, trace),
     }  # fmt: skip
 
 
@@ -93,17 +95,17 @@ def replay_in_memory(url: str) -> Found:
     """The replay alone, of a stream in memory, in a process that has done it once before."""
     with open_ledger(url).reading() as connection:
         stream = Ladders(decode(connection)).stream(LADDER)
-    replay_stream(stream, changes=False)
+    replay_stream(stream, keep=False)
     if stream.batch is not None:
         stream.batch.outcomes = None  # otherwise it is only looked up
     started = perf_counter()
-    outcome, _ = replay_stream(stream, changes=False)
+    trace = replay_stream(stream, keep=False)
     seconds = perf_counter() - started
-    return {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, outcome)}
+    return {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
 
 
-def _digest(names: list[str], outcome: Outcome) -> str:
-    return digest_of_points({name: int(points) for name, points in zip(names, outcome.points, strict=True)})
+def _digest(names: list[str], trace: Trace) -> str:
+    return digest_of_points({name: int(points) for name, points in zip(names, trace.points, strict=True)})
 
 
 def append_history(url: str, history: list[Any], batch: int, journal: str | None = None) -> Found:
@@ -124,6 +126,58 @@ def append_history(url: str, history: list[Any], batch: int, journal: str | None
     return {"seconds": seconds, "count": count}
 
 
+def answered(
+    url: str, method: str, arguments: list[Any], options: dict[str, Any], as_of: str | None
+) -> Found:  # fmt: skip
+    """A question to a ledger that stays open and has answered it once before, by the name of a view's method."""
+    with open_public(url) as ledger:
+        for _ in range(2):
+            started = perf_counter()
+            found = getattr(ledger.at(as_of), method)(*arguments, **options)
+            seconds = perf_counter() - started
+    assert found is not None
+    return {"seconds": seconds}
+
+
+def previewed(url: str, game_id: str) -> Found:
+    """What a correction of a game would change, in a ledger that stays open and has previewed it once before."""
+    with open_public(url) as ledger:
+        game = {participant.player: participant.place for participant in ledger.at().explain(LADDER, game_id).players}
+        swapped = [
+            {"player": player, "place": place} for player, place in zip(game, reversed(game.values()), strict=True)
+        ]
+        data = {"game": "bench", "game_id": game_id, "participants": swapped}
+        event = {"type": "game.corrected", "data": {"game_id": game_id, "game": data, "reason": "the wrong way round"}}
+        for _ in range(2):
+            started = perf_counter()
+            plan = ledger.propose(event, by=BY)
+            changes = plan.impact().changes
+            seconds = perf_counter() - started
+            assert changes, plan.rejections
+    return {"seconds": seconds}
+
+
+def simulated(url: str) -> Found:
+    """All games under another ruleset, in a ledger that stays open and has done it once before."""
+    told = (RULESETS / "bench-elo-1.toml").read_text().replace('version = "1"', 'version = "2"')
+    with open_public(url) as ledger:
+        for _ in range(2):
+            started = perf_counter()
+            found = ledger.simulate(told.replace("k_total = 32", "k_total = 24"), ledger.at())
+            seconds = perf_counter() - started
+    assert found.variants[0].ladders[0].changes
+    return {"seconds": seconds}
+
+
+def nightly(url: str, games: int, players: int) -> Found:
+    """A rebuild after so many new games of four, which are appended before the clock starts."""
+    ledger = open_ledger(url)
+    with ledger.reading() as connection:
+        there = head(connection).position
+    append(ledger, new_drafts(games, players, there, clock.now()), by=BY, clock=clock.now)
+    return {"seconds": rebuild(url, cached=True)["seconds"]}
+
+
 def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
     """A command in this process, its output discarded; with `repeated` it has run once before."""
     for _ in range(1 + repeated):
@@ -138,6 +192,4 @@ def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
 
 def cold_command(url: str, arguments: list[str]) -> Found:
     """A command in a process of its own, from start to end."""
-    return measuring.cold_command(
-        [sys.executable, "-c", "from cli.main import program; program()", "--db", url, *arguments]
-    )
+    return measuring.cold_command([sys.executable, "-c", "from cli.start import run; run()", "--db", url, *arguments])

@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- written by make bench -->\n", "<!-- up to here -->"
 PACKAGES = (
     "eventsourcing", "multi-elo", "openskill", "elote", "trueskill", "numba", "numpy", "pyarrow", "pydantic",
-    "sqlalchemy", "psycopg",
+    "sqlalchemy", "psycopg", "datasette",
 )  # fmt: skip
 
 

@@ -36,6 +36,9 @@ class Store(Protocol):
     def empty_ledger(self) -> str:
         """The URL of a fresh ledger without games."""
 
+    def copied_ledger(self, history: History) -> str:
+        """The URL of a ledger that holds a history, and may get more games."""
+
     def domain_events(self, history: History) -> Environment:
         """Where `eventsourcing` holds a history."""
 
@@ -58,6 +61,11 @@ class SqliteStore(NamedTuple):
         forget_caches()
         path = self._nothing("scratch.db")
         shutil.copy(template, path)
+        return str(path)
+
+    def copied_ledger(self, history: History) -> str:
+        path = self._nothing("scratch.db")
+        shutil.copy(self.ledger(history), path)
         return str(path)
 
     def domain_events(self, history: History) -> Environment:
@@ -98,6 +106,11 @@ class PostgresStore(NamedTuple):
         self.ledger(empty := History(games=0))
         forget_caches()
         self._recreate("scratch", f"ledger-{empty.name}")
+        return self._url("scratch")
+
+    def copied_ledger(self, history: History) -> str:
+        self.ledger(history)
+        self._recreate("scratch", f"ledger-{history.name}")
         return self._url("scratch")
 
     def domain_events(self, history: History) -> Environment:

@@ -1,35 +1,124 @@
-"""Questions to a long log whose columns are cached."""
+"""Questions to a long log, and what a correction or a night's games cost there, when traces are kept."""
 
+import sys
 from collections.abc import Iterator
 
 from benchmarks.histories import History, game_id, player_id
-from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.measuring import ROOT, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
 
 LADDER = "bench-elo"
 AS_OF = "2017-01-01"
-SECONDS_MAX = 1
+TOP = 100
+ANSWERED_S, PREVIEWED_S, NEXT_S, NIGHT_S = 0.1, 0.5, 0.3, 3
+ASKED_GB = 0.6
+COLD_TIMES = 2.4  # the time of importing SQLAlchemy
+NIGHTLY_GAMES = 1_000
+WHATIF_TIMES = 1.3
 
 
 def questions(setting: Setting) -> Iterator[Line]:
-    """Each asked in a process that has run it once before, and as a command from start to end."""
+    """Each asked of a ledger that stays open and has answered once before, and as a command from start to end."""
     games = setting.games(10_000_000)
     history = History(games=games)
     url = setting.sqlite.ledger(history)
     ordinary, busiest = (player_id(history.player_at(rank)) for rank in (history.players // 2, 0))
     asked = {
-        f"standings as of {AS_OF}": ["standings", LADDER, "--as-of", AS_OF],
-        "history of an ordinary player": ["history", ordinary, LADDER],
-        "history of the busiest player": ["history", busiest, LADDER],
-        "explain a game": ["explain", game_id(games * 2 // 3), LADDER],
+        f"standings as of {AS_OF}, top {TOP}": (["standings", LADDER, "--as-of", AS_OF, "--limit", str(TOP)], AS_OF),
+        "history of an ordinary player": (["history", LADDER, ordinary], None),
+        "history of the busiest player": (["history", LADDER, busiest], None),
+        "explain a game": (["explain", LADDER, game_id(games * 2 // 3)], None),
     }
-    calls = {}
-    for name, arguments in asked.items():
-        given = {"url": url, "arguments": [*arguments, "--format", "json"]}
-        calls[f"{name}, in process"] = Call("benchmarks.ours:command", {**given, "repeated": True})
-        calls[f"{name}, cold process"] = Call("benchmarks.ours:cold_command", given)
-    measure(calls["explain a game, cold process"])  # after it, everything cacheable is cached
-    for name, runs in in_turn(calls, setting.repetitions).items():
-        bar = None if "busiest" in name else Bar("seconds", SECONDS_MAX)
-        yield Line(f"{name}, {games:,} games, columns cached", series("answer", "answers", 1, runs), bar=bar)
+    imported = [sys.executable, "-c", "import sqlalchemy"]
+    calls = {"import": Call("benchmarks.measuring:cold_command", {"command": imported})}
+    for name, (arguments, as_of) in asked.items():
+        method, ladder, *more = arguments
+        given = {"limit": TOP} if method == "standings" else {}
+        calls[f"{name}, open ledger"] = Call("benchmarks.ours:answered", {
+            "url": url, "method": method, "arguments": [ladder, *(() if given else more)], "options": given,
+            "as_of": as_of,
+        })  # fmt: skip
+        calls[f"{name}, cold process"] = Call(
+            "benchmarks.ours:cold_command", {"url": url, "arguments": [*arguments, "--format", "json"]}
+        )
+    measure(calls["explain a game, cold process"])  # after these, everything cacheable is cached
+    measure(calls["history of an ordinary player, cold process"])
+    runs = in_turn(calls, setting.repetitions)
+    importing = series("python -c 'import sqlalchemy'", "imports", 1, runs.pop("import"))
+    for name, found in runs.items():
+        what, ours = f"{name}, {games:,} games, traces kept", series("answer", "answers", 1, found)
+        if "busiest" in name:
+            yield Line(what, ours)
+            continue
+        if name.endswith("open ledger"):
+            yield Line(what, ours, bar=Bar("seconds", ANSWERED_S))
+        else:
+            yield Line(what, ours, importing, Bar("times the time", COLD_TIMES))
+        yield Line(f"{what}: memory", ours, bar=Bar("gigabytes", ASKED_GB))
+
+
+def corrections(setting: Setting) -> Iterator[Line]:
+    """The newest game corrected in an open ledger: what it would change, then the standings; and a night's rebuild."""
+    games = setting.games(10_000_000)
+    history = History(games=games)
+    url = setting.sqlite.ledger(history)
+    last = games - 1
+    calls = {
+        "preview": Call("benchmarks.ours:previewed", {"url": url, "game_id": game_id(last)}),
+        "again": Call("benchmarks.ours:answered", {
+            "url": url, "method": "standings", "arguments": [LADDER], "options": {"limit": TOP}, "as_of": None,
+        }),
+    }  # fmt: skip
+    measure(calls["again"])
+    runs = in_turn(calls, setting.repetitions)
+    yield Line(
+        f"a correction of the newest of {games:,} games, open ledger: all effects",
+        series("preview", "previews", 1, runs["preview"]), bar=Bar("seconds", PREVIEWED_S),
+    )  # fmt: skip
+    yield Line(
+        f"standings of {games:,} games, top {TOP}, open ledger", series("answer", "answers", 1, runs["again"]),
+        bar=Bar("seconds", NEXT_S),
+    )  # fmt: skip
+    grown = setting.sqlite.copied_ledger(history)
+    rebuilt = Call("benchmarks.ours:nightly", {"url": grown, "games": NIGHTLY_GAMES, "players": history.players})
+    measure(rebuilt)  # the first one replays everything
+    nights = in_turn({"night": rebuilt}, setting.repetitions)
+    yield Line(
+        f"rebuild after {NIGHTLY_GAMES:,} new games behind {games:,}",
+        series("rebuild", "rebuilds", 1, nights["night"]), bar=Bar("seconds", NIGHT_S),
+    )  # fmt: skip
+    publish = [
+        "rules",
+        "publish",
+        str(ROOT / "benchmarks" / "rulesets" / "later" / "bench-months-1.toml"),
+        "--by",
+        "bench",
+    ]
+    measure(Call("benchmarks.ours:command", {"url": grown, "arguments": publish}))
+    month = Call("benchmarks.ours:answered", {
+        "url": grown, "method": "standings", "arguments": ["bench-months/2016-12"], "options": {"limit": TOP},
+        "as_of": None,
+    })  # fmt: skip
+    yield Line(
+        f"the list of a month among {games:,} games, open ledger, replayed",
+        series("answer", "answers", 1, in_turn({"month": month}, setting.repetitions)["month"]),
+    )
+
+
+def whatif(setting: Setting) -> Iterator[Line]:
+    """All games under another ruleset, with all effects and how well both predict, against one replay."""
+    games = setting.games(10_000_000)
+    url = setting.sqlite.ledger(History(games=games))
+    calls = {
+        "whatif": Call("benchmarks.ours:simulated", {"url": url}),
+        "replay": Call("benchmarks.ours:replay", {"url": url}),
+    }
+    measure(calls["whatif"])  # after it, everything cacheable is cached
+    runs = in_turn(calls, setting.repetitions)
+    yield Line(
+        f"whatif of one file over {games:,} games, open ledger, columns cached",
+        series("whatif", "files", 1, runs["whatif"]),
+        series("one replay", "games", games, runs["replay"]),
+        Bar("times the time", WHATIF_TIMES),
+    )

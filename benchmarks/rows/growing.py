@@ -9,6 +9,7 @@ from benchmarks.setting import Setting
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 GIGABYTES_MAX = 1.5
+COST_TIMES = 1.3  # a game of a long history costs at most so many times as much as one of a shorter
 
 
 def growth(setting: Setting) -> Iterator[Line]:
@@ -28,3 +29,9 @@ def growth(setting: Setting) -> Iterator[Line]:
             # rebuilding the largest history is also what needs the most memory
             bar = Bar("gigabytes", GIGABYTES_MAX) if (what, size) == ("rebuild", sizes[-1]) else None
             yield Line(f"{told}, {size:,} games", measured, bar=bar, note=f"{1e6 / rate(measured):.3g} µs a game")
+        every = {size: series(f"{size:,} games", "games", size, runs[f"{what} {size}"]) for size in sizes}
+        cheapest = max(sizes[:-1] or sizes, key=lambda size: rate(every[size]))
+        yield Line(
+            f"{told}: a game among {sizes[-1]:,} against one among {cheapest:,}, where it costs least",
+            every[sizes[-1]], every[cheapest], Bar("times as fast", round(1 / COST_TIMES, 2)),
+        )  # fmt: skip

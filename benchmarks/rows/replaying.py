@@ -34,7 +34,7 @@ def replay(setting: Setting) -> Iterator[Line | Skipped]:
     digests = {run.found["digest"] for found in runs.values() for run in found}
     assert len(digests) == 1, "the loop by hand comes to other points"
     loop = series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
-    yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.5), note=_parts(runs["ours"]))
+    yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.7), note=_parts(runs["ours"]))
     yield Line(f"{what}, its stream in memory", series("replay", "games", games, runs["in memory"]), loop)
 
 

