@@ -26,6 +26,7 @@ from projections.rulesets.registry import BUILT_IN
 from projections.rulesets.templates import values_of
 from projections.rulesets.versions import shipped, shipped_elo
 from projections.stored.views import MEANINGS
+from ratings_ledger.web.openapi import as_openapi
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
@@ -218,7 +219,12 @@ def with_views(text: str) -> str:
     return f"{before}{VIEWS_FROM}{views()}{VIEWS_TO}{after}"
 
 
-PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules}
+def openapi() -> str:
+    """docs/openapi.json: what programs can ask of the pages."""
+    return as_openapi().decode()
+
+
+PAGES = {"cli.md": cli, "rejections.md": refusals, "rules.md": rules, "openapi.json": openapi}
 
 
 def pages_with_commands() -> list[Path]:

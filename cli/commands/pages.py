@@ -1,0 +1,100 @@
+"""`serve`, `site`: the pages of a ledger, from a server or as files."""
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.arguments.command import command
+from cli.output import render
+from ledger.errors import BadArgument
+from ledger.store.opening import open_ledger
+
+if TYPE_CHECKING:
+    from ratings_ledger.web.page import Site
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+MISSING = "pages need the extra web: pip install 'ratings-ledger[web]'"
+
+title_option = click.option("--title", default="Ratings", show_default=True, help="What the pages are headed with.")
+names_option = click.option(
+    "--names", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A CSV file with the columns id and name: who is shown under which name.",
+)  # fmt: skip
+
+
+@command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
+@click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A name that the site has; repeatable.")
+@click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
+@title_option
+@names_option
+@click.pass_obj
+def serve(
+    db: str, host: str, port: int, hosts: tuple[str, ...], frames: tuple[str, ...], title: str, names: Path | None
+) -> None:
+    """Show the ledger as pages in a browser. Nothing can be changed there.
+
+    It listens to this machine alone unless --host says otherwise; behind a proxy, name the site with --host-name.
+    """
+    site = _site(title, names, "")
+    open_ledger(db).close()  # which is then refused here
+    from ratings_ledger.web.server import serve_pages
+
+    allowed = {*LOOPBACK, host, *hosts}
+    shown = f"[{host}]" if ":" in host else host
+    with_frames = " ".join(frames) or "'none'"
+    serve_pages(
+        db, site, allowed, with_frames, host, port, lambda at: render.note(f"Serving pages at http://{shown}:{at}/")
+    )
+
+
+@command(name="site")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@title_option
+@names_option
+@click.pass_obj
+def site_(db: str, folder: Path, title: str, names: Path | None) -> None:
+    """Write the pages as files into FOLDER, for any web host.
+
+    A folder that this command wrote is brought up to date: only what changed is written again.
+    """
+    site = _site(title, names, ".html")
+    from ratings_ledger import open as open_pages
+    from ratings_ledger.web.site import write_site
+
+    with open_pages(db) as ledger:
+        done = write_site(ledger, folder, site)
+    render.echo(
+        f"{folder}: {render.count(done.files, 'file')}, {done.written:,} written, {done.removed:,} removed; "
+        f"open {folder / 'index.html'}"
+    )
+
+
+def _site(title: str, names: Path | None, ending: str) -> "Site":
+    try:
+        from ratings_ledger.web.page import Site
+    except ModuleNotFoundError:
+        raise BadArgument(MISSING) from None
+    return Site(title, {} if names is None else _names(names), ending)
+
+
+def _names(path: Path) -> dict[str, str]:
+    """Names by id. Raises `BadArgument` for a file that says something else."""
+    found: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"id", "name"} <= {*(rows.fieldnames or ())}:
+                raise BadArgument(f"{path}, line 1: the columns id and name are needed", "names")
+            for row in rows:
+                player, name = (row["id"] or "").strip(), (row["name"] or "").strip()
+                if not player or not name:
+                    raise BadArgument(f"{path}, line {rows.line_num}: an id and a name are needed", "names")
+                if found.setdefault(player, name) != name:
+                    raise BadArgument(f"{path}, line {rows.line_num}: {player} has two names", "names")
+    except (UnicodeDecodeError, csv.Error) as problem:
+        raise BadArgument(f"{path} is no table in CSV: {problem}", "names") from None
+    return found

@@ -1,0 +1,142 @@
+"""The axes of a chart: round values, numbers of games and dates, and what stands beside them.
+
+A row is a choice of labels: pairs of a number and its text. Those who draw take the first row that has room. Dates are
+numbers, too: microseconds since 1970.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from math import ceil, floor
+
+from ledger.rejections import count
+
+Number = int | Fraction
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+DAY = 86_400_000_000
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def number_of(x: datetime | Number) -> Number:
+    """A time as microseconds since 1970; other numbers as they are."""
+    return (x - _EPOCH) // _MICROSECOND if isinstance(x, datetime) else x
+
+
+def reach_of(numbers: Sequence[Number], more: int = 0) -> tuple[Number, Number]:
+    """The lowest and the highest of some numbers; around equal ones `more`, or 1, or a hundredth of them."""
+    low, high = min(numbers, default=0), max(numbers, default=0)
+    if low < high:
+        return low, high
+    more = more or max(1, abs(round(low)) // 100)
+    return low - more, high + more
+
+
+def round_step(span: Number, most: int, is_whole: bool = False) -> Fraction:
+    """The least of ... 0.1, 0.2, 0.5, 1, 2, 5, 10 ... of which at most so many make a span.
+
+    >>> round_step(147, 5), round_step(Fraction(1, 3), 5), round_step(3, 5, is_whole=True)
+    (Fraction(50, 1), Fraction(1, 10), Fraction(1, 1))
+    """
+    least = Fraction(span) / most
+    if is_whole:
+        least = max(least, Fraction(1))
+    power = len(str(least.numerator)) - len(str(least.denominator)) - 1
+    rounded = (factor * Fraction(10) ** (power + more) for more in range(3) for factor in (1, 2, 5))
+    return next(step for step in rounded if step >= least)
+
+
+def value_ticks(low: Number, high: Number, most: int, is_whole: bool = False) -> tuple[list[Fraction], Fraction]:
+    """Round values from the one at or below the lowest to the one at or above the highest, and their distance."""
+    step = round_step(high - low, most, is_whole)
+    return [number * step for number in range(floor(low / step), ceil(high / step) + 1)], step
+
+
+def rank_ticks(last: Fraction) -> tuple[list[Fraction], Fraction]:
+    """Rank 1 and round ranks that are not too close to it, up to the last, and the distance of the round ones."""
+    last = max(last, Fraction(2))
+    step = round_step(last - 1, 5, is_whole=True)
+    rounded = [number * step for number in range(1, floor(last / step) + 1)]
+    return [Fraction(1), *(rank for rank in rounded if rank > 1 and rank - 1 >= step / 2)], step
+
+
+def value_labels(values: Sequence[Fraction], step: Fraction) -> list[str]:
+    """Values of an axis as text: in full where that is short, else as 1.5e12, else the digits in which they differ.
+
+    >>> value_labels([Fraction(-1), Fraction(1, 2)], Fraction(1, 2)), value_labels([Fraction(10**12)], Fraction(1))
+    (['−1.0', '0.5'], ['1e12'])
+    """
+    places = next(number for number in range(10_000) if (step * 10**number).denominator == 1)
+    found = []
+    for value in values:
+        sign, number = "−" if value < 0 else "", str(int(abs(value) * 10**places)).rjust(places + 1, "0")
+        whole, rest = number[: len(number) - places], number[len(number) - places :]
+        digits = number.strip("0") or "0"
+        power = len(number.lstrip("0")) - 1 - places
+        mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
+        full = f"{sign}{int(whole):,}{'.' * bool(rest)}{rest}"
+        found.append((full, "0" if value == 0 else f"{sign}{mantissa}e{power}".replace("e-", "e−"), f"…{full[-8:]}"))
+    return next(list(texts) for texts in zip(*found, strict=True) if max(map(len, texts)) <= 11)
+
+
+def game_rows(first: Number, last: Number) -> Iterator[list[tuple[Number, str]]]:
+    """Round numbers of games, from many to few, with their labels; the last of a row says what they are."""
+    for most in range(10, 0, -1):
+        step = round_step(last - first, most, is_whole=True)
+        numbers = [int(number * step) for number in range(ceil(first / step), floor(last / step) + 1)]
+        yield [*((n, f"{n:,}") for n in numbers[:-1]), *((n, count(n, "game")) for n in numbers[-1:])]
+
+
+def date_rows(first: Number, last: Number, most: int) -> Iterator[list[tuple[Number, str]]]:
+    """The first instants of days, months or years, from close to far, with their labels; rows of fewer than `most`."""
+    for length, every, starts in _CALENDAR:
+        if last - first < most * length * every * DAY:
+            days = starts(_day_of(first), _day_of(last), every)
+            inside = [(x, day) for day in days for x in (_micros(day),) if first <= x <= last]
+            yield _date_labels(inside or [(first, _day_of(first))], length if inside else 1)
+
+
+def _date_labels(ticks: Sequence[tuple[Number, date]], length: int) -> list[tuple[Number, str]]:
+    """Days with what tells them apart: the year stands with the first and wherever it changes."""
+    found, year = [], 0
+    for x, day in ticks:
+        month = {1: f"{day.day} {_MONTHS[day.month - 1]} ", 30: f"{_MONTHS[day.month - 1]} "}.get(length, "")
+        found.append((x, f"{month}{day.year}" if day.year != year or not month else month.strip()))
+        year = day.year
+    return found
+
+
+def _days(first: date, last: date, every: int) -> Iterator[date]:
+    """Every so many days; of seven, Mondays."""
+    start = first.toordinal()
+    yield from (date.fromordinal(n) for n in range(start, last.toordinal() + 1) if (n - 1) % every == 0)
+
+
+def _months(first: date, last: date, every: int) -> Iterator[date]:
+    """The first days of every so many months, of January among them."""
+    numbers = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    yield from (date(number // 12, number % 12 + 1, 1) for number in numbers if number % every == 0)
+
+
+def _years(first: date, last: date, every: int) -> Iterator[date]:
+    """The first days of every so many years."""
+    yield from (date(year, 1, 1) for year in range(first.year, last.year + 1) if year % every == 0)
+
+
+# about how many days a unit has, how many units lie between two labels, and where they begin, from close to far
+_CALENDAR: list[tuple[int, int, Callable[[date, date, int], Iterator[date]]]] = [
+    *((1, every, _days) for every in (1, 2, 7, 14)),
+    *((30, every, _months) for every in (1, 2, 3, 6)),
+    *((365, every, _years) for every in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)),
+]
+
+
+def _day_of(x: Number) -> date:
+    """The day of a number of microseconds, as far as the calendar goes."""
+    earliest, latest = date.min.toordinal(), date.max.toordinal()
+    return date.fromordinal(min(max(_EPOCH.toordinal() + floor(x / DAY), earliest), latest))
+
+
+def _micros(day: date) -> int:
+    return (day.toordinal() - _EPOCH.toordinal()) * DAY

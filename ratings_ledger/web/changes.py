@@ -1,0 +1,27 @@
+"""The pages of changes: what one event did to everybody's points."""
+
+from ledger.errors import Unknown
+from ledger.rejections import shown
+from ratings_ledger.web import addresses
+from ratings_ledger.web.page import Page
+from ratings_ledger.web.visits import Visit
+
+DID = {
+    "game.recorded": "the record", "game.corrected": "the correction", "game.voided": "the voiding",
+    "game.reinstated": "the reinstatement", "event.voided": "the withdrawal", "points.adjusted": "the adjustment",
+    "player.renamed": "the new id", "player.account_changed": "the new account", "ruleset.published": "the new rules",
+}  # fmt: skip
+
+
+def change_page(visit: Visit, position: str) -> Page:
+    """What the event at a position did. Raises as `View.event_impact` does."""
+    if not (position.isascii() and position.isdigit()) or len(position) > 18 or position.startswith("0"):
+        raise Unknown("event-unknown", f"{shown(position)} is no position of the log")
+    found = visit.view.event_impact(int(position))
+    told = {
+        "found": found, "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
+        "lists": visit.published, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),
+    }  # fmt: skip
+    what = DID.get(found.type, f"position {found.position:,}")
+    title = f"What {what}{f' of {found.game_id}' if found.game_id else ''} did"
+    return Page(addresses.change(found.position), "change", title, found, found.times, told, "rows", visit.query)

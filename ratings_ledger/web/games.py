@@ -1,0 +1,54 @@
+"""The pages of games: what became of each, on every ladder why it gave what it gave, and its clock; all as a file."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from projections.queries.answers_told import GameStory
+from ratings_ledger.web import addresses
+from ratings_ledger.web.page import Page, known_at_last
+from ratings_ledger.web.visits import Visit
+
+GAMES = "games.jsonl"
+LINES_TOGETHER = 1_000
+
+
+def game_page(visit: Visit, game_id: str) -> Page:
+    """A game as it stands, its story, and on every ladder why it gave what it gave, term by term.
+
+    Raises `Unknown` (game-unknown).
+    """
+    return page_of_story(visit, visit.view.story(game_id))
+
+
+def page_of_story(visit: Visit, found: GameStory) -> Page:
+    """The page of a game whose story is known."""
+    found = known_at_last(found, found.last)
+    found = replace(found, ladders=tuple(known_at_last(one, found.last) for one in found.ladders))
+    title = f"Game {found.game_id}"
+    shown = {"found": found, "telling": visit.telling, "has_clock": found.game_id in visit.clocks}
+    return Page(addresses.game(found.game_id), "game", title, found, found.times, shown, None, visit.query)
+
+
+def clock_page(visit: Visit, game_id: str) -> Page:
+    """The timers of a game at the last event of its clock, and why who was removed. Raises as `View.clock` does."""
+    found = visit.view.clock(game_id)
+    removed = [
+        visit.view.clock_of(game_id, one.player, found.at) for one in found.players if one.removed_at is not None
+    ]
+    shown = {"found": found, "removed": removed, "has_game": visit.view.has_game(game_id)}
+    title = f"The clock of game {game_id}"
+    return Page(addresses.clock(game_id), "clock", title, found, found.times, shown, "players", visit.query)
+
+
+def game_lines(visit: Visit) -> Iterator[bytes]:
+    """All games that are not voided, as `import` takes them: many lines at a time. Raises as `View.live_games` does."""
+    lines: list[str] = []
+    for game in visit.view.live_games():
+        played = game.occurred_at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        event = {"type": "game.recorded", "occurred_at": played, "data": game.data}
+        lines.append(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n")
+        if len(lines) == LINES_TOGETHER:
+            yield "".join(lines).encode()
+            lines = []
+    yield "".join(lines).encode()

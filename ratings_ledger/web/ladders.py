@@ -1,0 +1,84 @@
+"""The pages of ladders: who stands where, and what has moved."""
+
+from datetime import timedelta
+from math import ceil
+from statistics import median_high
+
+from markupsafe import Markup
+
+from ledger.errors import Unknown
+from projections.queries.answers_profiled import Overview
+from projections.queries.coordinates import Times
+from ratings_ledger.web import addresses
+from ratings_ledger.web.charts import distribution, spark
+from ratings_ledger.web.page import Page, known_at_last, local, many, points, written
+from ratings_ledger.web.visits import Visit
+
+# so many rows are on a page; to pages so near there are links
+ROWS, NEAR = 200, 3
+# of so many players a distribution is shown
+SPREAD_MIN = 8
+
+Moment = tuple[str, dict[str, str | None], bool]
+
+
+def ladder_page(visit: Visit, *parts: str, number: int = 1) -> Page:
+    """The standings of a ladder, with what has moved: of a long one a page of its rows.
+
+    Asked for `active_since`, it has those who played from then on; the digest is that of all rows. Raises as
+    `View.overview` does, `Unknown` for a page behind the last.
+    """
+    ladder, active_since = "/".join(parts), visit.one("active_since")
+    last = visit.view.last_event(ladder)
+    first = (number - 1) * ROWS
+    found = visit.view.overview(ladder, limit=ROWS, after=first, active_since=active_since)
+    if number > 1 and not found.rows:
+        raise Unknown("page-unknown", f"{ladder} has no page {number:,}; it has {many(found.players, 'row')}")
+    found = known_at_last(found, last)
+    path = addresses.ladder(ladder, number)
+    shown = {
+        "published": ladder in visit.published,
+        "found": found, "last": last, "moments": _moments(found, found.times, visit), "number": number,
+        "sparks": [Markup(spark(row.last_points)) for row in found.rows], "active_since": active_since,
+        "pages": _pages(ladder, number, found.players), "shown": f"{first + 1:,}–{first + len(found.rows):,}",
+        "distribution": Markup(_distribution(found) if number == 1 else ""),
+    }  # fmt: skip
+    return Page(path, "ladder", ladder, found, found.times, shown, "rows", visit.query, visit.asked)
+
+
+def pages_of(players: int) -> range:
+    """The numbers of the pages of a ladder with so many players."""
+    return range(1, max(1, ceil(players / ROWS)) + 1)
+
+
+def _pages(ladder: str, number: int, players: int) -> list[tuple[str, addresses.Path | None]]:
+    """The first, the last and the next pages, by the numbers of their rows; the one that is shown has no path."""
+    every = pages_of(players)
+    near = [one for one in every if one in (1, every[-1]) or abs(one - number) <= NEAR]
+    told = {one: f"{(one - 1) * ROWS + 1:,}–{min(one * ROWS, players):,}" for one in near}
+    return [(text, None if one == number else addresses.ladder(ladder, one)) for one, text in told.items()]
+
+
+def _distribution(found: Overview) -> str:
+    """How the points of everybody on the ladder are spread; nothing for a handful."""
+    values = [row.value(found.ranking.scale) for row in found.ranking.rows]
+    if len(values) < SPREAD_MIN:
+        return ""
+    return distribution(
+        values,
+        title=f"How the points on {found.ladder} are spread",
+        description=f"{many(len(values), 'player')} have from {points(min(values))} to {points(max(values))}; "
+        f"half of them have {points(median_high(values))} or more.",
+        prefix="spread",
+    )
+
+
+def _moments(found: Overview, times: Times, visit: Visit) -> list[Moment]:
+    """Other moments that somebody may want to see: what is written, the coordinates, and whether it is shown now."""
+    there: list[Moment] = [("Now", {"as_of": None, "known_at": None, "rules": None}, not visit.query)]
+    if found.since is not None:
+        end = local(times, found.since)
+        there.append((f"end of {written(end)}", {"as_of": f"{end:%Y-%m-%d}"}, False))
+        before = end.replace(day=1) - timedelta(days=1)
+        there.append((f"end of {written(before)}", {"as_of": f"{before:%Y-%m-%d}"}, False))
+    return there

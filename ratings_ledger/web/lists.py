@@ -1,0 +1,38 @@
+"""The pages of lists: which there are, and each published one beside the same list as known now."""
+
+from dataclasses import replace
+
+from ratings_ledger.web import addresses
+from ratings_ledger.web.addresses import LISTS
+from ratings_ledger.web.page import Page, known_at_last
+from ratings_ledger.web.visits import Visit
+
+
+def lists_page(visit: Visit) -> Page:
+    """The published lists, and the lists of months and years. Raises as `View.lists` does."""
+    found, published = visit.view.lists(), visit.view.publications()
+    lasts = [visit.view.last_event(row.list).position for row in found.rows]
+    # only a decision can take a list away
+    last = max([*lasts, visit.decided, *(row.position for row in published.rows)], default=0)
+    found = replace(found, at=found.at._replace(known_at=last))
+    shown = {
+        "found": found, "published": [row for row in published.rows if row.ladder in visit.published],
+        "failed": (*found.unusable, *found.failed), "last": last,
+    }  # fmt: skip
+    return Page(LISTS, "lists", "Lists", found, found.times, shown, "rows", visit.query)
+
+
+def list_page(visit: Visit, *parts: str) -> Page:
+    """The list of a ladder published last, or last for `as_of`, beside the same list as known now.
+
+    Raises as `View.list_beside` does.
+    """
+    ladder = "/".join(parts)
+    found = visit.view.list_beside(ladder)
+    found = known_at_last(found, found.last)
+    every = [row for row in visit.view.publications().rows if row.ladder == ladder and row.as_of is not None]
+    causes = {cause.decision for row in found.rows for cause in row.causes}
+    shown = {"found": found, "others": every, "several": len(causes) > 1, "standing": visit.standing,
+             "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows)}  # fmt: skip
+    title = f"{ladder} as published"
+    return Page(addresses.published(ladder), "list", title, found, found.times, shown, "rows", visit.query)

@@ -1,0 +1,69 @@
+"""The pages of the log: the events, newest first, and who recorded what and why."""
+
+from typing import Any
+
+from ledger.errors import Unknown
+from ledger.events.fields import composed
+from ledger.events.revisions import UNREADABLE
+from ledger.events.types import TYPES
+from ledger.rejections import shown
+from projections.queries.answers_recorded import RecordedEvents
+from projections.queries.event_texts import words_of
+from ratings_ledger.web import addresses
+from ratings_ledger.web.addresses import LOG, Path
+from ratings_ledger.web.page import Page
+from ratings_ledger.web.visits import Visit
+
+PAGE_EVENTS = 200
+FILTERS = "about", "type", "by"  # what a part of the log can be asked for by
+# where older events are, and with which members behind the ?
+Older = tuple[Path, dict[str, Any]] | None
+
+
+def log_page(visit: Visit) -> Page:
+    """The newest events, or those about something, of a type, by somebody. Raises as `View.events` does."""
+    filters = {name: value for name in FILTERS if (value := visit.one(name)) is not None}
+    about, type_name = filters.get("about"), filters.get("type")
+    found = visit.view.events(
+        None if about is None else composed(about), by=filters.get("by"), types=[type_name] if type_name else (),
+        limit=PAGE_EVENTS,
+    )  # fmt: skip
+    older: Older = None
+    if found.older and (filters or visit.query):
+        older = (LOG, {**filters, "known_at": found.rows[0].event["position"] - 1})
+    elif found.older:
+        older = (addresses.log_page(complete_pages(found.rows[-1].event["position"])), {})
+    return _page(visit, found, LOG, filters, older, None)
+
+
+def part_page(visit: Visit, number: str) -> Page:
+    """A complete part of the log, as known at its end. Raises `Unknown` where there is none."""
+    most = complete_pages(visit.head)
+    if not (number.isascii() and number.isdigit()) or len(number) > 12 or number.startswith("0") or int(number) > most:
+        raise Unknown("page-unknown", f"the log has {most:,} complete pages, and none called {shown(number)}")
+    this = int(number)
+    end = this * PAGE_EVENTS
+    found = visit.ledger.at(known_at=end).events(since=str(end - PAGE_EVENTS + 1))
+    older: Older = (addresses.log_page(this - 1), {}) if this > 1 else None
+    newer = LOG if this == most else addresses.log_page(this + 1)
+    return _page(visit, found, addresses.log_page(this), {}, older, newer)
+
+
+def complete_pages(head: int) -> int:
+    """How many pages the log has besides the newest one, which always ends at its head."""
+    return max(0, head - 1) // PAGE_EVENTS
+
+
+def _page(
+    visit: Visit, found: RecordedEvents, path: Path, filters: dict[str, str],
+    older: Older, newer: Path | None,
+) -> Page:  # fmt: skip
+    rows = [
+        (row, words_of(row, found.times), UNREADABLE not in row.event and row.event["data"].get("game_id"))
+        for row in reversed(found.rows)
+    ]  # fmt: skip
+    shown = {
+        "rows": rows, "telling": visit.telling, "filters": filters, "older": older, "newer": newer,
+        "types": sorted(TYPES),
+    }  # fmt: skip
+    return Page(path, "log", "Log", found, found.times, shown, "rows", visit.query, visit.asked)

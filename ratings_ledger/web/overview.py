@@ -1,0 +1,30 @@
+"""The first page: all ladders, the leagues, the lists that were published last, and the last corrections."""
+
+from fractions import Fraction
+from itertools import groupby
+
+from markupsafe import Markup
+
+from ratings_ledger.web.addresses import INDEX
+from ratings_ledger.web.charts import spark
+from ratings_ledger.web.page import Page
+from ratings_ledger.web.visits import Visit
+
+DECIDED = ("game.corrected", "game.voided", "game.reinstated")
+LAST = 5
+
+
+def index_page(visit: Visit) -> Page:
+    """All ladders by ruleset, what was published last, and what was corrected last. Raises as `View.ladders` does."""
+    found = visit.ladders
+    groups = [(name, list(rows)) for name, rows in groupby(found.rows, lambda row: row.ladder.partition("/")[0])]
+    published = visit.view.events(types=["list.published"], limit=LAST)
+    corrected = visit.view.events(types=DECIDED, limit=LAST)
+    shown = {
+        "groups": groups, "published": [row.event for row in reversed(published.rows)],
+        "corrected": [row.event for row in reversed(corrected.rows)], "failed": (*found.unusable, *found.failed),
+        "leagues": visit.view.leagues().rows, "lists": visit.published,
+        "sparks": {row.ladder: Markup(spark([Fraction(games) for games in (0, *row.months)])) for row in found.rows
+                   if len(row.months) > 1},
+    }  # fmt: skip
+    return Page(INDEX, "index", "Ladders", found, found.times, shown, "rows", visit.query)

@@ -1,0 +1,272 @@
+"""A page: what is at an address, as HTML for people, as JSON and as CSV. The same input gives the same bytes.
+
+HTML comes from a template that computes nothing; JSON is the answer as the command prints it; CSV has a line for each
+of the answer's rows, with their members as columns.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from functools import cache, cached_property, partial
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple, TypeVar
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ledger.events.canonical import EPOCH
+from ledger.events.zones import local_time
+from projections.queries.answers import LastEvent
+from projections.queries.answers_beside import ListBeside
+from projections.queries.answers_explained import GameExplanation
+from projections.queries.answers_profiled import Overview, Profile, Ranks
+from projections.queries.answers_surveyed import Everybody
+from projections.queries.answers_told import GameStory
+from projections.queries.coordinates import Times
+from projections.queries.results import Result
+from ratings_ledger.web import addresses
+from ratings_ledger.web.addresses import Path
+from ratings_ledger.web.charts import STYLE as CHARTS
+
+A = TypeVar("A", Overview, Profile, Ranks, Everybody, GameStory, GameExplanation, ListBeside)
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+          "December")  # fmt: skip
+MINUS = "−"
+MICROSECOND = timedelta(microseconds=1)
+# what a spreadsheet would take for a formula begins so
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+CSS = files("ratings_ledger.web").joinpath("style.css").read_bytes() + CHARTS.encode()
+STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
+
+
+class Site(NamedTuple):
+    """What all pages share: a title, the names of people by their ids, and what addresses end in."""
+
+    title: str = "Ratings"
+    names: Mapping[str, str] = {}
+    ending: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the pages are files, so that nothing can be asked of them."""
+        return bool(self.ending)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is at a path: the template with what it shows, and the answer behind it, whose member `table` has the rows.
+
+    `query` are the coordinates that were asked for, by name, and `asked` what else was asked of this page alone.
+    """
+
+    path: Path
+    template: str
+    title: str
+    answer: Any
+    times: Times
+    shown: Mapping[str, Any]
+    table: str | None = None
+    query: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @cached_property
+    def plain(self) -> Any:
+        """The answer as plain data."""
+        return self.answer.model_dump() if isinstance(self.answer, Result) else self.answer
+
+
+def as_html(page: Page, site: Site) -> bytes:
+    """The page for people."""
+    shown = dict(page.shown) | {
+        "page": page, "site": site, "style": addresses.relative(page.path, STYLE, ".css"),
+        "link": partial(_link, page, site), "name": lambda player: site.names.get(player, player),
+        "day": partial(day, page.times), "minute": partial(minute, page.times),
+    }  # fmt: skip
+    return _templates().get_template(f"{page.template}.html").render(shown).encode()
+
+
+def as_json(page: Page, site: Site) -> bytes:
+    """The answer as its command prints it."""
+    return (_JSON.encode(page.plain) + "\n").encode()
+
+
+def as_csv(page: Page, site: Site) -> bytes:
+    """The rows of the answer, one a line. A column is a member of the rows in JSON; one in another is OUTER.INNER.
+
+    A list is joined by spaces. What a spreadsheet would run as a formula has an apostrophe before it.
+    """
+    assert page.table is not None
+    told = page.plain
+    rows = [_flat(row) for row in (told if isinstance(told, list) else told[page.table])]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    return out.getvalue().encode()
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+# by what an address ends in: the type of the content, and what writes it
+FORMATS: dict[str, tuple[str, Callable[[Page, Site], bytes]]] = {
+    "": ("text/html", as_html), ".json": ("application/json", as_json), ".csv": ("text/csv", as_csv),
+}  # fmt: skip
+
+
+def known_at_last(found: A, last: LastEvent) -> A:
+    """An answer that says it is known at the last event that it depends on: there it is the same."""
+    return replace(found, at=found.at._replace(known_at=last.position))
+
+
+def _flat(row: Mapping[str, Any], outer: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{outer}{name}.")
+        else:
+            found[outer + name] = value
+    return found
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return " ".join(map(_cell, value))
+    if not isinstance(value, str):
+        return _JSON.encode(value)
+    return f"'{value}" if value.startswith(FORMULAS) and not _is_number(value) else value
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("+-").replace(".", "", 1).replace("/", "", 1).isdecimal() and text.isascii()
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("ratings_ledger.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
+    )  # fmt: skip
+    found.filters |= {"points": points, "signed": signed, "many": many, "percent": percent, "ordinal": ordinal,
+                      "seconds": seconds}  # fmt: skip
+    found.globals["addresses"] = addresses
+    found.globals["safe"] = Markup
+    found.globals["gain_or_loss"] = gain_or_loss
+    return found
+
+
+def _link(page: Page, site: Site, target: Path, ending: str | None = None, **query: object) -> str:
+    """A link to another page at the same coordinates, or at others where they are given."""
+    members = {} if site.is_folder else {**page.query, **query}
+    return addresses.relative(page.path, target, site.ending if ending is None else ending, **members)
+
+
+def points(value: Fraction | None, places: int = 2) -> str:
+    """Points for people: to hundredths, or whole where they are.
+
+    >>> points(Fraction(113698, 100)), points(Fraction(12)), points(Fraction(-1, 3)), points(None)
+    ('1,136.98', '12', '−0.33', '–')
+    """
+    if value is None:
+        return "–"
+    number, divisor = value.numerator, value.denominator
+    sign = MINUS if number < 0 else ""
+    if divisor == 1:
+        return f"{sign}{abs(number):,}"
+    power = 10**places
+    whole, rest = divmod((2 * power * abs(number) + divisor) // (2 * divisor), power)
+    return f"{sign}{whole:,}.{rest:0{places}d}"
+
+
+def signed(value: Fraction | None) -> str:
+    """A change of points for people.
+
+    >>> signed(Fraction(971, 100)), signed(Fraction(-7)), signed(Fraction(0))
+    ('+9.71', '−7', '±0')
+    """
+    if not value:
+        return "–" if value is None else "±0"
+    return ("+" if value.numerator > 0 else "") + points(value)
+
+
+def gain_or_loss(value: Fraction | None) -> Markup:
+    """A change of points for people, as HTML: gains and losses can be told apart by their colours, too.
+
+    >>> gain_or_loss(Fraction(-7))
+    Markup('<span class="loss">−7</span>')
+    """
+    kind = "soft" if not value else "gain" if value.numerator > 0 else "loss"
+    return Markup(f'<span class="{kind}">{signed(value)}</span>')
+
+
+def many(count: int, one: str, several: str | None = None) -> str:
+    """A number with what it counts.
+
+    >>> many(1, "game"), many(1200, "game"), many(2, "person", "people")
+    ('1 game', '1,200 games', '2 people')
+    """
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def ordinal(number: int) -> str:
+    """A place for people.
+
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 102)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '21st', '102nd']
+    """
+    last = 0 if number // 10 % 10 == 1 else number % 10
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
+def seconds(ms: int) -> str:
+    """Milliseconds as seconds, exactly.
+
+    >>> seconds(90500), seconds(-7), seconds(3000)
+    ('90.5 s', '−0.007 s', '3 s')
+    """
+    whole, rest = divmod(abs(ms), 1000)
+    return f"{MINUS if ms < 0 else ''}{whole:,}" + (f".{rest:03d}".rstrip("0") if rest else "") + " s"
+
+
+def percent(value: Fraction | float) -> str:
+    """A share for people.
+
+    >>> percent(0.602), percent(Fraction(1, 3))
+    ('60.2%', '33.3%')
+    """
+    return f"{float(value):.1%}"
+
+
+def local(times: Times, instant: datetime | str | int) -> datetime:
+    """An instant in the zone that times are shown in."""
+    if isinstance(instant, str):
+        instant = datetime.fromisoformat(instant)
+    if isinstance(instant, datetime):
+        instant = (instant - EPOCH) // MICROSECOND
+    return local_time(instant, times.zone)
+
+
+def day(times: Times, instant: datetime | str | int) -> str:
+    """The day of an instant, such as 25 Apr 2025."""
+    return written(local(times, instant))
+
+
+def minute(times: Times, instant: datetime | str | int) -> str:
+    """The day and the minute of an instant, such as 25 Apr 2025, 20:05."""
+    there = local(times, instant)
+    return f"{written(there)}, {there:%H:%M}"
+
+
+def written(there: date) -> str:
+    """A day, such as 25 Apr 2025.
+
+    >>> written(date(2025, 4, 5))
+    '5 Apr 2025'
+    """
+    return f"{there.day} {MONTHS[there.month - 1][:3]} {there.year}"

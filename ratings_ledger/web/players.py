@@ -1,0 +1,124 @@
+"""The pages of people: where they stand on all ladders, and on one of them how that came about."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from markupsafe import Markup
+
+from ledger.errors import Unknown
+from ledger.rejections import did_you_mean, shown
+from projections.queries.answers_explained import Change
+from projections.queries.answers_profiled import Profile, Ranks
+from projections.queries.answers_told import Statement
+from ratings_ledger.web import addresses
+from ratings_ledger.web.charts import Point, steps
+from ratings_ledger.web.courses import By, points_line, rank_line, revisions, shown_otherwise, span_of
+from ratings_ledger.web.page import Page, known_at_last, many, minute, ordinal, points, signed
+from ratings_ledger.web.visits import Visit
+
+# a folder has ranks over time of ladders with so many players: a game may change those of all of them
+RANKED_MAX = 100
+# so many of the last changes of a rank are in the table
+RANKS_SHOWN = 100
+BY_TOLD: dict[By, str] = {"date": "date", "games": "number of games"}
+
+
+def person_page(visit: Visit, player: str) -> Page:
+    """Where somebody stands on all ladders. Raises `Unknown` (player-unknown) for who is on none."""
+    if player not in visit.people:
+        raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, visit.people)}")
+    found = replace(visit.everybody, rows=tuple(visit.people[player]))
+    lasts = [visit.last_event(row.ladder) for row in found.rows]
+    last = max(lasts, key=lambda one: one.position)
+    found = known_at_last(found, last)
+    told = {"found": found, "player": player, "last": last}
+    return Page(addresses.player(player), "person", player, found, found.times, told, "rows", visit.query)
+
+
+def player_page(visit: Visit, player: str, *parts: str) -> Page:
+    """How somebody's points on a ladder came about. Raises as `View.profile` does, `Unknown` for who is not on it."""
+    ladder = "/".join(parts)
+    found = visit.view.profile(ladder, player)
+    if found.player != player:
+        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+    if found.standing is None and not found.course:
+        raise Unknown("player-unknown", f"{shown(player)} is not on {ladder}")
+    statement = visit.view.statement(ladder, player)
+    last = visit.view.last_event(ladder, player)
+    found = known_at_last(found, last)
+    path = addresses.player_on(player, ladder)
+    told = {
+        "found": found, "last": last, "statement": statement, "telling": visit.telling,
+        "terms": () if found.running else visit.view.account(ladder, player).terms,
+        "chart": lambda link, by: Markup(_chart(found, statement, link, by)),
+        "has_ranks": found.players <= RANKED_MAX,
+    }  # fmt: skip
+    return Page(path, "player", f"{player} on {ladder}", found, found.times, told, "course", visit.query)
+
+
+def ranks_page(visit: Visit, player: str, *parts: str) -> Page:
+    """Somebody's rank on a ladder over time, which depends on everybody there. Raises as `player_page` does."""
+    ladder = "/".join(parts)
+    found = visit.view.ranks(ladder, player)
+    if found.player != player:
+        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+    if not found.rows and not visit.view.standings(ladder, [player]).rows:
+        raise Unknown("player-unknown", f"{shown(player)} is not on {ladder}")
+    last = visit.view.last_event_of_ranks(found)
+    found, course = known_at_last(found, last), visit.view.history(ladder, player).rows
+    rows = found.rows or ()
+    told = {
+        "found": found, "last": last, "rows": rows[::-1][:RANKS_SHOWN], "changes": len(rows),
+        "best": min((row for row in rows if row.rank is not None), key=lambda row: row.rank or 0, default=None),
+        "chart": lambda by: Markup(_rank_chart(found, course, by)),
+    }  # fmt: skip
+    path, title = addresses.ranks(player, ladder), f"Rank of {player} on {ladder}"
+    table = None if found.rows is None else "rows"
+    return Page(path, "ranks", title, found, found.times, told, table, visit.query)
+
+
+def _chart(found: Profile, statement: Statement | None, link: Callable[..., str], by: By) -> str:
+    """The points, and what was published."""
+    if not found.course:
+        return ""
+
+    def told(row: Change) -> str:
+        what = row.reason if row.game_id is None else row.game_id
+        return f"{what}, {minute(found.times, row.occurred_at)}: {signed(row.change)}, {points(row.after)}"
+
+    def corrected(row: Change) -> str:
+        assert row.revised_at is not None
+        return f"{row.game_id} was corrected later, on {minute(found.times, row.revised_at)}"
+
+    published = shown_otherwise(found.course, lambda value: f"published: {points(value)}")
+    if statement is not None and statement.since is not None:
+        opening = statement.opening
+        published.append(Point(statement.since, opening, "published", f"published: {points(opening)}"))
+    line = points_line(
+        found.player, found.course, by, told, lambda game_id: link(addresses.game(game_id)), [*dict.fromkeys(published)]
+    )
+    first, last = found.course[0], found.course[-1]
+    return steps(
+        [line],
+        title=f"Points of {found.player} on {found.ladder} by {BY_TOLD[by]}",
+        description=f"From {points(first.before)} to {points(last.after)} in {many(len(found.course), 'step')}; "
+        "the CSV has every one.",
+        prefix=f"points-{by}",
+        marks=revisions(found.course, by, corrected),
+    )
+
+
+def _rank_chart(found: Ranks, course: Sequence[Change], by: By) -> str:
+    """The ranks, 1 on top, as far as the player's own course goes."""
+    line = rank_line(found.player, found.rows or (), by)
+    if not line.points:
+        return ""
+    ranks = [int(point.value) for point in line.points]
+    return steps(
+        [line],
+        title=f"Rank of {found.player} on {found.ladder} by {BY_TOLD[by]}",
+        description=f"From {ordinal(ranks[0])} to {ordinal(ranks[-1])}, at best {ordinal(min(ranks))}.",
+        prefix=f"ranks-{by}",
+        span=span_of(course, by),
+        ranks=True,
+    )

@@ -1,0 +1,80 @@
+"""The smallest parts of a drawing in SVG: lengths, step lines, and text that is safe and has room."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+from unicodedata import category, east_asian_width
+
+from ledger.rejections import escaped
+
+# hundredths of the size of a font, which no character is wider than
+WIDEST = 102
+# a line of more points than this is drawn to half a unit across: what lies closer than that is one upright stroke
+_FINE_MAX = 1_000
+
+
+def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
+    """A step line through places, on to `end`. Long ones are drawn to half a unit across, with every height they reach.
+
+    >>> step_path([(10, 50), (20, 35), (20, 70)], 40)
+    'M1 5h1v-1.5v3.5h2'
+    """
+    grain = 1 if len(places) <= _FINE_MAX else 5
+    x, y = places[0]
+    drawn = [f"M{tenths(x - x % grain)} {tenths(y)}"]
+    x -= x % grain
+    for column, group in groupby(places, key=lambda place: place[0] - place[0] % grain):
+        heights = [height for _, height in group]
+        if len(heights) > 3:
+            heights = [min(heights), max(heights), heights[-1]]
+        if column > x:
+            drawn.append(f"h{tenths(column - x)}")
+            x = column
+        for height in heights:
+            if height != y:
+                drawn.append(f"v{tenths(height - y)}")
+                y = height
+    return "".join(drawn) + (f"h{tenths(end - x)}" if end > x else "")
+
+
+def text_width(text: str, size: int) -> int:
+    """About how wide a text is in a font of a size, in tenths of the unit of the size; rather more than less."""
+    hundredths = 0
+    for character in text:
+        if character in "ijlI.,:;'|!()[]ft ":
+            hundredths += 36
+        elif east_asian_width(character) in "WF":
+            hundredths += WIDEST
+        elif category(character) not in ("Mn", "Me", "Cf"):
+            hundredths += 92 if character in "mwMW@%—…" else 72 if character.isupper() else 60
+    return hundredths * size // 10
+
+
+def cut(text: str, room: int, size: int) -> str:
+    """A text, or as much of its beginning as has room, in tenths, with an ellipsis."""
+    text = escaped(text)
+    if len(text) * WIDEST * size <= 10 * room or text_width(text, size) <= room:
+        return text
+    kept, width = [], text_width("…", size)
+    for character in text:
+        width += text_width(character, size)
+        if width > room:
+            break
+        kept.append(character)
+    return f"{''.join(kept)}…"
+
+
+def safe(text: str) -> str:
+    """Text for SVG: markup is text, and what moves, reorders or hides other text is shown."""
+    return escape(escaped(text))
+
+
+def tenths(number: int) -> str:
+    """Tenths of a unit as a number with at most one decimal.
+
+    >>> tenths(120), tenths(-5), tenths(123)
+    ('12', '-.5', '12.3')
+    """
+    sign, number = "-" if number < 0 else "", abs(number)
+    whole, rest = divmod(number, 10)
+    return f"{sign}{whole or ''}.{rest}" if rest else f"{sign}{whole}"

@@ -1,0 +1,103 @@
+"""A visit: the ledger at the coordinates that somebody asked for. Pages are made of what it is asked."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+
+from ledger.errors import LedgerError
+from ledger.events.types import TYPES
+from projections.queries.answers import LastEvent
+from projections.queries.answers_surveyed import AllLadders, Everybody, PersonRow
+from projections.queries.view import View
+from ratings_ledger import Ledger
+
+AXES = ("as_of", "known_at", "rules")
+DECIDED = tuple(name for name, event_type in TYPES.items() if event_type.decided)
+
+
+class Visit:
+    """The ledger at coordinates, by name; the pages of one visit share what many of them need.
+
+    `asked` has what else is asked of a page, by name.
+    """
+
+    def __init__(
+        self, ledger: Ledger, query: Mapping[str, str] | None = None, asked: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        self.ledger = ledger
+        self.query = dict(query or {})
+        self.asked = dict(asked or {})
+        self._lasts: dict[str, LastEvent] = {}
+        self.view: View = ledger.at(**{name: self.query.get(name) for name in AXES})
+
+    def one(self, name: str) -> str | None:
+        """What is asked for once, if it is asked for."""
+        return next(iter(self.asked.get(name, ())), None)
+
+    @cached_property
+    def head(self) -> int:
+        """The last position that is known at the coordinates."""
+        return self.ladders.at.known_at
+
+    @cached_property
+    def ladders(self) -> AllLadders:
+        """All ladders at the coordinates."""
+        return self.view.ladders()
+
+    @cached_property
+    def everybody(self) -> Everybody:
+        """Where everybody stands."""
+        return self.view.everybody()
+
+    @cached_property
+    def published(self) -> dict[str, int]:
+        """The ladders that were published and can be asked for, with the last event that each depends on."""
+        found = {}
+        for ladder in dict.fromkeys(row.ladder for row in self.view.publications().rows):
+            with suppress(LedgerError):
+                found[ladder] = self.view.last_event(ladder).position
+        return found
+
+    @cached_property
+    def telling(self) -> frozenset[int]:
+        """The events that have a page of what they did."""
+        return self.view.telling_positions()
+
+    @cached_property
+    def clocks(self) -> frozenset[str]:
+        """The games whose clock was started."""
+        return self.view.games_with_clock()
+
+    @cached_property
+    def decided(self) -> int:
+        """The position of the last decision; 0 without one."""
+        rows = self.view.events(types=DECIDED, limit=1).rows
+        return rows[-1].event["position"] if rows else 0
+
+    @cached_property
+    def standing(self) -> frozenset[tuple[str, str]]:
+        """Who stands on which ladder, as (player, ladder): the pages that there are."""
+        return frozenset((row.player, row.ladder) for row in self.everybody.rows)
+
+    @cached_property
+    def people(self) -> dict[str, list[PersonRow]]:
+        """The same by player."""
+        found = defaultdict[str, list[PersonRow]](list)
+        for row in self.everybody.rows:
+            found[row.player].append(row)
+        return dict(found)
+
+    @cached_property
+    def by_ladder(self) -> dict[str, list[PersonRow]]:
+        """The same by ladder."""
+        found = defaultdict[str, list[PersonRow]](list)
+        for row in self.everybody.rows:
+            found[row.ladder].append(row)
+        return dict(found)
+
+    def last_event(self, ladder: str) -> LastEvent:
+        """The last event that a ladder depends on."""
+        if ladder not in self._lasts:
+            self._lasts[ladder] = self.view.last_event(ladder)
+        return self._lasts[ladder]

@@ -1,0 +1,80 @@
+"""Take the pictures of the documentation: pages of a club in a real browser, and what a command prints.
+
+    make pictures
+
+The club is that of the examples, with a published list and a correction after it. Needs Chromium, and fonts for all
+names.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "pictures"
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+LADDER = "elo-catan/all"
+COMMANDS = (
+    ("init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "mira"),
+    ("import", "examples/winter-league.csv", "--set", "game=catan", "--by", "mira"),
+    ("publish", LADDER, "--as-of", "2025-03-31", "--by", "mira"),
+    ("correct", "wl-77", "Jürgen", "yusuf", "mira", "María José", "--reason", "two rows swapped", "--by", "mira"),
+)
+EXPLAINED = ("explain", "wl-83", LADDER)
+# name, page, width and height
+PAGES = (
+    ("ladder", f"ladders/{LADDER}.html", 1280, 570),
+    ("player", f"players/yusuf/{LADDER}.html", 1280, 1000),
+    ("game", "games/wl-77.html", 1280, 920),
+    ("phone", f"players/yusuf/{LADDER}.html", 380, 1000),
+)
+TERMINAL = """<!doctype html><meta charset="utf-8"><style>
+body {{ background: #1c1f22; margin: 0; }}
+pre {{ color: #dfe3e6; font: 15px/1.45 "DejaVu Sans Mono", "Noto Sans Mono", "Noto Sans Mono CJK JP", monospace;
+  margin: 0; padding: 24px 28px; width: max-content; }}
+b {{ color: #8fc1ee; font-weight: 400; }}
+</style><pre>{}</pre>"""
+
+
+def main() -> None:
+    """Write every picture."""
+    if CHROMIUM is None:
+        sys.exit("there is no Chromium: apt-get install chromium fonts-noto-core fonts-noto-cjk")
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        database = str(Path(folder) / "ratings.db")
+        for arguments in COMMANDS:
+            ratings(database, *arguments)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        take_terminal(browser, ratings(database, *EXPLAINED))
+        ratings(database, "site", f"{folder}/site", "--title", "Friday Catan")
+        for name, page, width, height in PAGES:
+            tab = browser.new_page(viewport={"width": width, "height": height}, java_script_enabled=False)
+            tab.goto((Path(folder) / "site" / page).as_uri())
+            tab.screenshot(path=FOLDER / f"{name}.png")
+        browser.close()
+
+
+def ratings(database: str, *arguments: str) -> str:
+    """What a command prints."""
+    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", database, *arguments]
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def take_terminal(browser: Browser, printed: str) -> None:
+    """The picture of a command with what it printed, as in a terminal."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    lines = [f"<b>$ ratings {escape(' '.join(EXPLAINED))}</b>", escape(printed)]
+    tab.set_content(TERMINAL.format("\n".join(lines).rstrip()))
+    tab.locator("pre").screenshot(path=FOLDER / "terminal.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Looking at pages: which there are, and what of one is cut off, unusable for somebody, or fetched from elsewhere."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from axe_playwright_python.sync_playwright import Axe
+from club import HOSTILE
+from playwright.sync_api import Browser, Page
+
+from ratings_ledger.web.addresses import segment
+
+PHONE, DESK = 380, 1280
+# names as hostile as ids can be, and from many scripts; 64 code points are the most that an id has
+ODD = (
+    "W" * 64, "<script>alert(1)<!--", "'\"><svg onload", "{{ 7*7 }}", "%3Cb%3E", "..", "con", "-- ' OR 1", "نرگس محمدی",
+    "नमस्ते", "ภาษาไทย", "한국어", "𝕬𝖓𝖓𝖆", "🦊 12", "Z̷̢͝a̶͘l̸g̴o", "עברית (ab) 12",
+)  # fmt: skip
+# every rule of axe but those that it has given up; some are left out unless their tags are asked for
+RULES = [
+    "wcag2a", "wcag2aa", "wcag2aaa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice", "experimental",
+]  # fmt: skip
+
+
+class Club(NamedTuple):
+    """A club's ledger, and its pages: what addresses begin and end with, and each page's path with its size."""
+
+    ledger: str
+    base: str
+    ending: str
+    sizes: Mapping[str, int]
+
+    def address(self, path: str) -> str:
+        """Where a page is."""
+        if path == "index" and not self.ending:
+            return self.base
+        return f"{self.base}{path}{self.ending}"
+
+    def kinds(self) -> list[str]:
+        """The largest page of every kind, and every page of who has a hostile name."""
+        largest: dict[tuple[str, ...], str] = {}
+        for path in sorted(self.sizes, key=self.sizes.__getitem__):
+            largest[kind(path)] = path
+        return sorted({*largest.values(), *(path for path in self.sizes if segment(HOSTILE) in path)})
+
+
+def kind(path: str) -> tuple[str, ...]:
+    """What is alike of the paths of pages that one template makes of one ruleset."""
+    first, *ids = path.split("/")
+    if first == "players" and len(ids) > 1:
+        return first, ids[1]
+    return (first, ids[0]) if first == "ladders" else (first, str(len(ids)))
+
+
+@contextmanager
+def opened(
+    chromium: Browser, club: Club, width: int = DESK, scheme: Any = "light", scripts: bool = False
+) -> Iterator[tuple[Page, list[str]]]:
+    """A tab, and what is wrong in it: requests that leave the club's pages, failures, the console.
+
+    Pages run no scripts there; axe is one, and needs a tab that does.
+    """
+    wrong: list[str] = []
+    size: Any = {"width": width, "height": 900}
+    context = chromium.new_context(viewport=size, color_scheme=scheme, java_script_enabled=scripts)
+    page = context.new_page()
+
+    def allow(route: Any) -> None:
+        if route.request.url.startswith(club.base):
+            route.continue_()
+        else:
+            wrong.append(f"asks for {route.request.url}")
+            route.abort()
+
+    page.route("**/*", allow)
+    page.on("requestfailed", lambda request: wrong.append(f"did not get {request.url}"))
+    page.on("console", lambda told: wrong.append(f"console: {told.text}"))
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+    yield page, wrong
+    context.close()
+
+
+CUT_OFF = """() => {
+  const width = document.documentElement.clientWidth, found = []
+  if (document.documentElement.scrollWidth > width) found.push(`scrolls to ${document.documentElement.scrollWidth}`)
+  for (const one of document.body.querySelectorAll('*')) {
+    const box = one.getBoundingClientRect(), style = getComputedStyle(one)
+    if (!box.width || one.matches('.skip, .hidden, .hidden *')) continue
+    const clips = style.overflowX !== 'visible' && one.scrollWidth > one.clientWidth + 1
+    if (box.left < -1 || box.right > width + 1 || clips)
+      found.push(`${one.localName} ${box.left} to ${box.right}: ${one.textContent.slice(0, 30)}`)
+  }
+  return found.slice(0, 5)
+}"""
+
+
+def cut_off(page: Page) -> list[str]:
+    """What does not fit into the width of the window."""
+    return list(page.evaluate(CUT_OFF))
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds: the rule, and the first elements that break it."""
+    found = Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}, "resultTypes": ["violations"]})
+    return [
+        f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for rule in found.response["violations"]
+        for node in rule["nodes"][:3]
+    ]
+
+
+STOPS = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter(
+  one => one.tabIndex >= 0 && one.checkVisibility())"""
+
+
+def stops(page: Page) -> int:
+    """How many elements the keyboard should reach."""
+    return int(page.evaluate(f"() => ({STOPS})().length"))
+
+
+FOCUSED = f"""() => {{
+  const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one)
+  const middle = document.elementFromPoint(box.left + Math.min(box.width / 2, 4), box.top + box.height / 2)
+  const seen = box.width > 0 && box.height > 0 && box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight + 1
+    && box.right <= document.documentElement.clientWidth + 1
+  return {{
+    number: ({STOPS})().indexOf(one), text: one.outerHTML.slice(0, 120), seen: seen, box: Object.values(box.toJSON()),
+    marked: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && one.matches(':focus-visible'),
+    covered: !middle || !(one.contains(middle) || middle.contains(one)),
+  }}
+}}"""
+
+
+def focused(page: Page) -> dict[str, Any]:
+    """Where the focus is: the how manyth of the stops, and whether it is seen, marked, or covered."""
+    return dict(page.evaluate(FOCUSED))
+
+
+def number(text: str) -> float:
+    """A number as pages write it.
+
+    >>> number("−1,042.55"), number("+7"), number("±0")
+    (-1042.55, 7.0, 0.0)
+    """
+    return float(re.sub(r"[,+±\s]", "", text).replace("−", "-"))

@@ -1,0 +1,65 @@
+"""With the keyboard alone: every link and control is reached in its order, is seen, and works."""
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from club import LADDER
+from looking import DESK, PHONE, Club, focused, opened, stops
+from playwright.sync_api import Browser
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_every_stop_is_reached_and_seen(chromium: Browser, club: Club, width: int) -> None:
+    """Tab goes to every link and control in the order of the page; where it is, is seen and marked."""
+    found = []
+    with opened(chromium, club, width) as (page, _):
+        for path in club.kinds():
+            page.goto(club.address(path))
+            for expected in range(stops(page)):
+                page.keyboard.press("Tab")
+                at = focused(page)
+                if at["number"] != expected or not at["seen"] or not at["marked"] or at["covered"]:
+                    found.append(f"{path}, stop {expected}: {at}")
+    assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_focus_changes_the_picture(chromium: Browser, clubs: Callable[..., Club], scheme: str) -> None:
+    """What the eye sees of the first page is different at each stop."""
+    seen = set()
+    with opened(chromium, clubs("small", "files"), DESK, scheme) as (page, _):
+        page.goto(clubs("small", "files").address("index"))
+        count = stops(page)
+        for _ in range(count):
+            page.keyboard.press("Tab")
+            seen.add(page.screenshot())
+        assert len(seen) == count > 5
+
+
+def test_navigation_is_skipped(chromium: Browser, clubs: Callable[..., Club]) -> None:
+    """The first stop leads behind the navigation: the next one is in the content."""
+    club = clubs("small", "files")
+    with opened(chromium, club) as (page, _):
+        page.goto(club.address("index"))
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.querySelector('main a')")
+
+
+def test_another_time_is_asked_with_the_keyboard(chromium: Browser, clubs: Callable[..., Club]) -> None:
+    """The form is opened, filled and sent by keys, and the page is that of the other time."""
+    club = clubs("small", "server")
+    with opened(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.address(f"ladders/{LADDER}"))
+        page.get_by_text("At another time").focus()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.type("2025-01-31")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**as_of=2025-01-31**")
+        assert parse_qs(urlsplit(page.url).query) == {"as_of": ["2025-01-31"]}
+        assert page.locator("tbody tr").count() == 3
+        assert page.locator("details[open]").count() == 1
+    assert wrong == []

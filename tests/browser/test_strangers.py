@@ -1,0 +1,82 @@
+"""A stranger with a phone opens the first page, taps what is shown, and has answers; he knows no address."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from club import LADDER, ok
+from looking import PHONE, Club, number, opened
+from playwright.sync_api import Browser, Locator, Page
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture(params=["files", "server"])
+def club(request: pytest.FixtureRequest, clubs: Callable[..., Club]) -> Club:
+    """The pages of the small club, from each source in turn."""
+    return clubs("small", request.param)
+
+
+def told(ratings: Ratings, club: Club, *arguments: str) -> Any:
+    """What a command says of the club's ledger."""
+    return json.loads(ok(ratings, *arguments, "--format", "json", db=club.ledger).stdout)
+
+
+def table(page: Page | Locator, heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, row by row, as they are seen."""
+    below = page.locator(f"xpath=//*[self::h1 or self::h2 or self::h3][contains(., '{heading}')]/following::table[1]")
+    return [row.locator("td:visible").all_inner_texts() for row in below.first.locator("tbody tr").all()]
+
+
+def test_who_leads(chromium: Browser, club: Club, ratings: Ratings) -> None:
+    """From the first page, one tap: the ladder, with whoever leads in its first row."""
+    leader = told(ratings, club, "standings", LADDER)["rows"][0]
+    with opened(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.address("index"))
+        page.get_by_role("link", name=LADDER, exact=True).first.click()
+        rank, name, points, *_ = table(page, LADDER)[0]
+        assert (rank, name.split()[0]) == ("1", leader["player"])
+        assert abs(number(points) - float(leader["points_decimal"])) < 0.01
+    assert wrong == []
+
+
+def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Ratings) -> None:
+    """Two taps: a player's page says line by line what moved their points, and a third says why a game did so."""
+    with opened(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.address("index"))
+        page.get_by_role("link", name=LADDER, exact=True).first.click()
+        page.get_by_role("link", name="anna", exact=True).click()
+        first, *lines, last = table(page, "What moved it")
+        changes = [number(line[2]) for line in lines]
+        assert number(last[2]) == pytest.approx(sum(changes), abs=0.05)
+        assert number(last[2]) < 0
+        assert number(last[3]) == pytest.approx(number(first[3]) + sum(changes), abs=0.05)
+        reason = next(line[1] for line in lines if number(line[2]) < 0)
+        assert "g-1" in reason
+        assert "scores <read> wrong" in reason
+        page.get_by_role("link", name="g-1", exact=True).first.click()
+        assert "Corrected on" in page.locator(".story").inner_text()
+        terms = table(page, "anna")
+        explained = told(ratings, club, "explain", "g-1", LADDER)
+        mine = next(one for one in explained["players"] if one["player"] == "anna")
+        assert sum(number(term[-1]) for term in terms[:-1]) == pytest.approx(float(mine["change_decimal"]), abs=0.05)
+    assert wrong == []
+
+
+def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ratings: Ratings) -> None:
+    """The first page names the list of February, and a player's page what it said of them, and each reason since."""
+    published = told(ratings, club, "standings", LADDER, "--as-published")["rows"]
+    now = {row["player"]: row for row in told(ratings, club, "standings", LADDER)["rows"]}
+    with opened(chromium, club, PHONE) as (page, wrong):
+        for row in published:
+            page.goto(club.address("index"))
+            section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
+            section.get_by_role("link", name=LADDER, exact=True).click()
+            page.get_by_role("link", name=row["player"], exact=True).click()
+            first, *lines, last = table(page, "since the published list")
+            assert first[1] == "As published"
+            assert number(first[3]) == pytest.approx(float(row["points_decimal"]), abs=0.006)
+            assert number(last[3]) == pytest.approx(float(now[row["player"]]["points_decimal"]), abs=0.006)
+            assert all(line[1] for line in lines)
+    assert wrong == []

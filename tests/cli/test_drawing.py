@@ -1,0 +1,155 @@
+"""`chart` writes pictures of courses; a terminal that can shows small ones in tables, and nothing else does."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from terminals import on_terminal
+
+Ratings = Callable[..., Any]
+LADDER = "elo-catan/all"
+SPARKS = "▁▂▃▄▅▆▇█"
+EVIL = "<b>&amp; 'x' علي"
+
+
+def made(ratings: Ratings, url: str) -> None:
+    """Make a ledger of four games and a player who is on no ladder; one game is corrected behind a published list."""
+    steps = [["init", "--for", "catan", "--by", "mira"]]
+    for number, players in enumerate((["anna", "ben", "cleo"], ["ben", "anna"], ["cleo", "ben"], [EVIL, "anna"]), 1):
+        at = f"2025-01-{number:02d}T12:00Z"
+        steps.append(["record", "-q", "--game", "catan", "--game-id", f"g-{number}", "--at", at,
+                      "--new-names", "accept", *players])  # fmt: skip
+    steps.append(["publish", LADDER, "--as-of", "2025-01-04"])
+    steps.append(["correct", "g-2", "anna", "ben", "--reason", "wrong way round"])
+    for step in steps:
+        told = ratings(*step, db=url)
+        assert told.exit_code == 0, told
+
+
+@pytest.fixture
+def db(copied: Callable[..., str]) -> str:
+    """That ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def one_db(copied_file: Callable[..., str]) -> str:
+    """The same in SQLite."""
+    return copied_file(made)
+
+
+def drawn(ratings: Ratings, db: str, output: Path, *arguments: str) -> str:
+    told = ratings("chart", *arguments, "-o", output, db=db)
+    assert (told.exit_code, told.stdout) == (0, ""), told
+    text = output.read_text(encoding="utf-8")
+    assert ElementTree.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
+    return text
+
+
+def test_picture_of_points(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """Given a player, the picture has a dot for each game, where one was corrected, and what had been published."""
+    text = drawn(ratings, db, tmp_path / "anna.svg", "anna", LADDER)
+    assert "Points of anna on elo-catan/all" in text
+    assert text.count('class="dot"') == 3
+    assert text.count("g-2 was corrected later") == 1
+    assert text.count("published: ") == 1
+    assert drawn(ratings, db, tmp_path / "again.svg", LADDER, "anna") == text  # in either order, the same bytes
+
+
+def test_several_players_and_ranks(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """Several players are several lines, once each, and so are their ranks; by number of games, too."""
+    lines = {
+        ("anna", "ben", "anna", LADDER): 2,
+        ("anna", "ben", "cleo", LADDER, "--by", "games"): 3,
+        ("anna", LADDER, "--rank"): 1,
+        ("anna", "ben", LADDER, "--rank", "--by", "games"): 2,
+    }
+    for number, (arguments, count) in enumerate(lines.items()):
+        text = drawn(ratings, db, tmp_path / f"{number}.svg", *arguments)
+        legend = count if count > 1 else 0
+        assert text.count('class="step"') == count + legend, arguments
+        assert ("Ranks of" in text) == ("--rank" in arguments)
+        assert ("3 games" in text) == ("--by" in arguments)  # the axis reaches to the last game of who has most
+
+
+def test_picture_at_coordinates(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """Given coordinates, the picture is what was known there, and says which."""
+    text = drawn(ratings, db, tmp_path / "then.svg", "anna", LADDER, "--as-of", "2025-01-02", "--known-at", "5")
+    assert text.count('class="dot"') == 2
+    assert "Known at position 5, played up to 2025-01-02" in text
+    assert "corrected later" not in text
+
+
+def test_hostile_names_are_text(ratings: Ratings, db: str, tmp_path: Path) -> None:
+    """A name full of markup stays text in the picture."""
+    text = drawn(ratings, db, tmp_path / "evil.svg", EVIL, LADDER)
+    assert "&lt;b&gt;&amp;amp;" in text
+    assert "<b>" not in text
+
+
+REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
+    (LADDER,): (2, "name one to 6 players"),
+    ("a", "b", "c", "d", "e", "f", "g", LADDER): (2, "name one to 6 players"),
+    ("nobody", LADDER): (1, "nobody"),
+    ("anna", "elo-chess/all"): (2, "elo-chess"),
+    ("anna", LADDER, "--as-of", "2024-01-01"): (1, "has no game or adjustment"),
+    ("anna", LADDER, "--rank", "--as-of", "2024-01-01"): (1, "never had a rank"),
+    ("anna", LADDER, "--by", "luck"): (2, "luck"),
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_what_cannot_be_drawn(ratings: Ratings, one_db: str, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """What cannot be drawn is refused with the reason, and leaves no file."""
+    code, why = REFUSED[arguments]
+    told = ratings("chart", *arguments, "-o", tmp_path / "x.svg", db=one_db)
+    assert told.exit_code == code, told
+    assert why in told.stderr
+    assert list(tmp_path.glob("*.svg")) == []
+
+
+def test_files_are_never_replaced(ratings: Ratings, one_db: str, tmp_path: Path) -> None:
+    """A file that exists, or a link that leads nowhere, stays as it is; a picture ends in .svg."""
+    there, link = tmp_path / "there.svg", tmp_path / "link.svg"
+    there.write_text("mine")
+    link.symlink_to(tmp_path / "elsewhere.svg")
+    for path in (there, link):
+        told = ratings("chart", "anna", LADDER, "-o", path, db=one_db)
+        assert (told.exit_code, "nothing was written" in told.stderr) == (2, True)
+    assert there.read_text() == "mine"
+    assert not (tmp_path / "elsewhere.svg").exists()
+    told = ratings("chart", "anna", LADDER, "-o", tmp_path / "x.png", db=one_db)
+    assert (told.exit_code, "must end in .svg" in told.stderr) == (2, True)
+
+
+def sparks_in(text: str) -> list[str]:
+    return re.findall(f"[{SPARKS}]+", text)
+
+
+def test_terminals_show_courses(one_db: str) -> None:
+    """On a terminal each row of the standings has the course of the last points, as many steps as games; a history
+    has one above its rows."""
+    _, written = on_terminal("--db", one_db, "standings", LADDER, columns=100)
+    assert "course" in written
+    assert sorted(map(len, sparks_in(written))) == [1, 2, 3, 3]
+    _, written = on_terminal("--db", one_db, "history", "anna", LADDER, columns=100)
+    assert [len(one) for one in sparks_in(written)] == [4]
+
+
+def test_others_show_none(one_db: str, ratings: Ratings) -> None:
+    """A pipe, JSON, CSV, what was published, and a narrow terminal have no courses."""
+    for command in (["standings", LADDER], ["history", "anna", LADDER]):
+        piped, _ = on_terminal("--db", one_db, *command, columns=100, piped=True)
+        assert sparks_in(piped) == []
+        for options in (["--format", "json"], ["--format", "csv"]):
+            _, written = on_terminal("--db", one_db, *command, *options, columns=100)
+            assert sparks_in(written) == []
+        _, written = on_terminal("--db", one_db, *command, columns=50)
+        assert sparks_in(written) == []
+    _, written = on_terminal("--db", one_db, "standings", LADDER, "--as-published", columns=100)
+    assert sparks_in(written) == []
+    told = ratings("standings", LADDER, db=one_db)
+    assert (told.exit_code, sparks_in(told.stdout)) == (0, [])

@@ -1,0 +1,33 @@
+"""A small club's ledger as the tests of pages use it: three ladders, a correction, a published list, odd names."""
+
+from collections.abc import Callable
+from typing import Any
+
+Ratings = Callable[..., Any]
+
+HOSTILE = "<img src> \"x\" 'y' &amp; علي"
+GAMES = (
+    ("g-1", "2025-01-10T20:00Z", "anna", "ben", "Łukasz"),
+    ("g-2", "2025-01-17T20:00Z", "ben=Łukasz", "anna"),
+    ("g-3", "2025-02-07T20:00Z", "Łukasz", "anna", "ben", "美咲"),
+    ("g-4", "2025-02-21T20:00Z", "美咲", "anna"),
+    ("g-5", "2025-03-07T20:00Z", "ben", HOSTILE),
+)
+LADDER = "elo-catan/all"
+LATE = ("record", "-q", "--game", "catan", "--game-id", "g-6", "--at", "2025-03-14T20:00Z", "anna", "ben")
+
+
+def made(ratings: Ratings, url: str) -> None:
+    """Make it: five games, a published list of February, and then a correction of a game of January."""
+    ok(ratings, "init", "--for", "catan", "--zone", "Europe/Berlin", "--by", "mira", db=url)
+    for game_id, at, *players in GAMES:
+        ok(ratings, "record", "-q", "--game", "catan", "--game-id", game_id, "--at", at, "--by", "mira",
+           "--new-names", "accept", *players, db=url)  # fmt: skip
+    ok(ratings, "publish", LADDER, "--as-of", "2025-02-28", "--by", "mira", db=url)
+    ok(ratings, "correct", "g-1", "ben", "anna", "Łukasz", "--reason", "scores <read> wrong", "--by", "mira", db=url)
+
+
+def ok(ratings: Ratings, *arguments: str, db: str) -> Any:
+    told = ratings(*arguments, db=db)
+    assert told.exit_code == 0, told
+    return told

@@ -1,0 +1,118 @@
+"""Pages that set things beside each other: they say what the commands say, and take nothing that cannot be meant."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import get
+from club import LADDER, LATE, made, ok
+
+from ratings_ledger.web import server
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The club's ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def pages(url: str) -> Pages:
+    """Its pages on a server."""
+    return Pages(url, Site("The club"), ["localhost"])
+
+
+def test_compare_says_what_diff_says(pages: Pages, url: str, ratings: Ratings) -> None:
+    """Given coordinates as `diff` takes them, the page has its rows; the correction since moved those of that game."""
+    wanted = json.loads(ok(ratings, "diff", "published", "now", LADDER, "--format", "json", db=url).stdout)
+    found = json.loads(get(pages, f"/compare.json?a=published&b=now&ladder={LADDER}").text)
+    for one in found["ladders"]:
+        assert one.pop("quality")["before"] is None  # nothing is predicted by what was published
+    assert found == wanted
+    page = get(pages, f"/compare?a=published&b=now&ladder={LADDER}").text
+    assert "<h3>Gains</h3>" in page
+    assert "<h3>Losses</h3>" in page
+    assert f"compare.json?a=published&amp;b=now&amp;ladder={LADDER.replace('/', '%2F')}" in page
+
+
+def test_versions_over_the_same_games(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Given two versions, the page tells who gains and loses and how well each predicts, as `whatif` does."""
+    text = ok(ratings, "rules", "show", "elo-catan", "--format", "toml", db=url).stdout
+    later = tmp_path / "elo-catan-9.toml"
+    text = re.sub(r"(?m)^version = .*$", 'version = "9"', text)
+    text = re.sub(r"(?m)^effective_from = .*$", "effective_from = 2025-06-01", text)
+    later.write_text(re.sub(r"(?m)^k_total = 32\b", "k_total = 64", text))
+    wanted = json.loads(
+        ok(ratings, "whatif", str(later), "--ladder", LADDER, "--format", "json", db=url).stdout
+    )["variants"][0]["ladders"][0]  # fmt: skip
+    ok(ratings, "rules", "publish", str(later), "--by", "mira", db=url)
+    address = f"?a=rules%3Delo-catan%401&b=rules%3Delo-catan%409&ladder={LADDER}"
+    (found,) = json.loads(get(pages, f"/compare.json{address}").text)["ladders"]
+    assert found["quality"] == wanted["quality"]
+    assert {row["player"]: row["after"] for row in found["rows"]} == {
+        row["player"]: row["after"] for row in wanted["changes"]
+    }
+    assert len(found["rows"]) > 2
+    page = get(pages, f"/compare{address}").text
+    for text in ("Log loss", "<h3>Gains</h3>", "<h3>Losses</h3>", "all games by elo-catan@9"):
+        assert text in page
+    assert "all games under elo-catan@1, beside all under elo-catan@9" in get(pages, "/compare").text
+
+
+REFUSED = {
+    "/compare?a=now": (400, "a and b"),
+    "/compare?a=whenever&b=now": (400, "whenever"),
+    "/compare?a=now&b=rules%3Delo-catan%409": (404, "is published at position"),
+    f"/compare?a=now&b=now&as_of=2025-01-01&ladder={LADDER}": (400, "a, b, ladder"),
+    "/compare?a=now&b=now&ladder=elo-chess/all": (404, "no ruleset"),
+    "/compare/games": (404, "/compare/players"),
+    f"/compare/players?ladder={LADDER}&player=nobody": (404, "nobody"),
+    f"/compare/players?ladder={LADDER}" + "&player=anna" * 7: (400, "at most 6"),
+    "/compare/players?ladder=elo-chess/all&player=anna": (404, "no ruleset"),
+    "/games/g-1?player=anna": (400, "player"),
+}
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_refusals_tell_the_reason(pages: Pages, address: str) -> None:
+    """What cannot be compared has the right status and says why."""
+    status, why = REFUSED[address]
+    told = get(pages, address)
+    assert (told.status, why in told.text) == (status, True), told.text
+
+
+def test_forms_alone(pages: Pages) -> None:
+    """Asked for nothing, both pages are forms, and suggest what may be worth it; the links of all lead to pages."""
+    assert "What was published, beside what is known now" in get(pages, "/compare").text
+    assert json.loads(get(pages, "/compare.json").text)["ladders"] == []
+    assert get(pages, "/compare/players").text.count('name="player"') == 6
+    suggested = get(pages, "/compare").text.split('<ul class="story">')[1].split('href="')[1].split('"')[0]
+    assert get(pages, "/" + suggested.replace("&amp;", "&")).status == 200
+
+
+def test_players_beside_each_other(pages: Pages) -> None:
+    """Several players are one line each, once however they are named, with their points as on their own pages."""
+    address = f"?ladder={LADDER}&player=anna&player=ben&player=anna"
+    page, told = get(pages, f"/compare/players{address}").text, get(pages, f"/compare/players.json{address}").text
+    found = json.loads(told)
+    assert [one["player"] for one in found] == ["anna", "ben"]
+    for one in found:
+        assert one == json.loads(get(pages, f"/players/{one['player']}/{LADDER}.json").text)
+    assert page.count('class="step"') >= 2 * 2 * 2  # by date and by games, wide and narrow, two lines
+    assert get(pages, f"/compare/players.csv{address}").status == 404
+
+
+def test_new_games_are_compared(pages: Pages, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game that is recorded while the server runs is in what is compared with now."""
+    monkeypatch.setattr(server, "HEAD_US", 0)
+    address = f"/compare.json?a=7&b=now&ladder={LADDER}"
+    before = json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"]
+    ok(ratings, *LATE, db=url)
+    assert json.loads(get(pages, address).text)["ladders"][0]["b"]["known_at"] > before

@@ -1,0 +1,130 @@
+"""Courses as lines, and the page of ranks: what each depends on, and what it does not."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from asking import get
+from club import LADDER, made, ok
+
+import ratings_ledger
+from ratings_ledger.web import server
+from ratings_ledger.web.charts import Point
+from ratings_ledger.web.courses import points_line, rank_line, revisions, shown_otherwise, span_of
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The club's ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def pages(url: str, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """Its pages on a server, which looks for new events at every request."""
+    monkeypatch.setattr(server, "HEAD_US", 0)
+    return Pages(url, Site("The club"), ["localhost"])
+
+
+def course_of(url: str, player: str) -> tuple[ratings_ledger.Change, ...]:
+    with ratings_ledger.open(url) as ledger:
+        return ledger.at().profile(LADDER, player).course
+
+
+def test_line_has_every_step(url: str) -> None:
+    """By date steps are at their times, by number of games at 1, 2 ...; both begin with the points before the first."""
+    course = course_of(url, "anna")
+    by_date = points_line("anna", course, "date", lambda row: "", lambda game_id: f"{game_id}.html").points
+    by_games = points_line("anna", course, "games", lambda row: "").points
+    values = [course[0].before, *(row.after for row in course)]
+    assert [point.value for point in by_date] == [point.value for point in by_games] == values
+    assert [point.x for point in by_date] == [course[0].occurred_at, *(row.occurred_at for row in course)]
+    assert [point.x for point in by_games] == [0, 1, 2, 3, 4]
+    assert [point.link for point in by_date[1:]] == ["g-1.html", "g-2.html", "g-3.html", "g-4.html"]
+
+
+def test_what_was_published_is_where_the_list_is(url: str) -> None:
+    """Given a list of February and a correction since, its points are at its end, or behind the games until then."""
+    course = course_of(url, "anna")
+    (one,) = shown_otherwise(course, lambda value: f"published {value}")
+    assert one.x == datetime(2025, 2, 28, 22, 59, 59, 999999, UTC)
+    assert one.value != course[-1].after
+    by_games = points_line("anna", course, "games", lambda row: "", published=[one]).points
+    assert [point.x for point in by_games if point.kind == "published"] == [4]
+
+
+def test_corrected_games_are_marked(url: str, pages: Pages) -> None:
+    """The game that was corrected is marked where it was played, on both charts, and no other."""
+    course = course_of(url, "anna")
+    assert [mark.x for mark in revisions(course, "date", lambda row: "")] == [course[0].occurred_at]
+    assert [mark.x for mark in revisions(course, "games", lambda row: "")] == [1]
+    page = get(pages, f"/players/anna/{LADDER}").text
+    assert page.count("g-1 was corrected later") == 4  # two charts, each wide and narrow
+
+
+def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
+    """By date every change is a step; by number of games the last with each; without a rank the line goes on."""
+    times = [datetime(2025, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
+    numbered = zip(times, [None, 3, 1, 2], [1, 2, 2, 3], strict=True)
+    rows = [ratings_ledger.RankChange(None, at, rank, games) for at, rank, games in numbered]
+    assert rank_line("anna", rows, "date").points == [
+        Point(times[1], Fraction(3), "start"), Point(times[2], Fraction(1), "start"),
+        Point(times[3], Fraction(2), "start"),
+    ]  # fmt: skip
+    assert rank_line("anna", rows, "games").points == [
+        Point(2, Fraction(1), "start"), Point(3, Fraction(2), "start"),
+    ]  # fmt: skip
+
+
+def test_page_of_ranks_is_the_same_at_its_position(pages: Pages, url: str) -> None:
+    """The ranks of the page are those of the library, and known at the page's own position they are the same."""
+    for player in ("anna", "ben", "~e7~be~8e~e5~92~b2"):
+        address = f"/players/{player}/{LADDER}/_ranks"
+        told = json.loads(get(pages, f"{address}.json").text)
+        with ratings_ledger.open(url) as ledger:
+            wanted = ledger.at().ranks(LADDER, told["player"]).model_dump()
+        assert told["rows"] == wanted["rows"]
+        again = json.loads(get(pages, f"{address}.json?known_at={told['known_at']}").text)
+        assert again == told
+        assert "Rank of" in get(pages, address).text
+
+
+def test_games_of_others_change_ranks_alone(pages: Pages, url: str, ratings: Ratings) -> None:
+    """Games of two others that leave everybody's rank as it was change neither page; one that moves it, the ranks."""
+    points, ranks = get(pages, f"/players/anna/{LADDER}").body, get(pages, f"/players/anna/{LADDER}/_ranks").body
+    rows = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
+    met = {"same": 0, "moved": 0}
+    for number in range(20):
+        ok(ratings, "record", "-q", "--game", "catan", "--game-id", f"late-{number}", "--at",
+           f"2025-04-{number + 1:02d}T20:00Z", "美咲", "ben", db=url)  # fmt: skip
+        told = json.loads(get(pages, f"/players/anna/{LADDER}/_ranks.json").text)["rows"]
+        after = get(pages, f"/players/anna/{LADDER}/_ranks").body
+        assert (after == ranks) == (told == rows), number
+        met["same" if told == rows else "moved"] += 1
+        if told == rows:
+            assert get(pages, f"/players/anna/{LADDER}").body == points
+        rows, ranks, points = told, after, get(pages, f"/players/anna/{LADDER}").body
+    assert met["same"] > 5
+
+
+def test_ranks_of_strangers(pages: Pages) -> None:
+    """Who is not on the ladder has no ranks there, and a person has no ranks without a ladder."""
+    assert get(pages, f"/players/nobody/{LADDER}/_ranks").status == 404
+    assert get(pages, "/players/anna/_ranks").status == 404
+    assert get(pages, "/games/g-1/_ranks").status == 404
+
+
+def test_ranks_are_drawn_as_far_as_the_points(pages: Pages, url: str) -> None:
+    """The axis of the rank chart reaches to the player's last game, though the rank may have changed last before it."""
+    course = course_of(url, "anna")
+    assert span_of(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
+    assert span_of(course, "games") == (1, 4)
+    assert span_of((), "date") is None
+    assert "4 games" in get(pages, f"/players/anna/{LADDER}/_ranks").text

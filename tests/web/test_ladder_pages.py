@@ -1,0 +1,97 @@
+"""Ladders of several pages: everybody is on one of them, and who is inactive can be left out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from asking import get
+from club import LADDER, made
+
+import ratings_ledger
+from ratings_ledger.web import ladders
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
+from ratings_ledger.web.site import MANIFEST, write_site
+
+PLAYERS = 5
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The club's ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def pages(url: str, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """Its pages on a server; two rows are on each."""
+    monkeypatch.setattr(ladders, "ROWS", 2)
+    monkeypatch.setattr(ladders, "SPREAD_MIN", 2)
+    return Pages(url, Site("The club"), ["localhost"])
+
+
+def test_everybody_is_on_a_page(pages: Pages, url: str) -> None:
+    """Pages follow each other without gaps: together they have the rows of the standings, each with its links."""
+    with ratings_ledger.open(url) as ledger:
+        wanted = ledger.at().standings(LADDER)
+    found = []
+    for address in (f"/ladders/{LADDER}", f"/ladders/{LADDER}/_2", f"/ladders/{LADDER}/_3"):
+        told = json.loads(get(pages, f"{address}.json").text)
+        assert (told["digest"], told["players"]) == (wanted.digest, PLAYERS)
+        found += [(row["rank"], row["player"]) for row in told["rows"]]
+        assert 'aria-label="Pages"' in get(pages, address).text
+    assert found == [(row.rank, row.player) for row in wanted.rows]
+    assert 'href="all/_2"' in get(pages, f"/ladders/{LADDER}").text
+    assert 'href="../all"' in get(pages, f"/ladders/{LADDER}/_2").text
+
+
+@pytest.mark.parametrize("number", ["_1", "_0", "_02", "_4", "_x", "_", "_99999999"])
+def test_other_numbers_are_no_pages(pages: Pages, number: str) -> None:
+    """There is one address for each page: the first has no number, and none is behind the last."""
+    assert get(pages, f"/ladders/{LADDER}/{number}").status == 404
+
+
+def test_folder_has_all_pages(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder has a file for each page of a ladder, and everybody's link is on one of them."""
+    monkeypatch.setattr(ladders, "ROWS", 2)
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, tmp_path / "site", Site("The club", {}, ".html"))
+    assert (tmp_path / "site" / MANIFEST).exists()
+    shown = [(tmp_path / "site" / "ladders" / f"{LADDER}{number}.html").read_text() for number in ("", "/_2", "/_3")]
+    assert [page.count('<td class="n rank">') for page in shown] == [2, 2, 1]
+
+
+def test_inactive_players_can_be_left_out(pages: Pages, url: str) -> None:
+    """Given a date, a ladder has whoever played from its start on, with the ranks among all and the ladder's digest."""
+    with ratings_ledger.open(url) as ledger:
+        every = ledger.at().standings(LADDER)
+    told = json.loads(get(pages, f"/ladders/{LADDER}.json?active_since=2025-02-21").text)
+    rest = json.loads(get(pages, f"/ladders/{LADDER}/_2.json?active_since=2025-02-21").text)
+    found = [*told["rows"], *rest["rows"]]
+    absent = {row.player for row in every.rows} - {row["player"] for row in found}
+    assert absent == {"Łukasz"}
+    assert [(row["player"], row["rank"]) for row in found] == [
+        (row.player, row.rank) for row in every.rows if row.player not in absent
+    ]
+    assert (told["digest"], told["players"]) == (every.digest, PLAYERS - 1)
+    page = get(pages, f"/ladders/{LADDER}?active_since=2025-02-21").text
+    assert "Show everybody" in page
+    assert "all/_2?active_since=2025-02-21" in page
+    assert f"/{LADDER.partition('/')[2]}.json?active_since" in page.replace('"all.json', '"/all.json')
+
+
+def test_active_since_is_a_date_of_ladders_alone(pages: Pages) -> None:
+    """What is no date is refused with the reason, and so is the filter where there is nothing to filter."""
+    told = get(pages, f"/ladders/{LADDER}?active_since=yesterday")
+    assert (told.status, "yesterday" in told.text) == (400, True)
+    assert get(pages, "/games/g-1?active_since=2025-01-01").status == 400
+    assert get(pages, f"/ladders/{LADDER}?active_since=2030-01-01").text.count("Nobody has played since") == 1
+
+
+def test_spread_of_points_is_on_the_first_page(pages: Pages) -> None:
+    """The first page shows how the points of everybody are spread: the bars have as many players as the ladder."""
+    page = get(pages, f"/ladders/{LADDER}").text
+    bars = [int(text.rpartition(": ")[2].split()[0]) for text in page.split("</title></rect>")[:-1]]
+    assert sum(bars) == 2 * PLAYERS  # drawn twice, wide and narrow
+    assert "are spread" not in get(pages, f"/ladders/{LADDER}/_2").text

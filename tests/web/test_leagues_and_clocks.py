@@ -1,0 +1,107 @@
+"""The pages of leagues and clocks, on a server and in a folder: who plays, what is open, who was removed and why."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+from asking import get
+from club import ok
+from test_sites import SERVER, Links, without_server, written
+
+from ratings_ledger.web.server import Pages
+
+Ratings = Callable[..., Any]
+PLAYERS = ["anna", "ben", "Łukasz", "<b>dora", "emil", "fay", "gus", "hana"]
+
+
+def game(game_id: str, name: str, at: str, *players: str, **members: Any) -> str:
+    """A game in the order of its places."""
+    seats = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    data = {"game_id": game_id, "game": name, "participants": seats, **members}
+    return json.dumps({"type": "game.recorded", "occurred_at": at, "data": data})
+
+
+def tick(name: str, at: int, **members: Any) -> str:
+    """An event of the clock of the game timed."""
+    data = {"game_id": "timed", "at": at, **members}
+    return json.dumps({"type": f"clock.{name}", "occurred_at": "2026-01-20T20:00:00Z", "data": data})
+
+
+def made(ratings: Ratings, url: str) -> None:
+    """A league of eight of which one game is played, and a game in which ben ran out of time."""
+    ok(ratings, "init", db=url)
+    active = [
+        game(f"{number}-{evening}", "gonzaga", f"2026-01-0{evening}T20:00:00Z", player, "guest")
+        for number, player in enumerate(PLAYERS) for evening in range(1, 6)
+    ]  # fmt: skip
+    silence = [tick("heartbeat", at, player="ben") for at in range(30_000, 150_000, 30_000)]
+    clock = [tick("started", 0, players=["anna", "ben"]), tick("offered", 5, player="ben", choice="fortune"), *silence,
+             tick("heartbeat", 130_000, player="anna")]  # fmt: skip
+    timed = game("timed", "galactic-magnate", "2026-01-20T21:00:00Z", "anna", "ben")
+    told = ratings("import", "-", "--new-names", "accept", db=url, input="\n".join([*active, *clock, timed]))
+    assert told.exit_code == 0, told
+    at = ("--at", "2026-02-02T12:00Z")
+    ok(ratings, "league", "create", "L 1", "--game", "cartagena", "--players-per-game", "3", *at, db=url)
+    for player in PLAYERS:
+        ok(ratings, "league", "join", "L 1", player, "--seed", "2026", *at, db=url)
+    first = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)["games"][0]
+    played = game(first["game_id"], "cartagena", "2026-02-05T20:00:00Z", *first["seats"], league="L 1")
+    assert ratings("import", "-", db=url, input=played).exit_code == 0
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """That ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def pages(url: str) -> Pages:
+    """Its pages on a server."""
+    return Pages(url, SERVER, ["localhost"])
+
+
+def test_league_has_its_table_and_schedule(pages: Pages, url: str, ratings: Ratings) -> None:
+    """The page of a league is what the command shows, as JSON; people see what is played and what is open."""
+    wanted = json.loads(ok(ratings, "league", "show", "L 1", "--format", "json", db=url).stdout)
+    assert json.loads(get(pages, "/leagues/~4c~201.json").text) == wanted
+    page = get(pages, "/leagues/~4c~201").text
+    assert page.count(">open<") == len(wanted["games"]) - 1
+    assert f">{wanted['games'][0]['game_id']}</a>" in page
+    assert "&lt;b&gt;dora" in page
+    assert "<b>" not in page
+    assert 'leagues/~4c~201"' in get(pages, "/").text
+    assert get(pages, "/leagues/another").status == 404
+
+
+def test_clock_says_who_was_removed_and_why(pages: Pages, url: str, ratings: Ratings) -> None:
+    """The page of a clock has the timers at its last event, and line by line how who was removed used theirs up."""
+    wanted = json.loads(ok(ratings, "clock", "show", "timed", "--format", "json", db=url).stdout)
+    assert json.loads(get(pages, "/games/timed/_clock.json").text) == wanted
+    assert wanted["players"][1]["removed_at"] is not None
+    page = get(pages, "/games/timed/_clock").text
+    assert "Why <bdi>ben</bdi> was removed" in page
+    assert "Why <bdi>anna</bdi>" not in page
+    assert 'timed/_clock"' in get(pages, "/games/timed").text
+    assert "_clock" not in get(pages, "/games/0-1").text
+    assert get(pages, "/games/0-1/_clock").status == 404
+
+
+def test_links_lead_to_files_that_the_server_has(pages: Pages, url: str, tmp_path: Path) -> None:
+    """All that the folder has is linked, is as on the server, and no link leads elsewhere."""
+    files = written(url, tmp_path / "site")
+    linked = {"index.html", "MANIFEST.json"}
+    for name in (name for name in files if name.endswith(".html")):
+        for link in Links(files[name]).links:
+            target = unquote(urlsplit(urljoin(f"http://site/{name}", link)).path)[1:]
+            assert link.startswith("#") or target in files, (name, link)
+            linked.add(target)
+        if name != "status.html":
+            address = "/" + re.sub(r"(^|/)index$", "", name.removesuffix(".html"))
+            assert without_server(get(pages, address).text) == without_server(files[name].decode()), name
+    assert files.keys() <= linked
+    assert {"leagues/~4c~201.html", "games/timed/_clock.html"} <= files.keys()

@@ -1,0 +1,259 @@
+"""Lists, changes, the log, leagues, clocks and the status: what each says is what the commands say."""
+
+import json
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import Told, get
+from club import LADDER, made, ok
+
+import ratings_ledger
+from ratings_ledger.web import log, routes, server
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
+from ratings_ledger.web.site import write_site
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The club's ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def pages(url: str, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """Its pages on a server that looks for new events at once."""
+    monkeypatch.setattr(server, "HEAD_US", 0)
+    return Pages(url, Site("The club"), ["localhost"])
+
+
+def shown(told: Told) -> str:
+    """The text of a page, without markup and the space between words."""
+    assert told.status == 200, told.text
+    text = re.sub(r"<[^>]*>", " ", told.text.partition("<main")[2].partition("</main>")[0])
+    return " ".join(text.replace("&#39;", "'").split())
+
+
+def told_json(pages: Pages, address: str) -> Any:
+    path, _, query = address.partition("?")
+    told = get(pages, f"{path}.json" + (f"?{query}" if query else ""))
+    assert told.status == 200, told.text
+    return json.loads(told.text)
+
+
+def corrected_at(ratings: Ratings, url: str) -> int:
+    events = json.loads(ok(ratings, "log", "--type", "game.corrected", "--format", "json", db=url).stdout)
+    rows = events if isinstance(events, list) else events["rows"]
+    return int(rows[-1]["position"])
+
+
+def test_published_list_stands_beside_the_one_of_today(pages: Pages, url: str, ratings: Ratings) -> None:
+    """Given a game that was corrected since a list was published, its page has both, and the causes sum exactly."""
+    found = told_json(pages, f"/lists/{LADDER}")
+    published = json.loads(ok(ratings, "standings", LADDER, "--as-published", "--format", "json", db=url).stdout)
+    now = json.loads(ok(ratings, "standings", LADDER, "--as-of", "2025-02-28", "--format", "json", db=url).stdout)
+    assert [(row["player"], row["before"]) for row in found["rows"]] == [
+        (row["player"], row["points"]) for row in published["rows"]
+    ]
+    assert {row["player"]: row["after"] for row in found["rows"]} == {
+        row["player"]: row["points"] for row in now["rows"]
+    }
+    assert {one["type"] for one in found["decisions"]} == {"game.corrected"}
+    for row in found["rows"]:
+        amounts = [Fraction(cause["amount"]) for cause in row["causes"]]
+        assert sum(amounts, Fraction(0)) == Fraction(row["after"]) - Fraction(row["before"])
+    assert found["differing"] == sum(row["before"] != row["after"] for row in found["rows"]) > 0
+    text = shown(get(pages, f"/lists/{LADDER}"))
+    assert f"would differ for {found['differing']} players" in text
+    assert "scores &lt;read&gt; wrong" in get(pages, f"/lists/{LADDER}").text
+    assert get(pages, "/lists/elo-catan/3-4").status == 404
+
+
+def test_lists_have_what_was_published(pages: Pages, ratings: Ratings, url: str) -> None:
+    """A list that is published appears, with a link to its page."""
+    assert f"{LADDER} 28 Feb 2025" in shown(get(pages, "/lists"))
+    ok(ratings, "publish", "elo-catan/3-4", "--as-of", "2025-01-31", "--by", "mira", db=url)
+    assert "elo-catan/3-4 31 Jan 2025" in shown(get(pages, "/lists"))
+    assert get(pages, "/lists/elo-catan/3-4").status == 200
+    assert get(pages, "/lists/elo-catan/3-4?as_of=2025-01-31").status == 200
+    assert get(pages, "/lists/elo-catan/3-4?as_of=2025-01-30").status == 404
+    ok(ratings, "publish", LADDER, "--as-of", "2025-01-31", "--by", "mira", db=url)
+    earlier = re.search(r'<a href="([^"]*as_of=[^"]*)">28 Feb 2025</a>', get(pages, f"/lists/{LADDER}").text)
+    assert earlier is not None
+    address = f"/lists/{LADDER}?" + earlier[1].partition("?")[2]
+    assert told_json(pages, address)["as_of"].startswith("2025-02-28T22:59:59")
+
+
+def test_change_is_what_the_command_says(pages: Pages, url: str, ratings: Ratings) -> None:
+    """What a correction did is the difference between the ladders just before it and at it."""
+    position = corrected_at(ratings, url)
+    found = told_json(pages, f"/changes/{position}")
+    differences = json.loads(ok(ratings, "diff", str(position - 1), str(position), "--format", "json", db=url).stdout)
+    wanted = {
+        (one["ladder"], row["player"]): row["change"]
+        for one in differences["ladders"] for row in one["rows"] if row["change"] not in (None, "0")
+    }  # fmt: skip
+    assert {(row["ladder"], row["player"]): row["change"] for row in found["rows"]} == wanted
+    assert found["reason"] == "scores <read> wrong"
+    assert [one["ladder"] for one in found["published"]] == [LADDER]
+    for one in found["ladders"]:
+        changes = sorted(abs(Fraction(row["change"])) for row in found["rows"] if row["ladder"] == one["ladder"])
+        rows = json.loads(
+            ok(ratings, "standings", one["ladder"], "--known-at", str(position), "--format", "json", db=url).stdout
+        )["rows"]
+        assert one["up"] + one["down"] == len(changes)
+        assert one["up"] + one["down"] + one["stayed"] + one["joined"] == len(rows)
+        assert Fraction(one["largest"]) == changes[-1]
+        middle = changes[(len(changes) - 1) // 2 : len(changes) // 2 + 1]
+        assert Fraction(one["median"]) == sum(middle, Fraction(0)) / len(middle)
+    assert "“scores <read> wrong”".replace("<", "&lt;").replace(">", "&gt;") in get(pages, f"/changes/{position}").text
+
+
+@pytest.mark.parametrize("position", ["0", "-1", "01", "x", "99999", "9" * 30, "1.5"])
+def test_no_page_of_a_position_that_is_none(pages: Pages, position: str) -> None:
+    """What is no position of the log has no page, and the reason is told."""
+    assert get(pages, f"/changes/{position}").status == 404
+
+
+def test_change_of_every_position_can_be_told(pages: Pages) -> None:
+    """Whatever the event at a position is, its page says what it did, if anything."""
+    head = told_json(pages, "/status")["position"]
+    for position in range(1, head + 1):
+        assert get(pages, f"/changes/{position}").status == 200, position
+
+
+def test_story_and_statement_link_to_the_change(pages: Pages, url: str, ratings: Ratings) -> None:
+    """Who asks why points moved comes from the game, the statement and the first page to what a correction did."""
+    position = corrected_at(ratings, url)
+    for address in ("/games/g-1", f"/players/anna/{LADDER}", "/", "/log", f"/lists/{LADDER}"):
+        assert f'changes/{position}"' in get(pages, address).text, address
+
+
+def test_late_game_has_a_change(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game that was recorded after a list on which it belongs has a page of what it did in a folder; others none."""
+    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "late", "--at", "2025-01-05T20:00Z", "anna", "ben",
+       db=url)  # fmt: skip
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+        head = ledger.head.position
+    there = {int(path.stem) for path in (tmp_path / "site" / "changes").glob("*.html")}
+    events = told_json(pages, "/log")["rows"]
+    decided = ("game.corrected", "ruleset.published")
+    assert there == {row["position"] for row in events if row["type"] in decided} | {head}
+
+
+def test_log_is_filtered_and_newest_first(pages: Pages) -> None:
+    """The log has every event, or those about somebody, of a type, by somebody; what cannot be asked is refused."""
+    rows = told_json(pages, "/log")["rows"]
+    assert [row["position"] for row in rows] == list(range(1, len(rows) + 1))
+    text = shown(get(pages, "/log")).partition("Position Recorded")[2]
+    assert text.index("game.corrected") < text.index("list.published") < text.index("ruleset.published")
+    about = told_json(pages, "/log?about=g-1")["rows"]
+    assert [row["type"] for row in about] == ["game.recorded", "game.corrected"]
+    assert [row["type"] for row in told_json(pages, "/log?type=list.published")["rows"]] == ["list.published"]
+    assert told_json(pages, "/log?by=nobody")["rows"] == []
+    assert {row["by"] for row in told_json(pages, "/log?by=mira&about=anna")["rows"]} == {"mira"}
+    assert get(pages, "/log?type=game.lost").status == 400
+    assert get(pages, "/?about=anna").status == 400
+    assert "noindex" in get(pages, "/log?by=mira").headers["x-robots-tag"]
+
+
+def test_log_has_pages(
+    pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long log has complete pages which never change, and from the newest one all are reached."""
+    for where in (log, routes):
+        monkeypatch.setattr(where, "PAGE_EVENTS", 3)
+    head = told_json(pages, "/status")["position"]
+    seen, address = list[int](), "/log"
+    while address:
+        seen += [row["position"] for row in reversed(told_json(pages, address)["rows"])]
+        older = re.search(r'<a href="([^"]*)" rel="prev">', get(pages, address).text)
+        address = f"/log/{older[1].rpartition('/')[2]}" if older else ""
+    assert sorted({*seen}) == list(range(1, head + 1))
+    before = get(pages, "/log/1").body
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    assert len(list((tmp_path / "site" / "log").glob("*.html"))) == (head - 1) // 3
+    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-7", "anna", "ben", db=url)
+    assert get(pages, "/log/1").body == before
+    assert get(pages, f"/log/{head}").status == 404
+    filtered = get(pages, "/log?by=mira").text
+    assert re.search(r'href="[^"]*known_at=\d+[^"]*" rel="prev"', filtered)
+
+
+def test_status_says_what_was_verified_and_no_more(pages: Pages, url: str, ratings: Ratings) -> None:
+    """The status has the head and the last runs as soon as they ended, and says nothing of where the ledger lies."""
+    text = shown(get(pages, "/status"))
+    assert "Last verified never" in text
+    assert "Last rebuilt never" in text
+    ok(ratings, "verify", db=url)
+    ok(ratings, "rebuild", db=url)
+    found, told = told_json(pages, "/status"), get(pages, "/status")
+    with ratings_ledger.open(url) as ledger:
+        assert (found["head"], found["position"]) == (str(ledger.head), ledger.head.position)
+        assert ledger.location not in told.text
+    assert (found["verified"]["result"], found["rebuilt"]["result"], found["behind"]) == ("done", "done", 0)
+    assert "Last verified done on" in shown(told)
+    assert url not in told.text
+    assert get(pages, "/status?as_of=2025-01-01").status == 400
+
+
+def test_other_pages_do_not_state_the_head(pages: Pages, url: str, ratings: Ratings) -> None:
+    """One more game leaves the pages of lists and changes that it does not concern as they were, byte for byte."""
+    position = corrected_at(ratings, url)
+    addresses = (f"/lists/{LADDER}", f"/changes/{position}", "/rules", "/games/g-2")
+    before = {address: get(pages, address).body for address in ("/lists", *addresses)}
+    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-6", "--at", "2025-03-14T20:00Z", "anna", "ben",
+       db=url)  # fmt: skip
+    assert {address: get(pages, address).body for address in before} == before
+
+
+def test_activity_is_games_a_month(url: str, ratings: Ratings) -> None:
+    """A ladder knows how many games each month had, up to that of its last game: Berlin's months, no gap left out."""
+    ok(ratings, "record", "-q", "--game", "catan", "--game-id", "g-8", "--at", "2025-04-30T22:30Z", "anna", "ben",
+       db=url)  # fmt: skip
+    with ratings_ledger.open(url) as ledger:
+        months = {row.ladder: row.months for row in ledger.at().ladders().rows}
+    assert months[LADDER] == (2, 2, 1, 0, 1)
+
+
+def test_a_site_brought_up_to_date_is_the_one_made_anew(url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """After decisions that take pages away, and games that bring them back, the folder has what a new one has."""
+
+    def files(folder: str) -> dict[str, bytes]:
+        with ratings_ledger.open(url) as ledger:
+            write_site(ledger, tmp_path / folder, Site(ending=".html"))
+        found = (path for path in (tmp_path / folder).rglob("*.*") if path.stem != "status")
+        return {path.relative_to(tmp_path / folder).as_posix(): path.read_bytes() for path in found}
+
+    files("site")
+    renamed = json.dumps(
+        {
+            "type": "player.renamed",
+            "occurred_at": "2025-04-01T00:00:00Z",
+            "data": {"player": "anna", "new_player": "zoe"},
+        }
+    )
+    why = ("--reason", "so it was", "--by", "mira")
+    for number, step in enumerate((
+        ("import", "-"), ("void", "g-5", *why), ("adjust", LADDER, "ben", "5", *why),
+        ("record", "-q", "--game", "catan", "--game-id", "g-9", "--at", "2025-01-20T20:00Z", "ben", "zoe"),
+        ("reinstate", "g-5", *why), ("publish", LADDER, "--as-of", "2025-03-31", "--by", "mira"),
+    )):  # fmt: skip
+        told = ratings(*step, db=url, input=renamed if step[0] == "import" else None)
+        assert told.exit_code == 0, told
+        old, new = files("site"), files(f"new-{number}")
+        del old["MANIFEST.json"], new["MANIFEST.json"]
+        assert old.keys() == new.keys(), step
+        assert [name for name in old if old[name] != new[name]] == [], step
+        for name in (name for name in old if name.endswith(".html")):
+            for link in re.findall(rb'href="([^"#]+)[#"]', old[name]):
+                target = (tmp_path / "site" / name).parent / link.decode().replace("%7E", "~")
+                assert target.resolve().is_file(), (step, name, link)

@@ -1,0 +1,113 @@
+"""Servers as processes: many ask at once, one has to end while it answers; and sites of both stores are the same."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+from club import HOSTILE, LADDER, made, ok
+from stores import postgres_database
+
+import ratings_ledger
+from ratings_ledger.web.addresses import segment
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.site import write_site
+
+Ratings = Callable[..., Any]
+
+
+@contextmanager
+def serving(url: str, folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    """A server of its own, by its port, and its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, "serve", "--port", str(port)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            assert f":{port}/" in process.stderr.readline()
+            yield port, process
+        finally:
+            process.kill()
+
+
+def fetched(port: int, address: str) -> tuple[int, bytes]:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("GET", address)
+        told = connection.getresponse()
+        return told.status, told.read()
+
+
+PLAYERS = ["anna", "ben", "Łukasz", "美咲", HOSTILE]
+ADDRESSES = [
+    "/", "/index.json", "/index.csv", "/rules", "/rules.json", "/games.jsonl", "/openapi.json", f"/ladders/{LADDER}",
+    f"/ladders/{LADDER}.json", f"/ladders/{LADDER}.csv", "/nothing",
+    *(f"/games/g-{number}{ending}" for number in range(1, 6) for ending in ("", ".json")),
+    *(f"/players/{segment(name)}{ladder}{ending}" for name in PLAYERS for ladder in ("", f"/{LADDER}")
+      for ending in ("", ".json", ".csv")),
+]  # fmt: skip
+
+
+def test_fifty_at_once(copied: Callable[..., str], tmp_path: Path) -> None:
+    """Fifty who ask at the same time, each for another address, are told the same as one after another."""
+    assert len(ADDRESSES) > 50
+    with serving(copied(made), tmp_path) as (port, _), ThreadPoolExecutor(50) as people:
+        together = list(people.map(lambda address: fetched(port, address), ADDRESSES))
+        assert together == [fetched(port, address) for address in ADDRESSES]
+        assert [status for status, _ in together] == [404 if one == "/nothing" else 200 for one in ADDRESSES]
+
+
+def test_ends_cleanly_while_it_answers(copied_file: Callable[..., str], tmp_path: Path) -> None:
+    """On SIGTERM a request that is being answered is answered before the server ends."""
+    file = copied_file(made)
+    with (
+        serving(file, tmp_path) as (port, process),
+        closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other,
+        ThreadPoolExecutor(1) as people,
+    ):
+        other.execute("BEGIN EXCLUSIVE")
+        waiting = people.submit(fetched, port, f"/ladders/{LADDER}.json")
+        Timer(0.5, process.send_signal, [signal.SIGTERM]).start()
+        Timer(1, other.execute, ["ROLLBACK"]).start()
+        status, body = waiting.result(20)
+        assert (status, b"anna" in body) == (200, True)
+        assert process.wait(20) in (0, -signal.SIGTERM)
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.parametrize("towards", ["postgres", "sqlite"])
+def test_sites_of_both_stores_are_equal(
+    towards: str, server: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+) -> None:
+    """A ledger that is restored into the other kind of store has the same site, byte for byte."""
+    with postgres_database(server) as database:
+        first, second = database, f"sqlite:///{tmp_path / 'copy.db'}"
+        if towards == "postgres":
+            first, second = copied_file(made), database
+        else:
+            made(ratings, first)
+        ok(ratings, "export", "events", "-o", tmp_path / "events.jsonl", db=first)
+        ok(ratings, "init", "--no-rules", db=second)
+        ok(ratings, "import", "--restore", tmp_path / "events.jsonl", db=second)
+        assert site(first, tmp_path / "first") == site(second, tmp_path / "second")
+
+
+def site(url: str, folder: Path) -> dict[str, bytes]:
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, folder, Site("The club", {"anna": "Anna Ö."}, ".html"))
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert len(found) > 40
+    return found

@@ -1,0 +1,229 @@
+"""The server: pages at coordinates, each refusal with its reason, never a traceback, and nothing is ever changed."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import asked, get
+from club import LADDER, LATE, made, ok
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import make_url
+
+from ratings_ledger.web import server
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.routes import ROUTES
+from ratings_ledger.web.server import KEPT_BYTES, Pages
+
+Ratings = Callable[..., Any]
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The club's ledger, in each kind of store."""
+    return copied(made)
+
+
+@pytest.fixture
+def pages(url: str) -> Pages:
+    """Its pages on a server."""
+    return Pages(url, Site("The club"), ["localhost", "pages.example"])
+
+
+def test_pages_have_safe_headers(pages: Pages) -> None:
+    """Every answer has the policy, is revalidated, and has a name by which nothing is sent twice."""
+    for address in ("/", f"/ladders/{LADDER}", f"/ladders/{LADDER}.json", "/nothing"):
+        told = get(pages, address)
+        assert told.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
+        assert told.headers["x-content-type-options"] == "nosniff"
+        assert told.headers["cache-control"] == "no-cache"
+        if told.status == 200:
+            again = get(pages, address, {"if-none-match": told.headers["etag"]})
+            assert (again.status, again.body) == (304, b"")
+    style = "/" + get(pages, "/").text.split('href="')[1].split('"')[0]
+    assert "immutable" in get(pages, style).headers["cache-control"]
+    assert get(pages, "/", method="HEAD").body == b""
+
+
+def test_pages_at_coordinates(pages: Pages, url: str, ratings: Ratings) -> None:
+    """A page at coordinates says what the command says there, and is not for search engines."""
+    told = get(pages, f"/ladders/{LADDER}.json?as_of=2025-01-31&known_at=6")
+    wanted = json.loads(
+        ok(ratings, "standings", LADDER, "--as-of", "2025-01-31", "--known-at", "6", "--format", "json", db=url).stdout
+    )
+    found = json.loads(told.text)
+    assert {row["player"]: row["points"] for row in found["rows"]} == {
+        row["player"]: row["points"] for row in wanted["rows"]
+    }
+    assert (found["digest"], found["as_of"]) == (wanted["digest"], wanted["as_of"])
+    assert told.headers["x-robots-tag"] == "noindex"
+
+
+REFUSED = {
+    "/ladders/elo-chess/all": (404, "no ruleset is called"),
+    "/ladders/elo-catan": (404, "is not a ladder"),
+    "/players/nobody": (404, "on no ladder"),
+    "/players/ana/elo-catan/all": (404, "did you mean"),
+    "/games/g-99": (404, "no game"),
+    "/games/G-1": (404, "lower-case"),
+    "/games/%2e%2e%2f": (404, "lower-case"),
+    "/rules/elo-catan/9": (404, ""),
+    "/elsewhere": (404, "begin with"),
+    "/games/g-1.csv": (404, "no table"),
+    f"/ladders/{LADDER}?as_of=yesterday": (400, "yesterday"),
+    f"/ladders/{LADDER}?known_at=99999999": (400, "the log ends at position"),
+    f"/ladders/{LADDER}?colour=red": (400, "colour"),
+    f"/ladders/{LADDER}?as_of=2025-01-01&as_of=2025-01-02": (400, "twice"),
+    f"/ladders/{LADDER}?%ff": (400, ""),
+    f"/ladders/{LADDER}?rules=elo-catan@9": (404, "not a published version"),
+    "/" + "a" * 10_000: (414, "at most"),
+}
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_refusals_tell_the_reason(pages: Pages, address: str) -> None:
+    """What cannot be shown has the right status and says why, as a page and, where that was asked for, as JSON."""
+    status, why = REFUSED[address]
+    told = get(pages, address)
+    assert told.status == status, told.text
+    assert why in told.text.replace("&#39;", "'").replace("&#34;", '"')
+    assert "Traceback" not in told.text
+    path, _, query = address.partition("?")
+    if not path.endswith(".csv"):
+        as_json = get(pages, f"{path}.json" + (f"?{query}" if query else ""))
+        assert as_json.status == status
+        if status != 414:
+            assert json.loads(as_json.text)["error"]["status"] == status
+
+
+def test_other_hosts_and_methods_are_refused(pages: Pages) -> None:
+    """A request for another host, or one that would change something, is refused."""
+    assert get(pages, "/", {"host": "evil.example"}).status == 421
+    assert get(pages, "/", {"host": "pages.example:443"}).status == 200
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        told = get(pages, "/", method=method)
+        assert (told.status, told.headers["allow"]) == (405, "GET, HEAD")
+
+
+SEGMENTS = st.one_of(
+    st.sampled_from([*ROUTES, "_clock", "elo-catan", "all", "anna", "g-1", "1", "", "..", "~", "~~"]),
+    st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="?#"), max_size=20),
+)
+QUERIES = st.lists(
+    st.tuples(
+        st.sampled_from(["as_of", "known_at", "rules", "page", ""]),
+        st.sampled_from(
+            ["", "0", "5", "-1", "2025-01-31", "2025-13-01", "1e9", "elo-catan@1", "%", "%00", "%ff", "9" * 40]
+        ),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=200)
+@given(path=st.lists(SEGMENTS, max_size=5), ending=st.sampled_from(["", ".json", ".csv", ".xml"]), query=QUERIES)
+def test_no_address_breaks_the_server(
+    shared_club: Pages, path: list[str], ending: str, query: list[tuple[str, str]]
+) -> None:
+    """Whatever the address, the answer is a page or a refusal with its reason."""
+    address = (
+        "/" + "/".join(path) + ending + ("?" + "&".join(f"{name}={value}" for name, value in query) if query else "")
+    )
+    told = get(shared_club, address)
+    assert told.status in (200, 400, 404, 414), (address, told.status)
+    assert told.body
+
+
+@pytest.fixture(scope="module")
+def shared_club(original_files: Callable[..., str]) -> Pages:
+    """Pages of a ledger that nobody writes to."""
+    return Pages(original_files(made), Site("The club"), ["localhost"])
+
+
+def test_new_events_are_followed(pages: Pages, url: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is recorded while the server runs is on the pages that it concerns; others are the same bytes."""
+    monkeypatch.setattr(server, "HEAD_US", 0)
+    before = {address: get(pages, address) for address in (f"/ladders/{LADDER}", "/games/g-2", "/")}
+    ok(ratings, *LATE, db=url)
+    assert get(pages, f"/ladders/{LADDER}").body != before[f"/ladders/{LADDER}"].body
+    assert get(pages, "/games/g-2").headers["etag"] == before["/games/g-2"].headers["etag"]
+    assert get(pages, "/").body != before["/"].body
+    assert get(pages, "/games/g-6").status == 200
+
+
+def test_memory_of_answers_is_bounded(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many coordinates are asked for, the answers that are kept stay below the bound."""
+    monkeypatch.setattr(server, "KEPT_BYTES", 50_000)
+    assert KEPT_BYTES > 50_000
+    for day in range(1, 29):
+        assert get(pages, f"/ladders/{LADDER}?as_of=2025-02-{day:02d}").status == 200
+    assert 0 < sum(len(one.content) for one in pages._answers._kept.values()) <= 50_000
+
+
+def test_slow_answers_are_given_up(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who would wait too long is told to come back; what is in memory is answered meanwhile."""
+    assert get(pages, "/").status == 200
+    monkeypatch.setattr(server, "SECONDS", 0.2)
+    monkeypatch.setattr(server, "HEAD_US", 60_000_000)
+    monkeypatch.setattr(server, "page_at", lambda *_: time.sleep(0.6))
+
+    async def at_once() -> list[Any]:
+        slow = [asked(pages, f"/ladders/{LADDER}?known_at={position}") for position in range(5, 9)]
+        return await asyncio.gather(*slow, asked(pages, "/"))
+
+    *slow, quick = asyncio.run(at_once())
+    assert [one.status for one in slow] == [503] * 4
+    assert "retry-after" in slow[0].headers
+    assert quick.status == 200
+
+
+def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the ledger's file is gone, the answer is 503 with the reason; once it is back, pages are."""
+    if not url.startswith("sqlite"):
+        pytest.skip("a file that goes")
+    monkeypatch.setattr(server, "HEAD_US", 0)
+    path = Path(str(make_url(url).database))
+    pages = Pages(url, Site(), ["localhost"])
+    assert get(pages, "/").status == 200
+    path.rename(tmp_path / "away.db")
+    told = get(pages, "/")
+    assert (told.status, "retry-after" in told.headers) == (503, True)
+    (tmp_path / "away.db").rename(path)
+    assert get(pages, "/").status == 200
+    shutil.copy(path, tmp_path / "copy.db")
+    path.write_bytes(b"no database at all, and longer than a header of one" * 20)
+    assert get(pages, "/").status == 503
+
+
+def test_serve_listens_and_ends(url: str, tmp_path: Path) -> None:
+    """`ratings serve` says where it listens, answers, and ends cleanly on SIGTERM."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, "serve", "--port", str(port)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            assert f"http://127.0.0.1:{port}/" in process.stderr.readline()
+            connection = HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request("GET", f"/ladders/{LADDER}")
+            told = connection.getresponse()
+            assert (told.status, b"anna" in told.read()) == (200, True)
+            connection.close()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) in (0, -signal.SIGTERM)
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()

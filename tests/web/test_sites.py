@@ -1,0 +1,265 @@
+"""A site as a folder: all links lead to files, the server says the same, and one game changes what it concerns."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+from asking import get
+from club import HOSTILE, LADDER, LATE, made, ok
+
+import ratings_ledger
+from ledger.errors import BadArgument
+from ratings_ledger.web import site
+from ratings_ledger.web.page import Site
+from ratings_ledger.web.server import Pages
+from ratings_ledger.web.site import MANIFEST, write_site
+
+Ratings = Callable[..., Any]
+FOLDER, SERVER = Site("The club", {"anna": "Anna Ö."}, ".html"), Site("The club", {"anna": "Anna Ö."})
+
+
+@pytest.fixture
+def url(copied: Callable[..., str]) -> str:
+    """The club's ledger, in each kind of store."""
+    return copied(made)
+
+
+def written(url: str, folder: Path) -> dict[str, bytes]:
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, folder, FOLDER)
+    return tree(folder)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Links(HTMLParser):
+    """The links of a page, and its elements."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.elements: list[str] = []
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href", "action")]
+
+
+def pages_of(files: dict[str, bytes]) -> Iterator[str]:
+    return (name for name in files if name.endswith(".html"))
+
+
+def test_every_link_leads_to_a_file(url: str, tmp_path: Path) -> None:
+    """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
+    files = written(url, tmp_path / "site")
+    linked = {"index.html"}
+    for name in pages_of(files):
+        for link in Links(files[name]).links:
+            target = urlsplit(urljoin(f"http://site/{name}", link))
+            assert target.netloc == "site", link
+            if not link.startswith("#"):
+                assert unquote(target.path)[1:] in files, (name, link)
+                linked.add(unquote(target.path)[1:])
+    assert linked == files.keys() - {MANIFEST}
+    assert len(files) > 40
+
+
+def test_server_and_folder_say_the_same(url: str, tmp_path: Path) -> None:
+    """A file has the bytes of its address on a server, once links and what only a server can do are taken out."""
+    files = written(url, tmp_path / "site")
+    pages = Pages(url, SERVER, ["localhost"])
+    compared = 0
+    # the status is that of the moment
+    for name in files.keys() - {MANIFEST, "status.html", "status.json"}:
+        address = "/" + name.removesuffix(".html").removesuffix("index")
+        told = get(pages, "/index.json" if name == "index.json" else "/index.csv" if name == "index.csv" else address)
+        assert told.status == 200, (name, told.body)
+        if name.endswith(".html"):
+            assert without_server(told.text) == without_server(files[name].decode()), name
+        else:
+            assert told.body == files[name], name
+        compared += 1
+    assert compared > 40
+
+
+def without_server(page: str) -> str:
+    """A page without the forms and lists of moments that a folder does not have, and without the endings of links."""
+    several = [("<details", "</details>\n"), ('<ul class="axes">', "</ul>\n"), ('<a class="server"', "</a>\n")]
+    for opening, closing in several:
+        while opening in page:
+            before, _, rest = page.partition(opening)
+            page = before + rest.partition(closing)[2]
+    return page.replace("index.html", "").replace('.html"', '"').replace('"./"', '""')
+
+
+def test_manifest_names_every_file(url: str, tmp_path: Path) -> None:
+    """The manifest has each file's hash and the head; writing again writes nothing."""
+    files = written(url, tmp_path / "site")
+    manifest = json.loads(files.pop(MANIFEST))
+    assert manifest["files"] == {name: sha256(content).hexdigest() for name, content in files.items()}
+    with ratings_ledger.open(url) as ledger:
+        assert manifest["head"] == str(ledger.head)
+        again = write_site(ledger, tmp_path / "site", FOLDER)
+    assert (again.files, again.written, again.removed) == (len(files), 0, 0)
+
+
+def test_one_game_changes_what_it_concerns(url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """After a game of anna and ben, their pages, those of their ladders and the first have changed, and no others."""
+    before = written(url, tmp_path / "site")
+    ok(ratings, *LATE, db=url)
+    after = written(url, tmp_path / "site")
+    changed = {name.rpartition(".")[0] for name in after if after[name] != before.get(name)} - {"MANIFEST"}
+    assert changed >= {"index", "games/g-6", f"players/anna/{LADDER}", f"players/ben/{LADDER}", f"ladders/{LADDER}"}
+    elsewhere = [name for name in changed if name.startswith("games/") and name != "games/g-6"]
+    assert elsewhere == []
+    assert not any(name.startswith("rules") for name in changed)
+    others = {name for name in changed if name.startswith("players/") and name.split("/")[1] not in ("anna", "ben")}
+    # whose rank has changed, or who is on a ladder of which they have a row
+    for name in others:
+        assert ranks(after, name) != ranks(before, name) or name.count("/") == 1, name
+
+
+def ranks(files: dict[str, bytes], name: str) -> Any:
+    told = json.loads(files[f"{name}.json"])
+    if name.endswith("/_ranks"):
+        return told["rows"]
+    return told.get("standing", {}) and (told["standing"]["rank"], told["ranked"], told["players"])
+
+
+def test_csv_has_the_rows_of_json(url: str, tmp_path: Path) -> None:
+    """Each CSV has the rows of the JSON beside it: a column for every member, those inside by dots."""
+    files = written(url, tmp_path / "site")
+    compared = 0
+    for name in (name for name in files if name.endswith(".csv")):
+        told = json.loads(files[f"{name.removesuffix('.csv')}.json"])
+        rows = told if isinstance(told, list) else told.get("rows") or told.get("course") or []
+        found = list(csv.DictReader(io.StringIO(files[name].decode(), newline="")))
+        assert len(found) == len(rows)
+        for row, line in zip(rows, found, strict=True):
+            compared += 1
+            for member, value in row.items():
+                if not isinstance(value, dict | list | bool):
+                    cell = line[member].removeprefix("'")
+                    assert cell == ("" if value is None else str(value)), (name, member)
+    assert compared > 30
+
+
+def test_hostile_names_are_text(url: str, tmp_path: Path) -> None:
+    """A name full of markup brings no element into any page, and is shown."""
+    files = written(url, tmp_path / "site")
+    shown = 0
+    for name in pages_of(files):
+        assert "img" not in Links(files[name]).elements
+        assert "script" not in Links(files[name]).elements
+        shown += b"&lt;img" in files[name]
+    assert shown > 5
+    assert HOSTILE not in "".join(files[name].decode() for name in pages_of(files))
+
+
+def test_names_are_shown_for_ids(url: str, tmp_path: Path) -> None:
+    """The file of names decides what people read; addresses and JSON keep the ids."""
+    files = written(url, tmp_path / "site")
+    page = files[f"players/anna/{LADDER}.html"].decode()
+    assert "<h1><bdi>Anna Ö.</bdi></h1>" in page
+    assert json.loads(files[f"players/anna/{LADDER}.json"])["player"] == "anna"
+
+
+def test_gone_pages_are_removed(url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """What is no page any more is removed, unless somebody has changed it; other files are left alone."""
+    folder = tmp_path / "site"
+    written(url, folder)
+    (folder / "notes.txt").write_text("mine")
+    ok(ratings, "void", "g-5", "--reason", "never played", "--by", "mira", db=url)
+    gone = f"players/~{HOSTILE.encode()[0]:02x}"
+    changed = next(path for path in folder.glob("players/*.html") if path.name.startswith("~3cimg"))
+    changed.write_text("by hand")
+    files = written(url, folder)
+    assert files["notes.txt"] == b"mine"
+    assert files[changed.relative_to(folder).as_posix()] == b"by hand"
+    left = [name for name in files if name.startswith(gone) and name != changed.relative_to(folder).as_posix()]
+    assert left == []
+
+
+def test_process_count_does_not_change_a_site(
+    url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes write the same files as one, and of one more game the same ones again."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for late in (False, True):
+        if late:
+            ok(ratings, *LATE, db=url)
+        found = []
+        for cores, folder in enumerate(folders, 1):
+            monkeypatch.setattr(site, "available_cores", lambda cores=cores: cores)
+            monkeypatch.setattr(site, "FORKING_GAMES", 0)
+            with ratings_ledger.open(url) as ledger:
+                found.append(write_site(ledger, folder, FOLDER))
+        assert found[0] == found[1]
+        assert found[0].written < found[0].files if late else found[0].written == found[0].files
+        assert tree(folders[0]) == tree(folders[1])
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_what_is_interrupted_is_made_again(
+    cores: int, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site that could not be finished is finished the next time, with what was written by half written again."""
+    folder, whole = tmp_path / "site", written(url, tmp_path / "whole")
+    made = site.page_of_story
+    monkeypatch.setattr(site, "available_cores", lambda: cores)
+    monkeypatch.setattr(site, "FORKING_GAMES", 0)
+
+    def full_disk(visit: Any, story: Any) -> Any:
+        if story.game_id == "g-4":
+            (folder / "games" / "g-4.html").write_bytes(b"<!doct")
+            raise OSError(28, "No space left on device")
+        return made(visit, story)
+
+    monkeypatch.setattr(site, "page_of_story", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        written(url, folder)
+    monkeypatch.setattr(site, "page_of_story", made)
+    assert written(url, folder) == whole
+
+
+@pytest.mark.parametrize("what", ["files", "a manifest of something else", "a file"])
+def test_other_folders_are_refused(what: str, url: str, tmp_path: Path) -> None:
+    """A folder with something else in it stays as it is."""
+    folder = tmp_path / "site"
+    if what == "a file":
+        folder.write_text("mine")
+    else:
+        folder.mkdir()
+        name, text = ("index.html", "mine") if what == "files" else (MANIFEST, "[]")
+        (folder / name).write_text(text)
+    with ratings_ledger.open(url) as ledger, pytest.raises(BadArgument):
+        write_site(ledger, folder, FOLDER)
+    assert folder.is_file() or [path.name for path in folder.iterdir()] in (["index.html"], [MANIFEST])
+
+
+def test_manifest_cannot_name_files_elsewhere(url: str, tmp_path: Path) -> None:
+    """A manifest that names files outside of the folder, or behind a link, removes none of them."""
+    folder = tmp_path / "site"
+    written(url, folder)
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "diary.html").write_text("dear diary")
+    (folder / "linked").symlink_to(victim)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    found = sha256(b"dear diary").hexdigest()
+    manifest["files"] |= dict.fromkeys(
+        ["../victim/diary.html", str(victim / "diary.html"), "linked/diary.html"], found
+    )  # fmt: skip
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    written(url, folder)
+    assert (victim / "diary.html").read_text() == "dear diary"
