@@ -6,13 +6,14 @@ BENCH_VENV := .venv-bench
 UV ?= uv
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check evidence bench docs golden lock clean
+.PHONY: help demo quick test browser check evidence bench docs pictures golden lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, in a ledger that is thrown away
-	@$(RUN_VENV)/bin/ratings demo
+demo: $(RUN_VENV)/ready  ## the main jobs on small leagues, and their pages, in build/demo
+	@rm -rf build/demo
+	@$(RUN_VENV)/bin/ratings demo --keep build/demo
 
 quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one process each, in half a minute
 	$(VENV)/bin/pytest -q -n 2 --quick tests/ledger tests/projections tests/cli/test_layers.py
@@ -20,19 +21,26 @@ quick: $(VENV)/ready  ## unit and contract tests in one kind of store and one pr
 test: check  ## style, types, and all tests, the ones of the docs included
 	$(VENV)/bin/pytest -n 2 --dist worksteal
 
+browser: $(VENV)/ready  ## the pages in a real Chromium: phone and desk, light and dark, keyboard alone, nobody shut out
+	$(VENV)/bin/pytest -n 2 --dist worksteal tests/browser
+
 check: $(VENV)/ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
 evidence: $(VENV)/ready  ## at length: killed processes, full disks, damaged files, hostile hands, concurrent writers, random histories
-	$(VENV)/bin/pytest tests/faults tests/hostile $(ORACLES) --length long --timeout 3600
+	$(VENV)/bin/pytest tests/faults tests/hostile tests/web $(ORACLES) --length long --timeout 3600
 
 bench: $(BENCH_VENV)/ready  ## measure everything against other programs, for an hour; writes docs/performance.md
 	$(BENCH_VENV)/bin/python -m benchmarks --write
 
 docs: $(VENV)/ready  ## write the reference pages again from the code
 	$(VENV)/bin/python scripts/make_docs.py
+
+# needs Chromium and fonts for all names: apt-get install chromium fonts-noto-core fonts-noto-cjk
+pictures: $(VENV)/ready  ## take the pictures of the docs again; look at them before they are committed
+	$(VENV)/bin/python scripts/make_pictures.py
 
 golden: $(VENV)/ready  ## write the golden files again; read the difference before it is committed
 	$(VENV)/bin/pytest -q tests/projections/test_rule_contract.py --write-golden
@@ -42,10 +50,10 @@ ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_m
 	tests/projections/test_causes.py tests/projections/test_paths.py tests/projections/test_scanning.py
 
 lock:  ## resolve the locked dependencies again (needs uv)
-	$(UV) pip compile pyproject.toml --group build $(LOCKING) -o requirements/run.lock
-	$(UV) pip compile pyproject.toml --extra postgres --group build $(LOCKING) -o requirements/postgres.lock
-	$(UV) pip compile pyproject.toml --extra fast --extra postgres --group dev $(LOCKING) -o requirements/dev.lock
-	$(UV) pip compile pyproject.toml --extra fast --extra postgres --group bench $(LOCKING) -o requirements/bench.lock
+	$(UV) pip compile pyproject.toml --extra web --group build $(LOCKING) -o requirements/run.lock
+	$(UV) pip compile pyproject.toml --extra postgres --extra web --group build $(LOCKING) -o requirements/postgres.lock
+	$(UV) pip compile pyproject.toml --extra fast --extra postgres --extra web --group dev $(LOCKING) -o requirements/dev.lock
+	$(UV) pip compile pyproject.toml --extra fast --extra postgres --extra web --group bench $(LOCKING) -o requirements/bench.lock
 
 LOCKING := --upgrade --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command 'make lock'

@@ -14,47 +14,81 @@ from cli.failures import failure_of
 from cli.interrupts import INTERRUPTED, interrupted, under_way
 from ledger.rejections import did_you_mean, escaped, shown
 
+# by name: where a command is in `cli.commands`, and the first sentence of its help, so that a list of them loads none
 COMMANDS = {
-    "init": "cli.commands.init:init",
-    "zone": "cli.commands.init:zone_",
-    "import": "cli.commands.import_:import_",
-    "record": "cli.commands.record:record",
-    "correct": "cli.commands.correct:correct",
-    "void": "cli.commands.correct:void",
-    "reinstate": "cli.commands.correct:reinstate",
-    "adjust": "cli.commands.adjust:adjust",
-    "player": "cli.commands.correct:player",
-    "games": "cli.commands.log:games",
-    "log": "cli.commands.log:log",
-    "export": "cli.commands.export:export",
-    "ladders": "cli.commands.lists:ladders_",
-    "lists": "cli.commands.lists:lists_",
-    "standings": "cli.commands.standings:standings_",
-    "history": "cli.commands.standings:history_",
-    "explain": "cli.commands.explain:explain_",
-    "statistics": "cli.commands.lists:statistics_",
-    "publish": "cli.commands.publish:publish",
-    "diff": "cli.commands.diff:diff",
-    "report": "cli.commands.report:report",
-    "whatif": "cli.commands.whatif:whatif",
-    "league": "cli.commands.league:league",
-    "clock": "cli.commands.clock:clock",
-    "books": "cli.commands.standings:books_",
-    "rules": "cli.commands.rules:rules",
-    "rebuild": "cli.commands.rebuild:rebuild_",
-    "verify": "cli.commands.verify:verify",
-    "nightly": "cli.commands.nightly:nightly",
-    "backup": "cli.commands.backup:backup",
-    "status": "cli.commands.status:status",
-    "doctor": "cli.commands.doctor:doctor",
-    "grants": "cli.commands.grants:grants",
-    "upgrade": "cli.commands.upgrade:upgrade",
-    "demo": "cli.commands.demo:demo",
+    "init": ("init:init", "Create or upgrade the ledger."),
+    "zone": (
+        "init:zone_",
+        "The home zone of the ledger, or NAME from now on: times are shown there, and dates and times are read there.",
+    ),
+    "import": ("import_:import_", "Import events (JSON Lines) or games (CSV)."),
+    "record": ("record:record", "Record one game."),
+    "correct": ("correct:correct", "Correct the result, date or place of GAME."),
+    "void": (
+        "correct:void",
+        "Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.",
+    ),
+    "reinstate": ("correct:reinstate", "Make a voided GAME count again, as it was last corrected."),
+    "adjust": (
+        "adjust:adjust",
+        "Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.",
+    ),
+    "player": ("correct:player", "Give a player another id, or another account."),
+    "games": (
+        "log:games",
+        "The recorded games as they now stand, by the time they were played; or only the one named.",
+    ),
+    "log": ("log:log", "The raw events, who recorded them, and why."),
+    "export": ("export:export", "Write the ledger's contents for other programs."),
+    "ladders": ("lists:ladders_", "The ladders that have games or adjustments."),
+    "lists": (
+        "lists:lists_",
+        "The lists of months and years, whether they are closed, and how many players are on them.",
+    ),
+    "standings": ("standings:standings_", "Who stands where on LADDER, such as elo-chess/all."),
+    "history": ("standings:history_", "Every change of PLAYER's points on LADDER."),
+    "chart": ("chart:chart", "Draw the points of one or several PLAYERs on LADDER as a picture, FILE.svg."),
+    "explain": ("explain:explain_", "Why GAME changed the points on LADDER as it did."),
+    "statistics": (
+        "lists:statistics_",
+        "What PLAYER started and finished, their stars, and their gold over all lists.",
+    ),
+    "publish": (
+        "publish:publish",
+        "Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.",
+    ),
+    "diff": (
+        "diff:diff",
+        "How ladders at the coordinates A differ from those at B: rows added, removed, moved, points before and after.",
+    ),
+    "report": ("report:report", "Write pages for people without a terminal."),
+    "serve": ("pages:serve", "Show the ledger as pages in a browser."),
+    "site": ("pages:site_", "Write the pages as files into FOLDER, for any web host."),
+    "whatif": (
+        "whatif:whatif",
+        "What if the ruleset in FILE had scored all its games from the start? Nothing is recorded.",
+    ),
+    "league": ("league:league", "Leagues of eight players: create, subscribe, see what remains to be played."),
+    "clock": ("clock:clock", "The clock of a game, rebuilt from its events."),
+    "books": ("standings:books_", "The trial balance of LADDER: its accounts, which sum to zero."),
+    "rules": ("rules:rules", "List, show, check and publish rulesets."),
+    "rebuild": ("rebuild:rebuild_", "Replay every ladder, or those named, into stored standings."),
+    "verify": ("verify:verify", "Recompute every hash from the records."),
+    "nightly": (
+        "nightly:nightly",
+        "Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.",
+    ),
+    "backup": ("backup:backup", "Keep copies of the log in a folder, and check them."),
+    "status": ("status:status", "Show the head of the log and the age of the stored standings."),
+    "doctor": ("doctor:doctor", "Read back every setting that safety depends on."),
+    "grants": ("grants:grants", "Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md."),
+    "upgrade": ("upgrade:upgrade", "Bring the ledger to the schema that this program needs."),
+    "demo": ("demo:demo", "Show the main tasks on a small club's games."),
 }
 
 
 class Commands(click.Group):
-    """A group that imports a command's module when the command is asked for."""
+    """A group that imports a command's module when the command is asked for, and none to list them."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -62,14 +96,24 @@ class Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[name].partition(":")
+        module, _, attribute = COMMANDS[name][0].partition(":")
         before = under_way(False)
         try:
-            command = getattr(import_module(module), attribute)
+            command = getattr(import_module(f"cli.commands.{module}"), attribute)
         finally:
             under_way(before)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        limit = formatter.width - 6 - max(map(len, COMMANDS))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, click.Command(name, help=told).get_short_help_str(limit))
+                    for name, (_, told) in COMMANDS.items()
+                ]
+            )
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]

@@ -18,6 +18,8 @@ from stores import compiled_once, made_once, postgres_database, postgres_server,
 from cli.main import invoke
 from ledger.store.upgrading import upgrade
 
+BROWSER = Path(__file__).parent / "browser"
+
 # how fast the machine is says nothing of what is tested
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
@@ -29,6 +31,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--quick", action="store_true", help="what one process can try in SQLite in a moment")
     parser.addoption("--write-golden", action="store_true", help="write the golden files instead of comparing them")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What needs a browser runs when it is asked for by its folder."""
+    return True if collection_path == BROWSER and not _asks_for_browser(config) else None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """What is left out."""
+    return None if _asks_for_browser(config) else "left out: tests/browser, which needs Chromium; make browser"
+
+
+def _asks_for_browser(config: pytest.Config) -> bool:
+    return any(Path(argument.partition("::")[0]).resolve().is_relative_to(BROWSER) for argument in config.args)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

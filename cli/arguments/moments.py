@@ -1,21 +1,13 @@
-"""Moments that people type, as positions of the log and instants: --known-at, --at, --zone."""
+"""Moments that people type, as instants: --at, --zone."""
 
 import click
-from sqlalchemy import Connection
 
-from cli.arguments.command import print_note
 from ledger import clock
 from ledger.events.zones import read_instant
 from ledger.events.zones import zone as check_zone
 from ledger.rejections import Refused
 from ledger.store.log import home_zone
 from ledger.store.opening import Ledger
-from projections.queries import coordinates
-
-
-def known_position(connection: Connection, known_at: str | None) -> int:
-    """The log position that --known-at means, as `coordinates` has it. Raises `BadArgument`."""
-    return coordinates.position_known(connection, known_at, None, print_note)
 
 
 def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:

@@ -1,19 +1,19 @@
 """Options that several commands share, and what they resolve to."""
 
-import getpass
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli.output import render
 from cli.output.emit import FORMATS
 from ledger.events.fields import read_by, read_slug
-from ledger.intake.files import STDIN
 from ledger.rejections import Refused
-from ledger.store.exports import Place, read_place
+
+if TYPE_CHECKING:
+    from ledger.store.exports import Place
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -50,8 +50,15 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
 
 format_option = format_of(*FORMATS)
 
+# of commands that do something: no spreadsheet waits for what they say
+result_format = click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+)
+
 
 def _user() -> str:
+    import getpass
+
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -86,8 +93,10 @@ ignore_clock_option = click.option(
 )
 
 
-def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> Place | None:
+def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
     """A head as the value of an option."""
+    from ledger.store.exports import read_place  # only here, as few commands take a head or files
+
     found = None if value is None else read_place(value.strip())
     if value is not None and found is None:
         raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
@@ -96,12 +105,24 @@ def head_value(context: click.Context, parameter: click.Parameter, value: str | 
 
 def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
     """Raises `click.UsageError` unless these are different files that can be read twice."""
+    from ledger.intake.files import STDIN
+
     for number, name in enumerate(files):
         if name in files[:number]:
             raise click.UsageError(f"{name} is named twice")
         if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
             what = "standard input" if name == STDIN else name
             raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
+
+
+def new_path(value: str, endings: Collection[str], told: str) -> Path:
+    """A file that is to be made, of one of some endings. Raises `click.BadParameter`, `click.UsageError`."""
+    path = Path(value)
+    if path.suffix.lower() not in endings:
+        raise click.BadParameter(f"{value!r} must end in {told}")
+    if path.exists() or path.is_symlink():
+        raise click.UsageError(f"{value} exists; nothing was written")
+    return path
 
 
 as_of_option = click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")

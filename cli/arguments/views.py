@@ -10,16 +10,24 @@ from cli.output import render
 from ledger.store.opening import Ledger
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
+from projections.queries.kept_ladders import KeptLadders
+from projections.queries.standings import Ladders
 from projections.queries.view import View
 
 SHOWN_EVENTS = 3
 
 
-def decoded(connection: Connection, known_at: int | None = None) -> Facts:
-    """The facts known at a position (default: the head); a note says which events do not count."""
-    facts = decode(connection, known_at)
+def decoded(connection: Connection, known_at: int | None = None, lazily: bool = False) -> Facts:
+    """The facts known at a position (default: the head), as `decode` makes them; a note says which events do not
+    count."""
+    facts = decode(connection, known_at, lazily=lazily)
     note_left_out(facts.left_out)
     return facts
+
+
+def newest_ladders(connection: Connection) -> Ladders:
+    """The ladders at the head of the log; a note says which events do not count."""
+    return Ladders(decoded(connection))
 
 
 def note_left_out(left_out: Mapping[int, str]) -> None:
@@ -37,4 +45,4 @@ def note_left_out(left_out: Mapping[int, str]) -> None:
 
 def view_of(ledger: Ledger, as_of: str | None, known_at: str | None, rules: str | None) -> View:
     """A ledger at the coordinates that were typed; what is odd is printed."""
-    return View(ledger, as_of, known_at, rules, note=print_note, decode=decoded)
+    return View(ledger, as_of, known_at, rules, note=print_note, kept=KeptLadders(decoded))

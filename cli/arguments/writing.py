@@ -1,14 +1,14 @@
 """What commands that write have in common: their options, and the proposal that they check before they commit it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Any
 
 import click
 
-from cli.arguments.options import by_option, ignore_clock_option
-from cli.arguments.views import decoded
+from cli.arguments.options import by_option, ignore_clock_option, result_format
+from cli.arguments.views import newest_ladders
 from cli.output.emit import emit
 from ledger.intake.files import Far, Item
 from ledger.intake.importing import Imported, Terms
@@ -17,15 +17,11 @@ from ledger.store.opening import Ledger, open_ledger
 from ledger.validation.new_names import Refusing
 from projections.admission.outcomes import entered, recorded
 from projections.admission.proposals import Known, Proposal
-from projections.queries.answers_compared import DifferingList, Impact
-from projections.queries.coordinates import UTC_TIMES, Times, times_of
+from projections.queries.answers_compared import Impact
 
 Writing = Callable[..., int]
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
-result_format = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
 new_names_option = click.option(
     "--new-names", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True,
     help="What to do with a new name that is close to another one, or looks like two.",
@@ -57,7 +53,7 @@ class How:
 
     def propose(self, items: Iterable[Item | Rejection | Far], **hooks: Any) -> Proposal:
         """Check some events, and write nothing yet."""
-        return Proposal(self.ledger, items, self.terms, Known(self.terms.strict, decoded), **hooks)
+        return Proposal(self.ledger, items, self.terms, Known(self.terms.strict, newest_ladders), **hooks)
 
     def proposed(self, events: Iterable[dict[str, Any]], **hooks: Any) -> Proposal:
         """The same for events that come from no file."""
@@ -75,31 +71,16 @@ class How:
         first = None if plan.is_refused else next(plan.drafts(), None)
         found = Impact() if first is None else plan.impact()
         event_id = None if first is None else first.event_id
-        told = entered(self.done(plan), type_name, event_id, self.dry_run, found, unchanged, self.times(found))
-        emit(told, self.form)
-        return int(told.is_refused)
+        told = entered(self.done(plan), type_name, event_id, self.dry_run, found, unchanged)
+        return emit(told, self.form)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was made; returns the exit code."""
-        refused = Imported(rejected=[problem.rejection()], rejected_count=1)
-        emit(entered(refused, type_name, None, self.dry_run, Impact(), None, UTC_TIMES), self.form)
-        return 1
+        return emit(entered(Imported.refused(problem), type_name, None, self.dry_run, Impact()), self.form)
 
-    def report(
-        self, result: Imported, impact: Impact | None = None, published: Sequence[DifferingList] | None = None
-    ) -> int:
+    def report(self, result: Imported, impact: Impact | None = None, *, only_lists: bool = False) -> int:
         """Report what became of any events; returns the exit code."""
-        times = self.times(impact if published is None else Impact(published=tuple(published)))
-        told = recorded(result, self.dry_run, impact, published, times)
-        emit(told, self.form)
-        return int(told.is_refused)
-
-    def times(self, found: Impact | None) -> Times:
-        """How the ledger shows the times of what differs, if anything does."""
-        if found is None or not found.published:
-            return UTC_TIMES
-        with self.ledger.reading() as connection:
-            return times_of(connection)
+        return emit(recorded(result, self.dry_run, impact, only_lists=only_lists), self.form)
 
 
 def writing(command: Writing) -> Writing:

@@ -1,14 +1,16 @@
-"""`demo`: the main tasks on a small club's games, in a throwaway ledger, with the commands that do them."""
+"""`demo`: the main tasks on a small club's games, with the commands that do them, in a ledger that may be kept."""
 
 import os
 import shlex
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from cli.arguments.command import command
+from cli.commands.pages import MISSING
 from cli.output import render
 from ledger.store.log import head
 from ledger.store.opening import open_ledger
@@ -65,9 +67,11 @@ NEXT = """Next, in a folder of your own:
 
 
 @command()
-@click.option("--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there.")
+@click.option(
+    "--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there, with its pages."
+)
 def demo(keep: str | None) -> int:
-    """Show the main tasks on a small club's games. The ledger is thrown away."""
+    """Show the main tasks on a small club's games. The ledger is thrown away unless it is kept."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
             return _play(Path(folder))
@@ -75,7 +79,7 @@ def demo(keep: str | None) -> int:
     kept.mkdir(parents=True, exist_ok=True)
     if (kept / "ratings.db").exists():
         raise click.UsageError(f"{keep} holds a ledger already; name another folder")
-    return _play(kept)
+    return _play(kept) or _show(kept)
 
 
 def _play(folder: Path) -> int:
@@ -100,6 +104,19 @@ def _play(folder: Path) -> int:
         os.chdir(before)
     render.echo(NEXT, nl=False)
     return 0
+
+
+def _show(folder: Path) -> int:
+    """Write the pages beside the ledger, and say which file to open."""
+    from cli.main import invoke
+
+    render.echo("\n# What the members look at: every number with its reason, as pages.")
+    render.echo(f"$ ratings site {folder / 'site'}")
+    if find_spec("jinja2") is None:
+        render.note(MISSING)
+        return 0
+    sys.stdout.flush()
+    return invoke(["--db", str(folder / "ratings.db"), "site", str(folder / "site"), "--title", "Demo club"])
 
 
 def _head_position(database: str) -> int:

@@ -1,46 +1,12 @@
 """`doctor`: reading back every setting that safety depends on."""
 
-import platform
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
-
 import click
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from cli.arguments.command import command
 from cli.arguments.options import format_option
-from cli.commands.status import State, state_of, told_run
-from cli.output import render
-from ledger import clock
-from ledger.events.canonical import format_instant
-from ledger.store.catalogue import object_differences
-from ledger.store.dialect import dialect_of
-from ledger.store.log import head
+from cli.output.emit import emit
 from ledger.store.opening import open_ledger
-from ledger.store.schema import SCHEMA_REVISION
-from projections.facts import column_cache
-from projections.facts.decoding import CACHED_EVENTS
-
-REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
-REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
-# what the extra `fast` gains for a long history, as in docs/performance.md
-FAST = {"numpy": "needed by numba", "numba": "replays long histories ten times as fast and more"}
-
-
-# how many ladders are named
-NAMED = 5
-
-
-class Check(NamedTuple):
-    """What the doctor found: `ok`, WRONG or - (absent, and not needed), with what is wrong and how to fix it."""
-
-    state: str
-    what: str
-    value: str
-    note: str = ""
-    remedy: str = ""
+from projections.stored.doctor import WRONG, checks
 
 
 @command()
@@ -48,104 +14,6 @@ class Check(NamedTuple):
 @click.pass_obj
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
-    rows: list[Check] = [
-        Check("ok", "ratings-ledger", version("ratings-ledger")),
-        Check("ok", "python", platform.python_version()),
-        *(
-            Check("ok", name, version(name))
-            for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")
-        ),
-        _optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
-        *(_optional(name, gain, "fast") for name, gain in FAST.items()),
-        Check("ok", "schema", SCHEMA_REVISION),
-    ]
-    ledger = open_ledger(db)
-    with ledger.reading() as connection:
-        latest = head(connection)
-        rows += [
-            Check("ok", s.name, s.value)
-            if s.fine
-            else Check("WRONG", s.name, s.value, f"should be {s.wanted}", s.remedy)
-            for s in ledger.dialect.settings(connection)
-        ]
-        guards = ledger.dialect.guards_missing(connection)
-        rows.append(Check("WRONG", "guards", "missing", ", ".join(guards), REGUARD) if guards
-                    else Check("ok", "guards", "in place"))  # fmt: skip
-        rows += [*_rights(connection), _objects(connection)]
-        rows.append(_cache(connection, latest.position))
-        rows += _jobs(state_of(ledger, connection))
-    ahead = (latest.recorded_at - clock.now()) / 1_000_000
-    rows.append(
-        Check("WRONG", "clock", f"{ahead:.0f} s behind the last event", "nothing is appended until it has caught up",
-            "set this machine's clock; if the last event's time is wrong: --ignore-clock")
-        if ahead > 5 * 60
-        else Check("ok", "clock", format_instant(clock.now()))
-    )  # fmt: skip
-    if form == "json":
-        render.print_json([row._asdict() for row in rows])
-    elif form == "csv":
-        render.print_csv(Check._fields, rows)
-    else:
-        told = [(*row[:3], "; ".join(filter(None, row[3:]))) for row in rows]
-        render.print_table(Check._fields[:4], told)
-    return int(any(row.state == "WRONG" for row in rows))
-
-
-def _objects(connection: Connection) -> Check:
-    """Whether the tables and views are those that this program makes."""
-    try:
-        wrong = [told for told in object_differences(connection) if told is not None]
-    except DBAPIError as error:
-        failure = dialect_of(connection).failure(error.orig or error, "")
-        if failure is None or failure.reason != "no-right":
-            raise
-        return Check("WRONG", "objects", "a right is missing", str(error.orig).strip(), "see the rights")
-    if not wrong:
-        return Check("ok", "objects", "as this program makes them")
-    return Check("WRONG", "objects", render.count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
-
-
-def _rights(connection: Connection) -> list[Check]:
-    """Who may do more than the documented roles may, or less than they need."""
-    who, wrong = dialect_of(connection).wrong_rights(connection)
-    if not wrong:
-        return [Check("ok", "rights", f"as documented, asked as {who}")]
-    return [Check("WRONG", "rights", *one) for one in wrong]
-
-
-def _cache(connection: Connection, newest: int) -> Check:
-    """Where the columns of long histories are kept, and how far they reach."""
-    cache = column_cache.found(connection, newest)
-    if cache is None:
-        return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
-    until = f"up to position {cache.position:,}" if cache.position else "nothing yet"
-    note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
-    return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
-
-
-def _jobs(state: State) -> Iterator[Check]:
-    """What nightly jobs left behind: missing rules, ladders whose rules failed, runs that failed."""
-    for one in state.missing:
-        yield Check(
-            "WRONG", "rule", f"{one.rule} is not installed", f"{one.ruleset} needs it; its ladders stay as they are",
-            "install the package that has it, or void that version of the ruleset",
-        )  # fmt: skip
-    failed = [one.ladder for one in state.stale if one.why == "failed"]
-    if state.generations or failed:
-        more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
-        note = f"their rules failed: {', '.join(failed[:NAMED])}{more}" if failed else ""
-        stale = render.count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
-        yield Check(
-            "WRONG" if failed else "ok", "stored standings", stale, note, "ratings rebuild says why" * bool(failed)
-        )
-    for kind, known in state.runs.items():
-        wrong = known.ended is not None and known.ended.has_failed
-        how, why = told_run(known.ended if wrong and known.ended else known.last, state.times)
-        yield Check("WRONG" if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
-
-
-def _optional(package: str, use: str, extra: str) -> Check:
-    try:
-        return Check("ok", package, version(package))
-    except PackageNotFoundError:
-        return Check("-", package, "not installed", use, f"pip install 'ratings-ledger[{extra}]'")
+    found = checks(open_ledger(db))
+    emit(found, form)
+    return int(any(row.state == WRONG for row in found.rows))

@@ -3,15 +3,14 @@
 import click
 
 from cli.arguments.command import command, print_note
-from cli.arguments.coordinates import CoordinatesType, read_asked
+from cli.arguments.coordinates import CoordinatesType
 from cli.arguments.options import axes, format_option
 from cli.arguments.views import decoded, note_left_out, view_of
 from cli.output.emit import emit
 from ledger.errors import Unknown
 from ledger.events.fields import composed
 from ledger.store.opening import open_ledger
-from projections.queries.asked import Asked
-from projections.queries.attributed import attributed
+from projections.queries.asked import Asked, read_asked
 from projections.queries.results import Result
 from projections.queries.view import View
 
@@ -54,6 +53,8 @@ def explain_(
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
+        from projections.queries.attributed import attributed  # no other explanation needs it, nor what it compares
+
         ledger = open_ledger(db)
         game, ladder = view_of(ledger, None, None, None).with_ladder(game, ladder)
         with ledger.reading() as connection:

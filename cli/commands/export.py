@@ -9,8 +9,7 @@ from typing import IO, TypeVar
 import click
 from sqlalchemy import Connection
 
-from cli.arguments.command import group
-from cli.arguments.moments import known_position
+from cli.arguments.command import group, print_note
 from cli.arguments.options import axes, format_of, known_at_option
 from cli.arguments.views import view_of
 from cli.output import render
@@ -21,6 +20,7 @@ from ledger.store.exports import compressed, export_lines, place_at, read_place
 from ledger.store.log import read_records
 from ledger.store.opening import open_ledger
 from projections.queries.answers import Failed
+from projections.queries.coordinates import position_known
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-",
@@ -49,7 +49,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
     nothing is computed, so of the axes only --known-at applies.
     """
     with open_ledger(db).reading() as connection:
-        until = known_position(connection, known_at)
+        until = position_known(connection, known_at, None, print_note)
         after = 0 if since is None else _since(connection, since, until)
         if output == "-":
             for page in read_records(connection, after, until):

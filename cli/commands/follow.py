@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from cli.arguments.views import decoded
+from cli.arguments.views import newest_ladders
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless, note_new
 from ledger.errors import LedgerError
@@ -25,7 +25,7 @@ def follow(db: str, terms: Terms) -> int:
 
     Raises `StoreUnavailable`, `ClockBehind`: what is not answered then can be sent again.
     """
-    ledger, known, told = open_ledger(db, keep_open=True), Known(decode=decoded), set[str]()
+    ledger, known, told = open_ledger(db, keep_open=True), Known(newest=newest_ladders), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, settled: Settled) -> None:
         result = Proposal(ledger, items, terms, known, {}, reject=reject, settled=settled).append()

@@ -64,7 +64,7 @@ def grants(db: str, sql: bool, prefix: str, schema: str, who: str | None, form: 
 def _scripts(db: str, prefix: str, schema: str, who: str | None) -> list[tuple[str, list[str]]]:
     """The statements by who runs them, each group with a title. Raises `NotALedger`."""
     url = parse_url(db)
-    made = DIALECTS[url.get_backend_name()].grant_statements(url.database or "", prefix, schema)
+    made = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix, schema)
     if made is None or not url.database or not url.database.isprintable():
         raise NotALedger(
             "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"

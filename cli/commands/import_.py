@@ -16,6 +16,7 @@ from cli.arguments.views import decoded
 from cli.arguments.writing import How, taking_games
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless
+from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
 from ledger.intake.csv_cells import GAME_COLUMNS, TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
@@ -96,9 +97,7 @@ def import_(
         result = plan.result if how.dry_run else plan.append(appended)
     note_homeless(result)
     note_leagueless(result)
-    if found is None or how.dry_run:
-        return how.report(result, found)
-    return how.report(result, published=found.published)
+    return how.report(result, found, only_lists=found is not None and not how.dry_run)
 
 
 def _touches_lists(plan: Proposal) -> bool:
@@ -159,23 +158,13 @@ def _bar(files: tuple[str, ...]) -> Iterator[tuple[Callable[[Far], None], Callab
     if not sys.stderr.isatty():
         yield (lambda far: None), (lambda appended: None)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        sizes = {name: size(name) for name in files}
-        task = bar.add_task("checking", total=sum(s or 0 for s in sizes.values()) or None)
+    with picture() as bar:
+        whole = sum(size(name) or 0 for name in files)
+        task = bar.add_task("checking", total=whole or None)
         done = dict.fromkeys(files, 0)
 
         def reading(far: Far) -> None:
             done[far.file] = far.read
             bar.update(task, completed=sum(done.values()))
 
-        whole = sum(s or 0 for s in sizes.values())
         yield reading, lambda appended: bar.update(task, description=f"appended {appended:,}", completed=whole)

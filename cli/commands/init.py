@@ -6,8 +6,7 @@ import click
 
 from cli.arguments.command import command
 from cli.arguments.moments import zone_name
-from cli.arguments.options import by_option, elo_games, ignore_clock_option
-from cli.arguments.writing import result_format
+from cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format
 from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant
@@ -16,8 +15,8 @@ from ledger.intake.importing import Terms
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
 from projections.admission.proposals import Proposal
+from projections.admission.publishing import publish_missing, shipped_texts
 from projections.queries.coordinates import times_of
-from projections.rulesets.versions import shipped, shipped_elo
 
 
 @command()
@@ -34,7 +33,6 @@ def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: 
     With --for chess it gets textbook Elo for that game alone: the ladders elo-chess/all, elo-chess/2, elo-chess/3-4 and
     so on by number of players.
     """
-    from cli.commands.rules import publish_missing
     from ledger.store.upgrading import upgrade
 
     if games and no_rules:
@@ -42,10 +40,8 @@ def init(db: str, games: tuple[str, ...], zone: str | None, no_rules: bool, by: 
     ledger = upgrade(db)
     if zone is not None:
         _set_zone(open_ledger(db), zone, by)
-    with ledger.reading() as connection:
-        home = times_of(connection).zone
-    texts = [shipped_elo(game, home) for game in games] or shipped()
-    published = [] if no_rules else publish_missing(open_ledger(db), by, texts, only_new_ids=True)
+    texts = () if no_rules else shipped_texts(ledger, games=games)
+    published = publish_missing(open_ledger(db), by, texts, only_new_ids=True) if texts else []
     with ledger.reading() as connection:
         latest = head(connection)
     render.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")

@@ -1,11 +1,9 @@
 """`league`: players subscribe, the last of them draws the schedule, and its games are then played."""
 
-import secrets
 from functools import partial
 from typing import Any
 
 import click
-from sqlalchemy import Connection
 
 from cli.arguments.command import group
 from cli.arguments.moments import instant_or_now, zone_option
@@ -16,15 +14,12 @@ from cli.output import render
 from cli.output.emit import emit
 from ledger.events.canonical import format_instant
 from ledger.events.fields import composed
-from ledger.intake.importing import Imported
-from ledger.rejections import Refused, Rejection
+from ledger.intake.importing import Imported, Still
+from ledger.rejections import Refused
 from ledger.store.log import Log, head
 from ledger.store.opening import open_ledger
-from ledger.validation.leagues import PLAYERS, League, draw_schedule, known_league, league_of
-from projections.admission.events import Admission
-
-# of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
-ATTEMPTS = PLAYERS + 2
+from ledger.validation.leagues import PLAYERS, known_league
+from projections.admission.leagues import refuse_unscored, schedule_event, subscribe
 
 
 @group()
@@ -43,28 +38,14 @@ def league() -> None:
 def create(how: How, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
-    result = _why_no_table(how, game) or _append(how, [("league.created", data)], _instant(how, at, zone))
-    return how.report(result)
-
-
-def _why_no_table(how: How, game: str) -> Imported | None:
-    """A refusal if no ruleset makes tables for leagues of a game, with the remedy; None if one does."""
     with how.ledger.reading() as connection:
-        newest, rulesets = head(connection), Admission(connection).versions
-    scored = {
-        slug: ruleset_id
-        for ruleset_id, versions in rulesets.items() if versions[0].ruleset.partition.by == ["league"]
-        for slug in versions[0].ruleset.scope.game
-    }  # fmt: skip
-    if game in scored:
-        return None
-    there = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items())) or "no game"
-    rejection = Rejection(
-        "league-unscored",
-        f"no ruleset scores leagues of {game}; there are leagues of {there}. Publish a ruleset partitioned by league "
-        "first: docs/leagues.md",
-    )
-    return Imported(head=newest, rejected=[rejection], rejected_count=1)
+        newest = head(connection)
+        try:
+            refuse_unscored(connection, game)
+        except Refused as problem:
+            return how.report(Imported.refused(problem, newest))
+    created = {"type": "league.created", "occurred_at": _instant(how, at, zone), "data": data}
+    return how.report(_take(how, [created]))
 
 
 @league.command()
@@ -77,25 +58,17 @@ def _why_no_table(how: How, game: str) -> Imported | None:
 def join(how: How, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
     """PLAYER subscribes to LEAGUE. The eighth draws the schedule of its games."""
     instant = _instant(how, at, zone)
-    for _ in range(ATTEMPTS):
+    try:
+        done = subscribe(how.ledger, name, player, instant, seed, partial(_take, how))
+    except Refused as problem:
         with how.ledger.reading() as connection:
-            try:
-                there = known_league(Log(connection), name)
-            except Refused as problem:
-                result = Imported(head=head(connection), rejected=[problem.rejection()], rejected_count=1)
-                break
-        events = [("league.joined", {"league": name, "player": player})]
-        if len(there.players) == PLAYERS - 1:
-            events.append(("league.scheduled", _schedule(there, [*there.players, player], seed)))
-        result = _append(how, events, instant, still=partial(_still_waiting, there))
-        if [rejection.code for rejection in result.rejected] != ["changed-meanwhile"]:
-            break
-    if how.form == "table" and result.appended:
-        render.echo(f"{render.plain(player)} is in {name}: {len(there.players) + 1} of {PLAYERS} players.")
-        if len(events) > 1:
-            render.echo(f"The schedule is drawn; see: ratings league show {name}")
-        return 0
-    return how.report(result)
+            return how.report(Imported.refused(problem, head(connection)))
+    if how.form == "json" or not done.result.appended:
+        return how.report(done.result)
+    render.echo(f"{render.plain(player)} is in {name}: {done.players + 1} of {PLAYERS} players.")
+    if done.is_last:
+        render.echo(f"The schedule is drawn; see: ratings league show {name}")
+    return 0
 
 
 @league.command()
@@ -106,35 +79,18 @@ def schedule(how: How, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with how.ledger.reading() as connection:
         there = known_league(Log(connection), name)
-    events = [("league.scheduled", _schedule(there, there.players, seed))] if len(there.players) == PLAYERS else []
-    if not events:
+    if len(there.players) != PLAYERS:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return how.report(_append(how, events, _instant(how, None, None)))
+    return how.report(_take(how, [schedule_event(there, _instant(how, None, None), seed)]))
 
 
 def _instant(how: How, at: str | None, zone: str | None) -> str:
     return format_instant(instant_or_now(how.ledger, at, zone))
 
 
-def _schedule(there: League, players: list[str], seed: str | None) -> dict[str, Any]:
-    seed = seed or secrets.token_hex(8)
-    drawn = draw_schedule(players, there.size, seed)
-    width = len(str(len(drawn)))
-    games = [{"game_id": f"{there.name}-{number:0{width}d}", "seats": seats} for number, seats in enumerate(drawn, 1)]
-    return {"league": there.name, "seed": seed, "games": games}
-
-
-def _still_waiting(seen: League, connection: Connection) -> None:
-    """Raises `Refused` (changed-meanwhile) if somebody has subscribed since a league was looked at."""
-    now = league_of(Log(connection), seen.name)
-    if now is None or now.joined != seen.joined or now.created != seen.created:
-        raise Refused("changed-meanwhile", f"others subscribed to {seen.name} at the same time; try again")
-
-
-def _append(how: How, events: list[tuple[str, dict[str, Any]]], at: str, **hooks: Any) -> Imported:
-    """Append some steps of a league in one transaction."""
-    plan = how.proposed([{"type": name, "occurred_at": at, "data": data} for name, data in events], **hooks)
-    result = how.done(plan)
+def _take(how: How, events: list[dict[str, Any]], still: Still = lambda connection: None) -> Imported:
+    """Append some steps of a league in one transaction; one refusal is told."""
+    result = how.done(how.proposed(events, still=still))
     result.rejected = result.rejected[:1]
     return result
 

@@ -4,40 +4,31 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 
 from cli.arguments.command import command
+from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
 from cli.commands.backup import keep_option, note_lost, note_odd
-from cli.commands.rebuild import games_of, note_failures
+from cli.commands.rebuild import note_failures
 from cli.failures import failure_of
 from cli.interrupts import ending_soon
 from cli.output import render
+from cli.output.emit import emit
 from ledger import clock
 from ledger.backups import backup_folder
 from ledger.errors import StoreUnavailable
-from ledger.events.canonical import format_instant
 from ledger.store.log import head
 from ledger.store.opening import Ledger, open_ledger
 from ledger.store.runs import running
-from ledger.verification import Finding
+from projections.stored.generations import whole_second
 from projections.stored.rebuilding import rebuild
+from projections.stored.status import Night, NightPart
 from projections.stored.verification import verify_all
 
 SHOWN_FINDINGS = 20
-
-
-class NightPart(NamedTuple):
-    """What became of a part of the night: an exit code, a message, and the reason as a word if it did not finish."""
-
-    name: str
-    exit_code: int
-    message: str
-    seconds: float
-    reason: str | None = None
 
 
 Does = Callable[[], tuple[int, str]]
@@ -50,9 +41,7 @@ Does = Callable[[], tuple[int, str]]
 )  # fmt: skip
 @keep_option
 @rule_seconds_option
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
+@result_format
 @click.pass_obj
 def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seconds: float, form: str) -> int:
     """Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.
@@ -68,12 +57,13 @@ def nightly(db: str, folder: Path | None, keep: dict[str, int] | None, rule_seco
         with running(ledger, "nightly", clock.now, only_one=True) as run:
             parts = list(_parts(ledger, folder, keep, rule_seconds))
             failed = [part.exit_code for part in parts if part.exit_code]
-            run.details = {part.name: part.exit_code for part in parts}
+            run.details = {part.part: part.exit_code for part in parts}
             if failed:
-                run.fail("; ".join(f"{part.name}: {part.message}" for part in parts if part.exit_code))
-    exit_code = min(failed, default=0)
-    _report(parts, exit_code, str(_head(ledger) or ""), started, time.monotonic() - began, form)
-    return exit_code
+                run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
+    seconds = time.monotonic() - began
+    night = Night(whole_second(started), round(seconds, 3), min(failed, default=0), _head(ledger), tuple(parts))
+    emit(night, form)
+    return night.exit_code
 
 
 def _parts(
@@ -112,13 +102,13 @@ def _tried(name: str, does: Does) -> NightPart:
         exit_code, message = does()
     except Exception as error:
         return _stopped(name, error, time.monotonic() - began)
-    return NightPart(name, exit_code, message, time.monotonic() - began)
+    return NightPart(name, exit_code, message, round(time.monotonic() - began, 3))
 
 
 def _stopped(name: str, error: Exception, seconds: float) -> NightPart:
     reason, message, exit_code = failure_of(error)
     render.note(f"ratings: {name}: {message}")
-    return NightPart(name, exit_code, message, seconds, reason)
+    return NightPart(name, exit_code, message, round(seconds, 3), reason)
 
 
 def _refuse_lacking(ledger: Ledger) -> None:
@@ -134,16 +124,16 @@ def _refuse_unusable(folder: Path) -> None:
 
 def _rebuild(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
     done = rebuild(ledger, clock.now, rule_seconds=rule_seconds)
-    note_left_out(done.left_out)
-    note_failures(done, games_of(ledger, done))
+    note_left_out(done.why_left_out)
+    note_failures(done)
     told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"
     failed = f"{len(done.failures):,} failed, of the others " * bool(done.failures)
     return int(bool(done.failures)), failed + told
 
 
 def _verify(ledger: Ledger, rule_seconds: float) -> tuple[int, str]:
-    found: list[Finding] = []
-    checked = verify_all(ledger, None, rule_seconds, found.append)
+    done = verify_all(ledger, None, rule_seconds)
+    found, checked = done.findings, done.checked
     for finding in found[:SHOWN_FINDINGS]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")
     if (more := len(found) - SHOWN_FINDINGS) > 0:
@@ -167,20 +157,3 @@ def _head(ledger: Ledger) -> str | None:
             return str(head(connection))
     except Exception:  # the parts have said what is wrong
         return None
-
-
-def _report(parts: list[NightPart], exit_code: int, latest: str, started: int, seconds: float, form: str) -> None:
-    if form == "json":
-        told = [
-            {
-                "part": part.name, "exit_code": part.exit_code, "message": part.message,
-                "seconds": round(part.seconds, 3), **({"reason": part.reason} if part.reason else {}),
-            }
-            for part in parts
-        ]  # fmt: skip
-        found: dict[str, Any] = {"started": f"{format_instant(started)[:19]}Z", "seconds": round(seconds, 3)}
-        render.print_json({**found, "exit_code": exit_code, "head": latest or None, "parts": told})
-        return
-    lines = [f"{part.name} {'done' if part.exit_code == 0 else 'FAILED'}: {part.message}" for part in parts]
-    ended = f"head {latest or 'unknown'}, in {seconds:.1f} s"
-    render.echo(render.plain(f"{format_instant(started)[:19]}Z {'; '.join([*lines, ended])}"))

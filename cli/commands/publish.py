@@ -15,9 +15,10 @@ from ledger.intake.importing import Imported
 from ledger.rejections import Refused
 from projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
 from projections.queries.coordinates import Coordinates, Times
-from projections.queries.publication import due, publication
+from projections.queries.publication import publication
 from projections.queries.results import ABSENT
 from projections.queries.standings import Ranking
+from projections.queries.survey import due
 from projections.replay.ladders import parse_name
 from projections.rulesets.periods import period_of
 
@@ -53,7 +54,7 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
                         events = publication(ladders, found, now)
                         rows.append(_published(how, found, seen.coordinates, events, now, seen.times))
         every = DuePublished(seen.coordinates, how.dry_run, tuple(rows), failed=tuple(seen.failures), times=seen.times)
-        return emit(every, how.form) or int(any(one.is_refused for one in rows))
+        return emit(every, how.form)
     with view.asking(ladder) as asked:
         ladders, times = asked.ladders, asked.times
         if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
@@ -63,13 +64,12 @@ def publish(how: How, ladder: str | None, as_of: str | None, all_due: bool) -> i
         try:
             told = _published(how, found, at, publication(ladders, found, now, asked=as_of is not None), now, times)
         except Refused as problem:
-            refused = Imported(rejected=[problem.rejection()], rejected_count=1)
+            refused = Imported.refused(problem)
             told = PublishedOutcome(
                 ladder, ABSENT, at, ABSENT, ABSENT, ABSENT, ABSENT, 0, 0, how.dry_run, refusals(refused.rejected),
                 told=refused, times=times,
             )  # fmt: skip
-    emit(told, how.form)
-    return int(told.is_refused)
+    return emit(told, how.form)
 
 
 def _published(

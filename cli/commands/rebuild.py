@@ -1,22 +1,23 @@
 """`rebuild`: the standings of all ladders, or of some, stored for other programs."""
 
-import json
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from cli.arguments.command import command
+from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
 from cli.interrupts import INTERRUPTED, ending_soon
 from cli.output import render
+from cli.output.emit import emit
 from cli.output.progress import ProgressLog, progress
 from ledger import clock
 from ledger.errors import LedgerError
 from ledger.events.fields import composed
-from ledger.store.log import read_records_at
 from ledger.store.opening import Ledger, open_ledger
+from projections.queries.results import ABSENT, Result
 from projections.queries.standings import UnknownLadder
 from projections.stored.generations import before_live, roll_back
 from projections.stored.rebuilding import KEPT, HistoryMissing, Rebuilt, rebuild
@@ -40,9 +41,7 @@ SHOWN_LADDERS = 20
 )  # fmt: skip
 @click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and give up the live one.")
 @click.option("--log", type=click.Choice(["plain", "json"]), help="Report every step on standard error, one per line.")
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
-)
+@result_format
 @click.pass_context
 def rebuild_(
     context: click.Context,
@@ -92,8 +91,8 @@ def rebuild_(
             raise
         render.note(last_words())
         return INTERRUPTED
-    note_left_out(done.left_out)
-    _report(done, games_of(ledger, done), written, log, form, check)
+    note_left_out(done.why_left_out)
+    _report(done, written, log, form, check)
     return int(bool(done.failures or done.differing))
 
 
@@ -107,33 +106,16 @@ def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds:
             render.note(f"ratings: {render.plain(str(finding))}")
         render.note("ratings: the previous generation is not as it was built; nothing was rolled back")
         return 1
-    before, given_up = roll_back(ledger)
-    numbers = {"generation": before.generation, "position": before.position, "given_up": given_up}
+    done = roll_back(ledger)
     if log is not None:
-        log.write("rolled back", numbers)
-    if form == "json":
-        render.print_json({**numbers, "chain_hash": bytes(before.chain_hash).hex()})
-    else:
-        render.echo(f"generation {before.generation} of position {before.position:,} is live again; "
-                   f"generation {given_up} is given up")  # fmt: skip
-    return 0
+        log.write("rolled back", _logged(done))
+    return emit(done, form)
 
 
-def games_of(ledger: Ledger, done: Rebuilt) -> dict[int, str]:
-    """The games at which rules failed, by position."""
-    with ledger.reading() as connection:
-        records = read_records_at(connection, [failure.position for failure in done.failures])
-    found = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
-    return {position: game_id for position, game_id in found.items() if game_id}
-
-
-def _report(
-    done: Rebuilt, games: dict[int, str], log: ProgressLog, wanted: str | None, form: str, checked: bool
-) -> None:
+def _report(done: Rebuilt, log: ProgressLog, wanted: str | None, form: str, checked: bool) -> None:
     """Print what a rebuild made to stdout, and what went wrong to stderr."""
     if form == "json":
-        failures = [failure._asdict() for failure in done.failures]
-        render.print_json({**_numbers(done), "chain_hash": done.chain_hash.hex(), "failures": failures})
+        emit(done, form)
     elif done.promoted:
         render.echo(_summary(done, log.seconds, checked))
     if wanted == "json":
@@ -142,15 +124,18 @@ def _report(
         for ladder in done.differing:
             log.write("differs", {"ladder": ladder})
     else:
-        note_failures(done, games)
+        note_failures(done)
     if wanted is not None:
-        numbers = _numbers(done) | {"failures": len(done.failures), "differing": len(done.differing)}
-        log.write("done", {name: value for name, value in numbers.items() if name != "chain_hash"})
+        log.write("done", _logged(done) | {"failures": len(done.failures), "differing": len(done.differing)})
 
 
-def note_failures(done: Rebuilt, games: dict[int, str]) -> None:
-    """Say on standard error which ladders failed, at which `games` (by position), or came out differently."""
-    at = {position: f" (game {render.plain(game_id)})" for position, game_id in games.items()}
+def _logged(done: Result) -> dict[str, Any]:
+    return {name: value for name, value in done.model_dump().items() if name != "chain_hash"}
+
+
+def note_failures(done: Rebuilt) -> None:
+    """Say on standard error which ladders failed, at which games, or came out differently."""
+    at = {position: f" (game {render.plain(game_id)})" for position, game_id in done.failed_games.items()}
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
         f"{at.get(failure.position, '')}: {failure.message}; "
@@ -167,18 +152,11 @@ def note_failures(done: Rebuilt, games: dict[int, str]) -> None:
         render.note("ratings: nothing was promoted; the previous generation keeps serving")
 
 
-def _numbers(done: Rebuilt) -> dict[str, Any]:
-    """What a rebuild made, with the positions it left out, if any, and the changes it kept."""
-    numbers = done._asdict()
-    left_out, kept, changes = list(numbers.pop("left_out")), numbers.pop("history"), numbers.pop("changes")
-    return {**numbers, **({"changes": changes} if kept else {}), **({"left_out": left_out} if left_out else {})}
-
-
 def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
     return (
         f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
         f"from {render.count(done.games, 'game')} at position {done.position:,}, {'checked, ' * checked}"
         f"in {seconds:.1f} s"
         + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
-        + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.history else "")
+        + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.changes is not ABSENT else "")
     )  # fmt: skip

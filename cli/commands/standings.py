@@ -1,13 +1,19 @@
 """`standings`, `history`, `books`: what the facts mean on one ladder."""
 
+import sys
+
 import click
 
 from cli.arguments.command import command
 from cli.arguments.options import axes, format_option
 from cli.arguments.views import view_of
+from cli.output import render
 from cli.output.emit import emit
 from ledger.events.fields import composed
 from ledger.store.opening import open_ledger
+
+# of more rows no courses are shown
+SPARKED_ROWS = 200
 
 
 @command(name="standings")
@@ -22,14 +28,18 @@ def standings_(
     db: str, ladder: str, as_published: bool, limit: int | None, players: tuple[str, ...], as_of: str | None,
     known_at: str | None, rules: str | None, form: str,
 ) -> None:  # fmt: skip
-    """Who stands where on LADDER, such as elo-chess/all.
+    """Who stands where on LADDER, such as elo-chess/all. A terminal also shows how everybody's last points went.
 
     The digest covers all rows, however many are shown.
     """
     if as_published and rules is not None:
         raise click.UsageError("a published list has its own version: --as-published takes no --rules")
     view = view_of(open_ledger(db), as_of, known_at, rules)
-    emit((view.published if as_published else view.standings)(ladder, players, limit), form)
+    found = (view.published if as_published else view.standings)(ladder, players, limit)
+    is_short = 0 < len(found.rows) <= SPARKED_ROWS
+    if form == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
+        found = view.overview(ladder, players=[row.player for row in found.rows])
+    emit(found, form)
 
 
 @command(name="history")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.arguments.command import command
-from cli.arguments.writing import result_format
+from cli.arguments.options import result_format
 from cli.output import render
 from ledger.store.schema import SCHEMA_REVISION
 from projections.stored.rebuild_lock import only_one

@@ -50,7 +50,7 @@ def print_recorded(found: Recorded) -> None:
     nothing = "; nothing was appended" if told.rejected_count and not told.appended and not dry_run else ""
     render.echo(f"{did}{there}{refused}{nothing}; the head is {found.head:,}.")
     if found.impact is not ABSENT and (told.would_append if dry_run else told.appended):
-        print_impact(found.impact, found.times)
+        print_impact(found.impact)
     if found.published is not ABSENT:
         print_differing(found.published, found.times)
 
@@ -117,7 +117,7 @@ def print_entered(found: Entered) -> None:
         render.echo(f"{told.would_append:,} events {found.type} are recorded, the last at position {found.position:,}.")
     else:
         render.echo(f"{found.type} is recorded at position {found.position:,}.")
-    print_impact(found.impact, found.times)
+    print_impact(found.impact)
 
 
 def print_rulesets_published(found: RulesetsPublished) -> None:
@@ -135,7 +135,7 @@ def print_rulesets_published(found: RulesetsPublished) -> None:
         there = f"{told.existing} already published; the head is {found.head}"
         render.echo(f"{names}: {told.appended} published, {there}")
     if told.would_append:
-        print_impact(found.impact, found.times)
+        print_impact(found.impact)
 
 
 def print_list_published(found: PublishedOutcome) -> None:

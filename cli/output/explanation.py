@@ -5,7 +5,13 @@ from fractions import Fraction
 
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
-from projections.queries.answers import Explained, ExplainedTerm, GameExplanation, PlayedGame, PlayerExplanation
+from projections.queries.answers_explained import (
+    Explained,
+    ExplainedTerm,
+    GameExplanation,
+    PlayedGame,
+    PlayerExplanation,
+)
 from projections.queries.results import ABSENT
 
 

@@ -3,7 +3,8 @@
 from cli.output import render
 from cli.output.coordinates import AXES
 from cli.output.standings import places_told
-from projections.queries.answers import PlayerChange, Standings
+from projections.queries.answers import Standings
+from projections.queries.answers_explained import PlayerChange
 from projections.queries.results import ABSENT
 
 STANDINGS = (

@@ -1,10 +1,8 @@
 """How a history looks: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
 
-import sys
-
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
-from projections.queries.answers import Change, History
+from projections.queries.answers_explained import Change, History
 from projections.queries.results import ABSENT
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
@@ -31,7 +29,7 @@ def print_history(found: History) -> None:
             render.note(f"{player} has no game or adjustment on {found.ladder}.")
         return
     heading(f"{player} on {found.ladder}: {render.count(len(rows), 'change')}", "", found.at, found.times)
-    if sys.stdout.isatty() and len(rows) > 1:
+    if len(rows) > 1 and render.shows_sparks():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     points = zip(

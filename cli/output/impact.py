@@ -11,7 +11,7 @@ from projections.queries.results import ABSENT
 SHOWN_CHANGES = 40
 
 
-def print_impact(found: Impact, times: Times) -> None:
+def print_impact(found: Impact) -> None:
     """Print ladder after ladder with its players, if they are few, else how far it reaches; then published lists."""
     if not found.changes:
         render.echo("No points change.")
@@ -31,7 +31,7 @@ def print_impact(found: Impact, times: Times) -> None:
     for reason in () if found.reasons is ABSENT else found.reasons:
         render.echo()
         render.hanging(render.plain(reason), 0)
-    print_differing(found.published, times)
+    print_differing(found.published, found.times)
 
 
 def print_effects(told: Sequence[Effect]) -> None:

@@ -7,11 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.output import render
 from ledger import clock
 from ledger.events.canonical import format_instant
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 # the time between two lines about the same step, and between two drawings of a bar
 LINE_SECONDS, PICTURE_SECONDS = 10.0, 0.1
@@ -74,19 +77,21 @@ def _seldom(write: Tell) -> Tell:
     return tell
 
 
-@contextmanager
-def _bar() -> Iterator[Tell]:
+def picture(by_itself: bool = True) -> "Progress":
+    """A bar on standard error that vanishes at the end; drawn by a thread of its own, or only when it is told to."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    # drawn here, not by a thread of its own, because processes are forked in the meantime
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True, auto_refresh=by_itself,
+    )  # fmt: skip
+
+
+@contextmanager
+def _bar() -> Iterator[Tell]:
+    # not drawn by a thread, because processes are forked in the meantime
+    with picture(by_itself=False) as bar:
         task = bar.add_task("", total=None)
         last, when = "", 0.0
 

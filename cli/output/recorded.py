@@ -7,9 +7,9 @@ from click.core import ParameterSource
 
 from cli.output import render
 from ledger.events.revisions import UNREADABLE
-from ledger.validation.repeated_games import result_of
 from projections.queries.answers_recorded import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
 from projections.queries.coordinates import Times
+from projections.queries.event_texts import result_told, words_of
 
 GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
@@ -24,14 +24,8 @@ def print_games_csv(found: RecordedGames) -> None:
 
 def _named(one: RecordedGame) -> list[render.Cell]:
     """What a game was, and how it ended."""
-    result = _result(one.data) + (" (voided)" if one.voided is True else "")
+    result = result_told(one.data) + (" (voided)" if one.voided is True else "")
     return [one.data["game_id"], one.data["game"], one.data.get("group"), result]
-
-
-def _result(data: dict[str, Any]) -> str:
-    """The participants by place or side, and whether the game counts."""
-    uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
-    return result_of(data) + uncounted
 
 
 def print_games(found: RecordedGames) -> None:
@@ -113,45 +107,4 @@ def _reason(event: dict[str, Any]) -> Any:
 
 def _told(one: RecordedEvent, times: Times) -> str:
     """What an event says, in a few words."""
-    return _what(one, times) + (" (withdrawn)" if one.withdrawn else "")
-
-
-def _what(one: RecordedEvent, times: Times) -> str:
-    event, target = one.event, one.target
-    if UNREADABLE in event:
-        return f"does not count: {event[UNREADABLE]}"
-    data = event["data"]
-    if event["type"] == "event.voided":
-        what = data["id"] if target is None else f"{target.type} at position {target.position}"
-        return f"withdraws {what}: {data['reason']}"
-    if event["type"] == "game.recorded":
-        return f"{data['game_id']}: {_result(data)}"
-    if event["type"] == "game.corrected":
-        moved = data["game"].get("occurred_at")
-        dated = f", played {times.minute(moved)}" if moved else ""
-        return f"{data['game_id']}: {_result(data['game'])}{dated}: {data['reason']}"
-    if event["type"] == "player.renamed":
-        return f"{data['player']} is {data['new_player']}" + (f": {data['reason']}" if "reason" in data else "")
-    if "reason" in data and "points" not in data:
-        return f"{data['game_id']}: {data['reason']}"
-    if event["type"] == "points.adjusted":
-        return f"{data['player']} {data['points']} on {data['ladder']}: {data['reason']}"
-    if event["type"] == "league.created":
-        return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
-    if event["type"].startswith("clock."):
-        rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
-        return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
-    if event["type"] == "league.joined":
-        return f"{data['player']} is in {data['league']}"
-    if event["type"] == "league.scheduled":
-        return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
-    if event["type"] == "list.rows":
-        return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
-    if event["type"] == "list.published":
-        as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
-        return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
-    if event["type"] == "ruleset.published":
-        return f"{data['id']}@{data['version']}"
-    if event["type"] == "ledger.zone_set":
-        return f"the home zone is {data['zone']}"
-    return ", ".join(str(value) for value in data.values())
+    return words_of(one, times) + (" (withdrawn)" if one.withdrawn else "")

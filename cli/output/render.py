@@ -16,12 +16,15 @@ from typing import Any
 
 import click
 
+from ledger.rejections import count as count
 from ledger.rejections import escaped
 from projections.contract import decimal
 
 # the minimum width of a folded column
 FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
+# terminals of fewer columns have no room for them
+SPARKED_MIN = 60
 # what formulas begin with, by OWASP's advice on CSV injection; also in full width, which Japanese spreadsheets accept
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 # our numbers; a name that is nothing but a number is not a formula either
@@ -123,8 +126,8 @@ def _whole(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[b
     kept = list(numbers)
     room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
     folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
-    for count, (own, index) in enumerate(folded, 1):
-        others = folded[count:]
+    for behind, (own, index) in enumerate(folded, 1):
+        others = folded[behind:]
         if room - own < sum(min(w, FOLDED_MIN) for w, _ in others):
             break
         kept[index], room = True, room - own
@@ -154,9 +157,9 @@ def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
     ('6.67', '-1.5', '+8')
     """
     value = points if isinstance(points, Fraction) else Fraction(points)
-    whole = value.denominator == 1
-    text = str(value.numerator) if whole else decimal(value.numerator, value.denominator, places)
-    return f"+{text}" if signed and value > 0 and text != "0" else text
+    if value.denominator == 1:
+        return f"{value.numerator:+}" if signed and value else str(value.numerator)
+    return decimal(value.numerator, value.denominator, places, signed)
 
 
 def column(points: Sequence[Fraction | str | None], places: int = 2, signed: bool = False) -> list[str]:
@@ -188,15 +191,6 @@ def spreadsheet(points: Fraction | str | None) -> str:
     return decimal(value.numerator, value.denominator, places)
 
 
-def count(number: int, noun: str) -> str:
-    """A number with its noun, in the singular or plural.
-
-    >>> count(1, "game"), count(1_000, "game")
-    ('1 game', '1,000 games')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def first_of(names: Sequence[str], shown: int) -> str:
     """The first names of a list, and how many more there are.
 
@@ -210,6 +204,12 @@ def first_of(names: Sequence[str], shown: int) -> str:
 def title(subject: str, more: str) -> None:
     """What a result is about, and how it was computed: on one line, or on two if that is too long for a terminal."""
     echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
+
+
+def shows_sparks() -> bool:
+    """Whether stdout is a terminal that can show sparklines: UTF-8, and not narrow."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return sys.stdout.isatty() and encoding == "utf8" and shutil.get_terminal_size().columns >= SPARKED_MIN
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:

@@ -1,11 +1,14 @@
 """How standings and trial balances look, as tables and as CSV."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from cli.output import render
 from cli.output.coordinates import heading, print_csv_at
 from projections.queries.answers import Balance, Standing, Standings
 from projections.queries.results import ABSENT
+
+SPARK_WIDTH = 16
 
 
 def print_standings_csv(found: Standings) -> None:
@@ -63,6 +66,14 @@ def print_rows(shown: Sequence[Standing]) -> None:
     if any(row.places is not ABSENT for row in shown):
         header.append("places")
         rows = [[*cells, places_told(row)] for cells, row in zip(rows, shown, strict=True)]
+    # an overview's rows have them
+    courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in shown]
+    if any(len(course) > 1 for course in courses):
+        header.append("course")
+        rows = [
+            [*cells, render.sparkline(course, SPARK_WIDTH) if course else ""]
+            for cells, course in zip(rows, courses, strict=True)
+        ]
     render.print_table(header, rows, right=("rank", "points", "games", "gold"))
 
 

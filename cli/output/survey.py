@@ -6,13 +6,13 @@ from datetime import datetime
 
 from cli.output import render
 from cli.output.coordinates import AXES, heading
-from projections.queries.answers import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
+from projections.queries.answers_surveyed import AllLadders, AllLists, LadderRow, ListRow, PlayerStatistics
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:
     """One line per ladder or list, each with its own coordinates."""
     kind = LadderRow if isinstance(found, AllLadders) else ListRow
-    header = [member.name for member in fields(kind) if member.name != "as_of"]
+    header = [member.name for member in fields(kind) if member.name not in ("as_of", "months")]
     axes = found.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in found.rows]
     render.print_csv((*header, *AXES), cells)

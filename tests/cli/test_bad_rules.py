@@ -281,11 +281,14 @@ def test_missing_explanation_is_reported(ratings: Ratings, ledger: Callable[[str
     assert ratings("standings", "bad", db=db).exit_code == 0
 
 
-def test_rule_output_stays_out_of_json(ratings: Ratings, ledger: Callable[[str], str]) -> None:
+def test_rule_output_stays_out_of_json(ratings: Ratings, ledger: Callable[[str], str], tmp_path: Path) -> None:
     """What a rule prints goes to standard error and never into the JSON of an answer."""
     db = ledger("prints")
     told = ratings("standings", "bad", "--format", "json", db=db)
     assert json.loads(told.stdout)["games"] == GAMES
+    assert "a game of 3" in told.stderr
+    told = ratings("whatif", tmp_path / "bad.toml", "--format", "json", db=db)
+    assert json.loads(told.stdout)["variants"]
     assert "a game of 3" in told.stderr
 
 

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeGuard
 
+import click
 import pytest
 from stores import with_shipped_rulesets
+
+from cli.main import COMMANDS, ratings
 
 ROOT = Path(__file__).parents[2]
 LAYERS = ("ledger", "projections", "ratings_ledger", "cli")
@@ -243,22 +246,42 @@ def test_nothing_is_left_to_do() -> None:
     assert [name_of(path) for path in FILES if marks.search(path.read_text(encoding="utf-8"))] == []
 
 
-COMMANDS_WITHOUT_SLOW_IMPORTS = {
-    "standings": ["standings", "club-catan-elo/all", "--format", "json"],
-    "status": ["status", "--format", "json"],
-    "import": ["import", "-"],
+def test_the_list_of_commands_says_what_each_says() -> None:
+    """The list of commands, which loads none of them, shows the first sentence of the help of each."""
+    context = click.Context(ratings)
+    for name, (_, told) in COMMANDS.items():
+        command = ratings.get_command(context, name)
+        assert command is not None
+        assert not command.hidden
+        assert command.get_short_help_str(200) == told
+
+
+SLOW = {"alembic", "rich", "numba", "numpy", "mako"}
+# a reading of a small ledger in a file needs neither the other store nor what only an answer to another question needs
+NOT_TO_READ = SLOW | {"psycopg", "sqlalchemy.dialects.postgresql"}
+NOT_LOADED = {
+    "help": (["--help"], SLOW | {"asyncio", "concurrent.futures", "cli.commands", "json", "pydantic", "sqlalchemy"}),
+    "standings": (["standings", "club-catan-elo/all"], NOT_TO_READ - {"rich"} | {"rich.console"}),
+    "standings as JSON": (["standings", "club-catan-elo/all", "--format", "json"], NOT_TO_READ),
+    "explain": (
+        ["explain", "anna", "club-catan-elo/all"],
+        NOT_TO_READ | {"projections.queries.attribution", "projections.queries.survey"},
+    ),
+    "status": (["status", "--format", "json"], SLOW),
+    "import": (["import", "-"], SLOW),
 }
 
 
-@pytest.mark.parametrize("arguments", COMMANDS_WITHOUT_SLOW_IMPORTS.values(), ids=COMMANDS_WITHOUT_SLOW_IMPORTS)
-def test_daily_commands_skip_slow_imports(arguments: list[str], copied_file: Callable[..., str]) -> None:
-    """Daily commands in a new process do not import alembic, rich, numba, numpy or mako."""
+@pytest.mark.parametrize(("arguments", "slow"), NOT_LOADED.values(), ids=NOT_LOADED)
+def test_commands_load_only_what_they_use(
+    arguments: list[str], slow: set[str], copied_file: Callable[..., str]
+) -> None:
+    """Commands in a new process do not import what they have no use for."""
     db = copied_file(with_shipped_rulesets)
     code = (
         "import sys\nfrom cli.main import invoke\n"
         f"invoke({['--db', db, *arguments]!r})\n"
-        "loaded = {name.split('.')[0] for name in sys.modules}\n"
-        "print(*sorted(loaded & {'alembic', 'rich', 'numba', 'numpy', 'mako'}), file=sys.stderr)"
+        f"print(*sorted({slow!r} & sys.modules.keys()), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, input="", cwd=ROOT, check=True)
 

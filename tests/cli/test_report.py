@@ -192,13 +192,13 @@ def test_report_keeps_an_existing_file(
     assert "exists; nothing was written" in done.stderr
 
     late = tmp_path / "late.html"
-    page = report._page
+    page = report.decisions_page
 
     def meanwhile(*arguments: Any) -> Any:
         late.write_text("mine")
         return page(*arguments)
 
-    monkeypatch.setattr(report, "_page", meanwhile)
+    monkeypatch.setattr(report, "decisions_page", meanwhile)
     done = ratings("report", "changes", "--from", "9", "-o", late, db=one_db)
     assert (done.exit_code, late.read_text()) == (2, "mine")
     assert sorted(entry.name for entry in tmp_path.iterdir() if "html" in entry.name) == ["day.html", "late.html"]

@@ -47,7 +47,7 @@ def test_every_table_has_decided_rights() -> None:
     assert set(named) == {
         *metadata.tables,
         *projections.stored.schema.VIEWS,
-        *history_views(DIALECTS["sqlite"]),
+        *history_views(DIALECTS["sqlite"]()),
         "alembic_version",
         "events_readable",
     }

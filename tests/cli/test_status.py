@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.commands.status import told_age
+from cli.output.status import told_age
 from ledger import clock
 from ledger.events.canonical import dump, parse_instant
 from ledger.events.types import Draft, read_data

@@ -89,5 +89,5 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
         def fails(*arguments: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr("cli.commands.status.state_of", fails)
+        monkeypatch.setattr("cli.commands.status.ledger_status", fails)
         assert stopped(ratings, "status", db=ledger_url) == reason

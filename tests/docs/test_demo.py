@@ -62,6 +62,20 @@ def test_kept_demo_ledger_is_never_overwritten(
     assert ratings("demo", "--keep", "kept").exit_code == 0
     assert ratings("verify", db="kept/ratings.db").exit_code == 0
     assert sorted(path.name for path in demo._CHECKOUT.iterdir() if path.suffix == ".db") == []
+    assert (tmp_path / "kept" / "site" / "index.html").exists()
     again = ratings("demo", "--keep", "kept")
     assert again.exit_code == 2
     assert "holds a ledger already" in again.stderr
+
+
+def test_kept_demo_names_the_page_to_open(
+    ratings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last line of a demo that is kept names the file to open; without the extra it says what is missing."""
+    monkeypatch.setattr(demo, "STEPS", demo.STEPS[:1])
+    told = ratings("demo", "--keep", tmp_path / "with")
+    assert told.stdout.splitlines()[-1].endswith(f"open {tmp_path / 'with' / 'site' / 'index.html'}")
+    monkeypatch.setattr(demo, "find_spec", lambda _: None)
+    told = ratings("demo", "--keep", tmp_path / "without")
+    assert (told.exit_code, told.stderr.splitlines()[-1]) == (0, demo.MISSING)
+    assert not (tmp_path / "without" / "site").exists()

@@ -113,7 +113,7 @@ def test_links_resolve() -> None:
     """Every link in the pages leads to an existing file and heading."""
     broken = []
     for page in (*ROOT.glob("*.md"), *(ROOT / "examples").glob("*.md"), *FOLDER.rglob("*.md")):
-        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"""(?:\]\(|(?:src|href)=")([^)\s"]+)[)"]""", page.read_text(encoding="utf-8")):
             if "://" in target:
                 continue
             name, _, heading = target.partition("#")

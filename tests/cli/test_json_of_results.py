@@ -1,0 +1,96 @@
+"""The JSON of every command is the dump of a result, which a program can have as well."""
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from stores import with_shipped_rulesets
+
+from cli.main import ratings as program
+from cli.output.emit import PRINTED
+from ledger import clock
+from ledger.store.opening import open_ledger
+from projections.stored.doctor import checks
+from projections.stored.status import ledger_status
+from projections.stored.verification import verify_all
+
+ROOT = Path(__file__).parents[2]
+# the results of a command; those of a view and of `ratings_ledger` are compared in tests/projections/test_views.py
+RESULTS = {
+    "adjust": ["Entered"], "backup check": ["BackupChecked"], "backup make": ["BackupMade"], "books": ["Balance"],
+    "clock explain": ["ClockExplanation"], "clock show": ["ClockState"], "correct": ["Entered"],
+    "diff": ["Differences"], "doctor": ["Checks"], "explain": ["GameExplanation", "PlayerExplanation",
+    "PointsAttributed"], "games": ["RecordedGames"], "history": ["History"], "import": ["Recorded"],
+    "ladders": ["AllLadders"], "league create": ["Recorded"], "league join": ["Recorded"],
+    "league list": ["AllLeagues"], "league schedule": ["Recorded"], "league show": ["LeagueState"],
+    "league table": ["Standings"], "league unmet": ["Unmet"], "lists": ["AllLists"], "log": ["RecordedEvents"],
+    "nightly": ["Night"], "player account": ["Entered"], "player rename": ["Entered"],
+    "publish": ["PublishedOutcome", "DuePublished"], "record": ["Recorded"], "reinstate": ["Entered"],
+    "rules list": ["AllRulesets"], "rules publish": ["RulesetsPublished"], "rules show": ["RulesetState"],
+    "standings": ["Standings"], "statistics": ["PlayerStatistics"], "status": ["LedgerStatus"],
+    "verify": ["Verification"], "void": ["Entered"], "whatif": ["Simulation"],
+}  # fmt: skip
+# printed by themselves, or line by line
+OTHERS = {
+    "rebuild": "a result, Rebuilt or RolledBack, whose table says more: how long it took",
+    "export standings": "a result, Standings, on each line",
+    "export changes": "a result, PlayerChange, on each line",
+    "grants": "no ledger is asked",
+    "upgrade": "a ledger that is older than this program cannot be asked",
+    "zone": "one name and the position of its event",
+}
+PRINTING = {"cli/output/emit.py", "cli/commands/grants.py", "cli/commands/upgrade.py", "cli/commands/init.py"}
+
+
+def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands with their names."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+def test_every_json_is_a_result() -> None:
+    """Each command with --format json prints results through `emit`, or says why not."""
+    with_json = {
+        name
+        for name, command in commands(program)
+        for one in command.params
+        if one.name == "form" and isinstance(one.type, click.Choice) and "json" in one.type.choices
+    }
+    assert with_json == RESULTS.keys() | OTHERS.keys()
+    # an overview is the standings as a terminal shows them
+    assert {kind for kinds in RESULTS.values() for kind in kinds} | {"RolledBack", "Overview"} == PRINTED.keys()
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "cli").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "print_json"
+    }
+    assert found == PRINTING
+
+
+def test_jobs_print_what_programs_get(
+    copied: Callable[..., str], ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The state of a ledger, the checks of doctor and the findings of verify dump to the JSON of their commands."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    url = copied(with_shipped_rulesets)
+    assert ratings("rebuild", db=url).exit_code == 0
+    now = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: now)
+    ledger = open_ledger(url)
+    asked: dict[str, Callable[[], Any]] = {"verify": lambda: verify_all(ledger), "doctor": lambda: checks(ledger)}
+    with ledger.reading() as connection:
+        asked["status"] = lambda: ledger_status(ledger, connection)
+        for command in ("verify", "status", "doctor"):
+            told = ratings(command, "--format", "json", db=url)  # doctor finds that a test's server has no roles
+            assert json.loads(told.stdout) == asked[command]().model_dump(), command
