@@ -29,7 +29,6 @@ SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
 INDEX: Path = ()
 LISTS, LOG, STATUS = ("lists",), ("log",), ("status",)
-CLOCK = "_clock"
 
 
 def segment(text: str) -> str:
@@ -128,7 +127,7 @@ def league(name: str) -> Path:
 
 def clock(game_id: str) -> Path:
     """Of the clock of a game."""
-    return (*game(game_id), CLOCK)
+    return (*game(game_id), "_clock")
 
 
 def _ladder(name: str) -> Path:

@@ -1,7 +1,5 @@
 """The pages of changes: what one event did to everybody's points."""
 
-from ledger.errors import Unknown
-from ledger.rejections import shown
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
@@ -13,11 +11,9 @@ DID = {
 }  # fmt: skip
 
 
-def change_page(visit: Visit, position: str) -> Page:
+def change_page(visit: Visit, position: int) -> Page:
     """What the event at a position did. Raises as `View.event_impact` does."""
-    if not (position.isascii() and position.isdigit()) or len(position) > 18 or position.startswith("0"):
-        raise Unknown("event-unknown", f"{shown(position)} is no position of the log")
-    found = visit.view.event_impact(int(position))
+    found = visit.view.event_impact(position)
     told = {
         "found": found, "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
         "lists": visit.published, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),

@@ -112,13 +112,11 @@ def _told(side: ComparedSide, times: Times) -> str:
     return f"{published}known at position {at.known_at:,}{played}{rules}"
 
 
-def compared_page(visit: Visit, what: str) -> Page:
+def compared_page(visit: Visit) -> Page:
     """Several players on a ladder in one chart; without any only the form.
 
     Raises as `View.profile` does, `Unknown` for who has no game there, `BadArgument` for too many.
     """
-    if what != PLAYERS[1]:
-        raise Unknown("page-unknown", f"{shown(what)} is nothing that can be compared; there is /compare/players")
     ladder, players = visit.one("ladder"), visit.asked.get("player", ())
     if len(players) > SERIES_MAX:
         raise BadArgument(f"at most {SERIES_MAX} players are beside each other, not {len(players)}", "player")

@@ -22,26 +22,26 @@ SPREAD_MIN = 8
 Moment = tuple[str, dict[str, str | None], bool]
 
 
-def ladder_page(visit: Visit, *parts: str, number: int = 1) -> Page:
+def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     """The standings of a ladder, with what has moved: of a long one a page of its rows.
 
     Asked for `active_since`, it has those who played from then on; the digest is that of all rows. Raises as
     `View.overview` does, `Unknown` for a page behind the last.
     """
-    ladder, active_since = "/".join(parts), visit.one("active_since")
+    active_since = visit.one("active_since")
     last = visit.view.last_event(ladder)
-    first = (number - 1) * ROWS
+    first = (page - 1) * ROWS
     found = visit.view.overview(ladder, limit=ROWS, after=first, active_since=active_since)
-    if number > 1 and not found.rows:
-        raise Unknown("page-unknown", f"{ladder} has no page {number:,}; it has {many(found.players, 'row')}")
+    if page > 1 and not found.rows:
+        raise Unknown("page-unknown", f"{ladder} has no page {page:,}; it has {many(found.players, 'row')}")
     found = known_at_last(found, last)
-    path = addresses.ladder(ladder, number)
+    path = addresses.ladder(ladder, page)
     shown = {
         "published": ladder in visit.published,
-        "found": found, "last": last, "moments": _moments(found, found.times, visit), "number": number,
+        "found": found, "last": last, "moments": _moments(found, found.times, visit), "number": page,
         "sparks": [Markup(spark(row.last_points)) for row in found.rows], "active_since": active_since,
-        "pages": _pages(ladder, number, found.players), "shown": f"{first + 1:,}–{first + len(found.rows):,}",
-        "distribution": Markup(_distribution(found) if number == 1 else ""),
+        "pages": _pages(ladder, page, found.players), "shown": f"{first + 1:,}–{first + len(found.rows):,}",
+        "distribution": Markup(_distribution(found) if page == 1 else ""),
     }  # fmt: skip
     return Page(path, "ladder", ladder, found, found.times, shown, "rows", visit.query, visit.asked)
 

@@ -6,10 +6,10 @@ from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
 
-def league_page(visit: Visit, name: str) -> Page:
+def league_page(visit: Visit, league: str) -> Page:
     """A league's schedule with what is played and what is open, and its table. Raises `Unknown`."""
     try:
-        found = visit.view.league(name)
+        found = visit.view.league(league)
     except LedgerError as problem:
         if problem.reason != "league-unknown":
             raise
@@ -20,4 +20,4 @@ def league_page(visit: Visit, name: str) -> Page:
         "found": found, "last": last, "on_ladder": on_ladder,
         "has_ladder": any(row.ladder == found.ladder for row in visit.ladders.rows),
     }  # fmt: skip
-    return Page(addresses.league(name), "league", f"League {name}", found, found.times, shown, "table", visit.query)
+    return Page(addresses.league(league), "league", f"League {league}", found, found.times, shown, "table", visit.query)

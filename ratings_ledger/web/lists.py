@@ -22,12 +22,11 @@ def lists_page(visit: Visit) -> Page:
     return Page(LISTS, "lists", "Lists", found, found.times, shown, "rows", visit.query)
 
 
-def list_page(visit: Visit, *parts: str) -> Page:
+def list_page(visit: Visit, ladder: str) -> Page:
     """The list of a ladder published last, or last for `as_of`, beside the same list as known now.
 
     Raises as `View.list_beside` does.
     """
-    ladder = "/".join(parts)
     found = visit.view.list_beside(ladder)
     found = known_at_last(found, found.last)
     every = [row for row in visit.view.publications().rows if row.ladder == ladder and row.as_of is not None]

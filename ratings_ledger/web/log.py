@@ -6,12 +6,11 @@ from ledger.errors import Unknown
 from ledger.events.fields import composed
 from ledger.events.revisions import UNREADABLE
 from ledger.events.types import TYPES
-from ledger.rejections import shown
 from projections.queries.answers_recorded import RecordedEvents
 from projections.queries.event_texts import words_of
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LOG, Path
-from ratings_ledger.web.page import Page
+from ratings_ledger.web.page import Page, many
 from ratings_ledger.web.visits import Visit
 
 PAGE_EVENTS = 200
@@ -36,17 +35,16 @@ def log_page(visit: Visit) -> Page:
     return _page(visit, found, LOG, filters, older, None)
 
 
-def part_page(visit: Visit, number: str) -> Page:
+def part_page(visit: Visit, part: int) -> Page:
     """A complete part of the log, as known at its end. Raises `Unknown` where there is none."""
     most = complete_pages(visit.head)
-    if not (number.isascii() and number.isdigit()) or len(number) > 12 or number.startswith("0") or int(number) > most:
-        raise Unknown("page-unknown", f"the log has {most:,} complete pages, and none called {shown(number)}")
-    this = int(number)
-    end = this * PAGE_EVENTS
+    if part > most:
+        raise Unknown("page-unknown", f"the log has {many(most, 'complete page')}, and no page {part:,}")
+    end = part * PAGE_EVENTS
     found = visit.ledger.at(known_at=end).events(since=str(end - PAGE_EVENTS + 1))
-    older: Older = (addresses.log_page(this - 1), {}) if this > 1 else None
-    newer = LOG if this == most else addresses.log_page(this + 1)
-    return _page(visit, found, addresses.log_page(this), {}, older, newer)
+    older: Older = (addresses.log_page(part - 1), {}) if part > 1 else None
+    newer = LOG if part == most else addresses.log_page(part + 1)
+    return _page(visit, found, addresses.log_page(part), {}, older, newer)
 
 
 def complete_pages(head: int) -> int:

@@ -5,54 +5,20 @@ once for every number of segments that a name may have.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from inspect import Parameter, getdoc, signature
+from inspect import getdoc
 from typing import Any, get_args, get_origin
 
-from projections.queries.answers_beside import EventImpact, ListBeside
-from projections.queries.answers_compared import Differences
-from projections.queries.answers_profiled import Overview, Profile, Ranks
-from projections.queries.answers_recorded import AllRulesets, ClockState, LeagueState, RecordedEvents, RulesetState
-from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody
-from projections.queries.answers_told import GameStory
 from projections.queries.results import Result
 from projections.queries.shapes import Shape, shapes_of
 from ratings_ledger.web.addresses import SEGMENT_MAX
-from ratings_ledger.web.changes import change_page
-from ratings_ledger.web.compare import compare_page, compared_page
-from ratings_ledger.web.games import GAMES, clock_page, game_page
-from ratings_ledger.web.ladders import ladder_page
-from ratings_ledger.web.leagues import league_page
-from ratings_ledger.web.lists import list_page, lists_page
-from ratings_ledger.web.log import log_page, part_page
-from ratings_ledger.web.overview import index_page
-from ratings_ledger.web.page import Page
-from ratings_ledger.web.players import person_page, player_page, ranks_page
-from ratings_ledger.web.routes import REPEATED, ROUTES, members_of
-from ratings_ledger.web.rules import rules_page, ruleset_page
-from ratings_ledger.web.status import LogState, status_page
+from ratings_ledger.web.games import GAMES
+from ratings_ledger.web.routes import REPEATED, ROUTES, Route
 from ratings_ledger.web.visits import AXES
 
 OPENAPI = "openapi.json"
 LADDER_PARTS = 5  # a ruleset, and at most four values of its partition
-# by page: what it answers with, and whether that is a table, so that there is CSV as well
-ANSWERS: dict[Callable[..., Page], tuple[type[Any], bool]] = {
-    index_page: (AllLadders, True), ladder_page: (Overview, True), person_page: (Everybody, True),
-    player_page: (Profile, True), game_page: (GameStory, False), rules_page: (AllRulesets, True),
-    ruleset_page: (RulesetState, False), lists_page: (AllLists, True), list_page: (ListBeside, True),
-    change_page: (EventImpact, True), league_page: (LeagueState, True), log_page: (RecordedEvents, True),
-    part_page: (RecordedEvents, True), status_page: (LogState, False), compare_page: (Differences, False),
-    compared_page: (list[Profile], False),
-}  # fmt: skip
-# the same of pages behind others, at a word that begins with _
-BEHIND: dict[Callable[..., Page], tuple[type[Any], bool]] = {
-    ranks_page: (Ranks, True), clock_page: (ClockState, True),
-}  # fmt: skip
-WORDS: dict[Callable[..., Page], list[tuple[str, Callable[..., Page], list[str]]]] = {
-    ladder_page: [("_{part}", ladder_page, ["part"])], player_page: [("_ranks", ranks_page, [])],
-    game_page: [("_clock", clock_page, [])],
-}  # fmt: skip
 SEGMENT = "^([a-z0-9-]|~[0-9a-f]{2})+(~~[0-9a-f]{32})?$"
 TOLD = {
     "as_of": "What was played up to then: a date, which means its end, or a time, such as 2024-12-31T12:00Z.",
@@ -119,21 +85,14 @@ def document() -> Shape:
 
 def _results() -> Iterator[type[Result]]:
     """The kinds of results that pages answer with."""
-    for kind, _ in (*ANSWERS.values(), *BEHIND.values()):
-        yield get_args(kind)[0] if get_origin(kind) is list else kind
+    for route in ROUTES:
+        yield get_args(route.answer)[0] if get_origin(route.answer) is list else route.answer
 
 
 def _paths() -> Iterator[tuple[str, Shape]]:
-    yield from _page("/index", index_page, [])
-    yield from _page("/compare/players", compared_page, [])
-    routed = ((first, *route) for first, routes in ROUTES.items() for route in routes if route[2] is not compared_page)
-    for first, least, most, page in routed:
-        for count in range(least, _longest(page, most) + 1):
-            names = _names(page, count)
-            path = "/".join(["", first, *(f"{{{name}}}" for name in names)])
-            yield from _page(path, page, names)
-            for word, behind, more in WORDS.get(page, ()):
-                yield from _page(f"{path}/{word}", behind, [*names, *more])
+    for route in ROUTES:
+        for parts in range(1, LADDER_PARTS + 1 if "ladder" in route.names else 2):
+            yield from _addresses(route, ["ruleset", *(f"value_{number}" for number in range(1, parts))])
     lines = {"application/jsonl": {"schema": {"type": "string"}}}
     told = "All games that are not voided, each as a line that `ratings import` takes."
     yield f"/{GAMES}", _get("games", told, [], AXES, lines, "json")
@@ -141,37 +100,18 @@ def _paths() -> Iterator[tuple[str, Shape]]:
     yield f"/{OPENAPI}", _get("openapi", "This document.", [], (), content, "json")
 
 
-def _longest(page: Callable[..., Page], most: int | None) -> int:
-    """How many segments follow the first at most."""
-    return most if most is not None else len(_ids(page)[:-1]) + LADDER_PARTS
-
-
-def _ids(page: Callable[..., Page]) -> list[Parameter]:
-    """The ids that a page takes, of which the last may be the parts of a ladder."""
-    every = list(signature(page).parameters.values())[1:]
-    return [one for one in every if one.kind is not Parameter.KEYWORD_ONLY]
-
-
-def _names(page: Callable[..., Page], count: int) -> list[str]:
-    """What the segments of a page's address are called."""
-    names = [one.name for one in _ids(page) if one.kind is not Parameter.VAR_POSITIONAL]
-    if len(names) >= count:
-        return names[:count]
-    values = [f"value_{number}" for number in range(1, count - len(names))]
-    return [*names, "ruleset", *values]
-
-
-def _page(path: str, page: Callable[..., Page], names: list[str]) -> Iterator[tuple[str, Shape]]:
-    """A page's addresses."""
-    kind, is_table = BEHIND[page] if page in BEHIND else ANSWERS[page]
-    name = "_".join([page.__name__.removesuffix("_page"), *names])
-    told = (getdoc(page) or "").partition(" Raises")[0].split("\n\n")[0].replace("\n", " ")
-    asked = members_of(tuple(part for part in path.split("/")[1:] if not part.startswith("{")))
-    shape = {"application/json": {"schema": _schema(kind)}}
-    yield f"{path}.json", _get(f"{name}_json", told, names, asked, shape, "json")
-    if is_table:
+def _addresses(route: Route, ladder: list[str]) -> Iterator[tuple[str, Shape]]:
+    """The addresses of a route's pages, where a ladder's name has such parts."""
+    names = [one for name in route.names for one in (ladder if name == "ladder" else [name])]
+    path = route.pattern.replace("{ladder}", "/".join(f"{{{part}}}" for part in ladder))
+    path = "/index" if path == "/" else path
+    name = "_".join([route.make.__name__.removesuffix("_page"), *names])
+    told = (getdoc(route.make) or "").partition(" Raises")[0].split("\n\n")[0].replace("\n", " ")
+    shape = {"application/json": {"schema": _schema(route.answer)}}
+    yield f"{path}.json", _get(f"{name}_json", told, names, route.members, shape, "json")
+    if route.is_table:
         rows = {"text/csv": {"schema": {"type": "string"}}}
-        yield f"{path}.csv", _get(f"{name}_csv", f"{told} The rows alone.", names, asked, rows, "page")
+        yield f"{path}.csv", _get(f"{name}_csv", f"{told} The rows alone.", names, route.members, rows, "page")
 
 
 def _schema(kind: Any) -> Shape:

@@ -35,9 +35,8 @@ def person_page(visit: Visit, player: str) -> Page:
     return Page(addresses.player(player), "person", player, found, found.times, told, "rows", visit.query)
 
 
-def player_page(visit: Visit, player: str, *parts: str) -> Page:
+def player_page(visit: Visit, player: str, ladder: str) -> Page:
     """How somebody's points on a ladder came about. Raises as `View.profile` does, `Unknown` for who is not on it."""
-    ladder = "/".join(parts)
     found = visit.view.profile(ladder, player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
@@ -56,9 +55,8 @@ def player_page(visit: Visit, player: str, *parts: str) -> Page:
     return Page(path, "player", f"{player} on {ladder}", found, found.times, told, "course", visit.query)
 
 
-def ranks_page(visit: Visit, player: str, *parts: str) -> Page:
+def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     """Somebody's rank on a ladder over time, which depends on everybody there. Raises as `player_page` does."""
-    ladder = "/".join(parts)
     found = visit.view.ranks(ladder, player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")

@@ -1,15 +1,21 @@
-"""What is at which address: the pages by the words that their paths begin with, and all pages that there are."""
+"""What is at which address: the routes, as patterns of paths, and all pages that there are."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from ledger.errors import Unknown
-from ledger.rejections import shown
+from projections.queries.answers_beside import EventImpact, ListBeside
+from projections.queries.answers_compared import Differences
+from projections.queries.answers_profiled import Overview, Profile, Ranks
+from projections.queries.answers_recorded import AllRulesets, ClockState, LeagueState, RecordedEvents, RulesetState
+from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody
+from projections.queries.answers_told import GameStory
 from ratings_ledger.web import addresses
-from ratings_ledger.web.addresses import CLOCK, INDEX, LISTS, LOG, STATUS, Path
+from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
 from ratings_ledger.web.changes import change_page
 from ratings_ledger.web.compare import compare_page, compared_page
 from ratings_ledger.web.games import clock_page, game_page
@@ -21,79 +27,117 @@ from ratings_ledger.web.overview import index_page
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.players import RANKED_MAX, person_page, player_page, ranks_page
 from ratings_ledger.web.rules import RULES, rules_page, ruleset_page
-from ratings_ledger.web.status import status_page
+from ratings_ledger.web.status import LogState, status_page
 from ratings_ledger.web.visits import AXES, Visit
 
-# by the first segment: how many ids follow at least and at most, None for the parts of a ladder, and the page
-ROUTES: dict[str, list[tuple[int, int | None, Callable[..., Page]]]] = {
-    "ladders": [(1, None, ladder_page)],
-    "players": [(1, 1, person_page), (2, None, player_page)],
-    "games": [(1, 1, game_page)],
-    "rules": [(0, 0, rules_page), (1, 2, ruleset_page)],
-    "lists": [(0, 0, lists_page), (1, None, list_page)],
-    "changes": [(1, 1, change_page)],
-    "leagues": [(1, 1, league_page)],
-    "log": [(0, 0, log_page), (1, 1, part_page)],
-    "status": [(0, 0, status_page)],
-    "compare": [(0, 0, compare_page), (1, 1, compared_page)],
-}
-# a page of a long ladder
-NUMBER = re.compile(r"_([2-9]|[1-9][0-9]{1,6})", re.ASCII)
-# by the path, or its beginning: what can be asked for behind the ?; of REPEATED several
-MEMBERS: dict[Path, tuple[str, ...]] = {
-    ("ladders",): (*AXES, "active_since"),
-    LOG: (*AXES, *FILTERS),
-    ("compare",): ("a", "b", "ladder"),
-    ("compare", "players"): (*AXES, "ladder", "player"),
-}
-REPEATED = ("player",)
+REPEATED = ("player",)  # what can be asked for several times
+
+
+@dataclass(frozen=True)
+class Route:
+    """A kind of page: the pattern of its path, what makes it of a visit and what the path names, and what it answers
+    with; whether that is a table, so that there is CSV; and what can be asked for behind the ?.
+
+    {ladder} in a pattern stands for a segment for each part of a ladder's name; any other name for one segment.
+    """
+
+    pattern: str
+    make: Callable[..., Page]
+    answer: Any
+    is_table: bool = True
+    members: tuple[str, ...] = AXES
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What a path names, in its order."""
+        return NAME.findall(self.pattern)
+
+    @cached_property
+    def paths(self) -> re.Pattern[str]:
+        """The paths of such pages."""
+        return re.compile(NAME.sub(lambda name: f"(?P<{name[1]}>{WRITTEN.get(name[1], SEGMENT)})", self.pattern))
+
+
+NAME = re.compile(r"\{(\w+)\}")
+SEGMENT = "[^_/][^/]*"  # what begins with _ is a word of the pages themselves
+NUMBERS = {"position": "[1-9][0-9]{0,17}", "part": "[1-9][0-9]{0,11}", "page": "[2-9]|[1-9][0-9]{1,6}"}
+WRITTEN = NUMBERS | {"ladder": f"{SEGMENT}(?:/{SEGMENT})*"}
+ROUTES = (
+    Route("/", index_page, AllLadders),
+    Route("/ladders/{ladder}", ladder_page, Overview, members=(*AXES, "active_since")),
+    Route("/ladders/{ladder}/_{page}", ladder_page, Overview, members=(*AXES, "active_since")),
+    Route("/players/{player}", person_page, Everybody),
+    Route("/players/{player}/{ladder}", player_page, Profile),
+    Route("/players/{player}/{ladder}/_ranks", ranks_page, Ranks),
+    Route("/games/{game_id}", game_page, GameStory, is_table=False),
+    Route("/games/{game_id}/_clock", clock_page, ClockState),
+    Route("/rules", rules_page, AllRulesets),
+    Route("/rules/{ruleset_id}", ruleset_page, RulesetState, is_table=False),
+    Route("/rules/{ruleset_id}/{version}", ruleset_page, RulesetState, is_table=False),
+    Route("/lists", lists_page, AllLists),
+    Route("/lists/{ladder}", list_page, ListBeside),
+    Route("/changes/{position}", change_page, EventImpact),
+    Route("/leagues/{league}", league_page, LeagueState),
+    Route("/log", log_page, RecordedEvents, members=(*AXES, *FILTERS)),
+    Route("/log/{part}", part_page, RecordedEvents),
+    Route("/status", status_page, LogState, is_table=False),
+    Route("/compare", compare_page, Differences, is_table=False, members=("a", "b", "ladder")),
+    Route("/compare/players", compared_page, list[Profile], is_table=False, members=(*AXES, "ladder", "player")),
+)
+
+
+def _found(path: Path) -> tuple[Route, dict[str, str]] | None:
+    """The route of a path, and the segments that it names."""
+    text = "/" + "/".join(path)
+    return next(((route, found.groupdict()) for route in ROUTES if (found := route.paths.fullmatch(text))), None)
 
 
 def members_of(path: Path) -> tuple[str, ...]:
     """What can be asked for behind the ? of an address."""
-    return MEMBERS.get(path, MEMBERS.get(path[:1], AXES))
+    found = _found(path)
+    return AXES if found is None else found[0].members
 
 
 def page_at(visit: Visit, path: Path) -> Page:
     """The page at a path. Raises `Unknown` where there is none, and as the page's question does."""
-    if path == INDEX:
-        return index_page(visit)
-    if len(path) == 3 and path[0] == "games" and path[2] == CLOCK:
-        return clock_page(visit, _id(visit, "games", 0, path[1]))
-    if len(path) > 2 and path[-1].startswith("_"):
-        return _page_behind(visit, path)
-    for least, most, page in ROUTES.get(path[0], ()):
-        if least <= len(path) - 1 and (most is None or len(path) - 1 <= most):
-            return page(visit, *(_id(visit, path[0], number, one) for number, one in enumerate(path[1:])))
-    there = ", ".join(f"/{name}" for name in ROUTES)
-    raise Unknown("page-unknown", f"there is no page at this address; addresses begin with {there}, or are / itself")
+    if (found := _found(path)) is None:
+        there = ", ".join(dict.fromkeys(route.pattern.partition("/{")[0] for route in ROUTES[1:]))
+        raise Unknown(
+            "page-unknown", f"there is no page at this address; addresses begin with {there}, or are / itself"
+        )
+    route, segments = found
+    return route.make(visit, **{name: _meant(visit, name, text) for name, text in segments.items()})
 
 
-def _page_behind(visit: Visit, path: Path) -> Page:
-    """The page of a ladder or a player that a word at the end of the path names. Raises `Unknown`."""
-    first, *found, word = path
-    ids = [_id(visit, first, number, one) for number, one in enumerate(found)]
-    if first == "ladders" and NUMBER.fullmatch(word):
-        return ladder_page(visit, *ids, number=int(word[1:]))
-    if first == "players" and word == "_ranks" and len(ids) > 1:
-        return ranks_page(visit, *ids)
-    raise Unknown("page-unknown", f"{shown(word)} is no page of a ladder or a player")
+def _meant(visit: Visit, name: str, text: str) -> str | int:
+    """What a path names: a number, an id, or a ladder. Raises `Unknown`."""
+    if name in NUMBERS:
+        return int(text)
+    return "/".join(_id(visit, name, one) for one in text.split("/"))
 
 
-def _id(visit: Visit, first: str, number: int, found: str) -> str:
-    """The id of a segment; one that was cut is looked for. Raises `Unknown`."""
+def _id(visit: Visit, name: str, found: str) -> str:
+    """The id of a segment; one that was cut is looked for among all that there are. Raises `Unknown`."""
     text = addresses.text_of(found)
-    if text is None and addresses.is_cut(found) and first in ("ladders", "players", "lists"):
-        parts = (part for row in visit.ladders.rows for part in row.ladder.split("/"))
-        text = addresses.among(found, visit.people if first == "players" and number == 0 else parts)
-    if text is None and addresses.is_cut(found) and first == "leagues":
-        text = addresses.among(found, (row.league for row in visit.view.leagues().rows))
-    if text is None and addresses.is_cut(found) and first == "games":
-        text = addresses.among(found, (row.data["game_id"] for row in visit.view.games().rows))
+    if text is None and addresses.is_cut(found):
+        text = addresses.among(found, _every(visit, name))
     if text is None:
         told = "an id in an address has lower-case letters, digits and hyphens, and ~ with two hex digits for the rest"
         raise Unknown("page-unknown", told)
     return text
+
+
+def _every(visit: Visit, name: str) -> Iterable[str]:
+    """All ids of a kind, or all parts of ladders."""
+    if name == "ladder":
+        return (part for row in visit.ladders.rows for part in row.ladder.split("/"))
+    if name == "player":
+        return visit.people
+    if name == "league":
+        return (row.league for row in visit.view.leagues().rows)
+    if name == "game_id":
+        return (row.data["game_id"] for row in visit.view.games().rows)
+    return ()
 
 
 class Due(NamedTuple):
@@ -111,7 +155,7 @@ def every_page(visit: Visit) -> Iterator[Due]:
     for ladder in (row.ladder for row in visit.ladders.rows):
         # a list says whether its period still runs, which the clock decides
         for number in pages_of(len(visit.by_ladder.get(ladder, ()))):
-            page = partial(ladder_page, visit, *ladder.split("/"), number=number)
+            page = partial(ladder_page, visit, ladder, number)
             yield Due(addresses.ladder(ladder, number), None, page)
     for player, rows in visit.people.items():
         # it tells what fails anywhere
@@ -124,9 +168,9 @@ def every_page(visit: Visit) -> Iterator[Due]:
         for row in rows:
             path = addresses.player_on(row.player, ladder)
             on_it = own[row.player], row.rank, among
-            yield Due(path, on_it, partial(player_page, visit, row.player, *ladder.split("/")))
+            yield Due(path, on_it, partial(player_page, visit, row.player, ladder))
             if len(rows) <= RANKED_MAX:
-                ranks = partial(ranks_page, visit, row.player, *ladder.split("/"))
+                ranks = partial(ranks_page, visit, row.player, ladder)
                 yield Due(addresses.ranks(row.player, ladder), visit.last_event(ladder).position, ranks)
     yield Due(RULES, None, partial(rules_page, visit))
     versions = [row.version.split("@", 1) for row in view.rulesets().rows]
@@ -141,11 +185,11 @@ def _recorded_pages(visit: Visit) -> Iterator[Due]:
     """The pages of what is recorded: lists, changes, leagues, clocks, the log, the status."""
     yield Due(LISTS, None, partial(lists_page, visit))
     for ladder, last in visit.published.items():
-        yield Due(addresses.published(ladder), last, partial(list_page, visit, *ladder.split("/")))
+        yield Due(addresses.published(ladder), last, partial(list_page, visit, ladder))
     # names lead to pages, which a decision may take away, and a new player bring back
     linked = visit.decided, len(visit.standing), tuple(visit.published)
     for position in sorted(visit.telling):
-        yield Due(addresses.change(position), linked, partial(change_page, visit, str(position)))
+        yield Due(addresses.change(position), linked, partial(change_page, visit, position))
     for row in visit.view.leagues().rows:
         yield Due(addresses.league(row.league), None, partial(league_page, visit, row.league))
     for game_id in sorted(visit.clocks):
@@ -157,5 +201,5 @@ def _recorded_pages(visit: Visit) -> Iterator[Due]:
     for number in range(1, most + 1):
         ends = (number - 1) * PAGE_EVENTS, number * PAGE_EVENTS
         linked_here = told[bisect_right(told, ends[0]) : bisect_right(told, ends[1])]
-        yield Due(addresses.log_page(number), (number == most, linked_here), partial(part_page, visit, str(number)))
+        yield Due(addresses.log_page(number), (number == most, linked_here), partial(part_page, visit, number))
     yield Due(STATUS, None, partial(status_page, visit))
