@@ -7,10 +7,12 @@
 import re
 from collections.abc import Iterable
 from re import Match
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from unicodedata import category
 
 from ledger.errors import LedgerError
+
+Cell = TypeVar("Cell")
 
 CODES = {
     # how a file is written
@@ -171,6 +173,12 @@ class ChangedMeanwhile(Refused):
     """Somebody else recorded something first, on which what was decided depends; look again (exit code 1)."""
 
 
+# what formulas begin with, by OWASP's advice on CSV injection; also in full width, which Japanese spreadsheets accept
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# our numbers; a name that is nothing but a number is not a formula either
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: the known one that was probably meant, or nothing.
 
@@ -223,6 +231,17 @@ def escaped(text: str, kept: str = "", halves: bool = False) -> str:
 
 
 _NOT_ASCII = re.compile(r"[^ -~]")
+
+
+def harmless(cell: Cell) -> Cell | str:
+    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do not.
+
+    >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna"), harmless(-7)
+    ("'=1+1", "'-rf", '-5/3', 'anna', -7)
+    """
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(cell):
+        return f"'{cell}"
+    return cell
 
 
 def count(number: int, noun: str) -> str:

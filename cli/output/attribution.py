@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 from cli.output import render
-from cli.output.comparison import side_told
 from projections.queries.answers_compared import ComparedSide, PointsAttributed
 
 HEADER = (
@@ -29,7 +28,7 @@ def print_attribution(found: PointsAttributed) -> None:
     points = render.column([found.start if end.points is None else end.points for end in ends], 6)
     for name, value, end in zip(("from", "to  "), points, ends, strict=True):
         absent = " (not on it yet: the start)" if end.points is None else ""
-        render.hanging(f"{name}  {value}{absent}  {side_told(ComparedSide(end.at), found.times)}", 6)
+        render.hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).told(found.times.stated)}", 6)
     render.echo()
     if not found.causes:
         render.echo("Nothing changed their points.")

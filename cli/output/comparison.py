@@ -2,9 +2,7 @@
 
 from cli.output import render
 from cli.output.impact import print_effects
-from projections.queries.answers_compared import ComparedSide, Difference, Differences, Effect
-from projections.queries.coordinates import Times
-from projections.queries.results import ABSENT
+from projections.queries.answers_compared import Difference, Differences, Effect
 
 HEADER = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
 
@@ -27,7 +25,7 @@ def print_differences(found: Differences) -> None:
         render.echo("\n" * bool(number), nl=False)
         render.echo(one.ladder)
         for name, side in (("A", one.a), ("B", one.b)):
-            render.hanging(f"{name}  {side_told(side, found.times)}", 3)
+            render.hanging(f"{name}  {side.told(found.times.stated)}", 3)
         if one.rows:
             render.echo()
             print_effects(sorted(one.rows, key=_by_rank))
@@ -37,18 +35,6 @@ def print_differences(found: Differences) -> None:
 def _by_rank(row: Effect) -> tuple[int, int, str]:
     old, new = (2**31 if rank is None else rank for rank in row.rank)
     return new, old, row.player
-
-
-def side_told(side: ComparedSide, times: Times) -> str:
-    """Where a side is, in words."""
-    at = side.at
-    if at is ABSENT:
-        return "not published"
-    published = "" if side.published is ABSENT else f"published at position {side.published:,}, "
-    played = "" if at.as_of is None else f", played up to {times.stated(at.as_of)}"
-    rules = f", all games by {at.rules}" if at.rules else ""
-    under = "" if rules or side.ruleset is ABSENT else f", under {side.ruleset or 'no ruleset'}"
-    return f"{published}known at position {at.known_at:,}{played}{rules}{under}"
 
 
 def _summary(one: Difference) -> str:

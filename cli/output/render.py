@@ -6,7 +6,6 @@ What others wrote goes through `ledger.rejections.escaped`, except in CSV that g
 import csv
 import io
 import json
-import re
 import shutil
 import sys
 import textwrap
@@ -17,7 +16,7 @@ from typing import Any
 import click
 
 from ledger.rejections import count as count
-from ledger.rejections import escaped
+from ledger.rejections import escaped, harmless
 from projections.contract import decimal
 
 # the minimum width of a folded column
@@ -25,10 +24,6 @@ FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
 # terminals of fewer columns have no room for them
 SPARKED_MIN = 60
-# what formulas begin with, by OWASP's advice on CSV injection; also in full width, which Japanese spreadsheets accept
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-# our numbers; a name that is nothing but a number is not a formula either
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 SAFELY = "write CSV safely"
 
 Cell = str | int | bool | None
@@ -69,17 +64,6 @@ def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
     )
     text = out.getvalue()
     return escaped(text, kept="\n") if to_stdout and sys.stdout.isatty() else text
-
-
-def harmless(cell: Cell) -> Cell:
-    """A cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do not.
-
-    >>> harmless("=1+1"), harmless("-rf"), harmless("-5/3"), harmless("anna")
-    ("'=1+1", "'-rf", '-5/3', 'anna')
-    """
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) and not NUMBER.fullmatch(cell):
-        return f"'{cell}"
-    return cell
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:

@@ -1,8 +1,5 @@
 """How published rulesets look, as tables, as CSV and as TOML."""
 
-from collections.abc import Iterator
-from typing import Any
-
 from cli.output import render
 from projections.queries.answers_recorded import AllRulesets, RulesetState
 from projections.queries.results import ABSENT
@@ -31,7 +28,7 @@ def print_ruleset_toml(found: RulesetState) -> None:
 
 def print_ruleset_csv(found: RulesetState) -> None:
     """One line per key."""
-    render.print_csv(KEYS, _keys(found))
+    render.print_csv(KEYS, found.keys)
 
 
 def print_ruleset(found: RulesetState) -> None:
@@ -39,7 +36,7 @@ def print_ruleset(found: RulesetState) -> None:
     ruleset, times = found.ruleset, found.times
     render.echo(f"{ruleset.name}, published at position {found.position} by {render.plain(found.by)}\n")
     columns = 3 if ruleset.assumed else 2
-    render.print_table(KEYS[:columns], [row[:columns] for row in _keys(found)])
+    render.print_table(KEYS[:columns], [row[:columns] for row in found.keys])
     of_leagues = ruleset.freeze == "league-start"
     what = "leagues by the day on which they begin" if of_leagues else "games by the day of their end"
     render.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
@@ -53,22 +50,3 @@ def print_ruleset(found: RulesetState) -> None:
     for one in found.never_in_force:
         render.hanging(f"Version {one.version} is never in force: {one.why}.", 2)
     render.hanging(found.between or "It does not run here.", 2)
-
-
-def _keys(found: RulesetState) -> list[tuple[str, str, str]]:
-    """Every key with its value and, if that is assumed, why; those in tables come last."""
-    rows = sorted(_flat(found.data), key=lambda row: ("." in row[0], row[0]))
-    return [(key, value, _assumption(found.ruleset.assumed, key)) for key, value in rows]
-
-
-def _flat(data: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in data.items():
-        if isinstance(value, dict) and key != "assumed":
-            yield from _flat(value, f"{prefix}{key}.")
-        elif key != "assumed":
-            yield prefix + key, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _assumption(assumed: dict[str, str], key: str) -> str:
-    """Why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
-    return next((assumed[part] for part in reversed(key.split(".")) if part in assumed), "")

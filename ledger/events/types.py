@@ -280,6 +280,8 @@ TYPES = {
         for name, model in CLOCK_TYPES.items()
     },
 }
+# by what somebody decided about what was recorded
+DECISIONS = tuple(name for name, event_type in TYPES.items() if event_type.decided)
 
 
 class Draft(NamedTuple):

@@ -1,5 +1,6 @@
 """Answers that set two states of the ladders beside each other: what differs, and how far it reaches."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
@@ -100,6 +101,17 @@ class ComparedSide(Result):
     at: Coordinates | Absent = ABSENT
     ruleset: str | Absent | None = ABSENT
     published: int | Absent = ABSENT
+
+    def told(self, minute: Callable[[int], str]) -> str:
+        """Where the side is, in words; `minute` writes an instant."""
+        at = self.at
+        if at is ABSENT:
+            return "not published"
+        published = "" if self.published is ABSENT else f"published at position {self.published:,}, "
+        played = "" if at.as_of is None else f", played up to {minute(at.as_of)}"
+        rules = f", all games by {at.rules}" if at.rules else ""
+        under = "" if rules or self.ruleset is ABSENT else f", under {self.ruleset or 'no ruleset'}"
+        return f"{published}known at position {at.known_at:,}{played}{rules}{under}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Answers about what is recorded: games as they stand, events as they were written, rulesets, leagues, and clocks."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -111,6 +112,25 @@ class RulesetState(Answer):
     position: int = field(metadata=HIDDEN, kw_only=True)
     by: str = field(metadata=HIDDEN, kw_only=True)
     between: str | None = field(metadata=HIDDEN, kw_only=True)
+
+    @property
+    def keys(self) -> list[tuple[str, str, str]]:
+        """Every key with its value and, if that is assumed, why; those in tables, as TABLE.KEY, come last."""
+        rows = sorted(_keys_in(self.data), key=lambda row: ("." in row[0], row[0]))
+        return [(key, value, _assumption(self.ruleset.assumed, key)) for key, value in rows]
+
+
+def _keys_in(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and key != "assumed":
+            yield from _keys_in(value, f"{table}{key}.")
+        elif key != "assumed":
+            yield table + key, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _assumption(assumed: dict[str, str], key: str) -> str:
+    """Why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
+    return next((assumed[part] for part in reversed(key.split(".")) if part in assumed), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from projections.facts.columns import Facts
 from projections.queries.answers_recorded import Entrant, Unmet
 from projections.queries.coordinates import Times
 from projections.queries.standings import Ladders
-from projections.rulesets.versions import Version
+from projections.rulesets.versions import Version, games_of
 
 
 def league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:
@@ -19,7 +19,7 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
     They are permanent: a game that is voided or corrected later keeps the ids it gave, and none is given twice. If
     somebody has several ids, the first counts.
     """
-    games = {game for version in versions for game in version.ruleset.scope.game}
+    games = games_of(versions)
     kinds = {kind for version in versions for kind in version.ruleset.scope.kind}
     found: dict[str, int] = {}
     for page in read_records(connection, until=facts.position):

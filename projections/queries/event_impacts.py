@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from ledger.errors import Unknown
 from ledger.events.canonical import parse_instant
 from ledger.events.revisions import GAME_EVENTS
-from ledger.events.types import TYPES
+from ledger.events.types import DECISIONS, TYPES
 from ledger.rejections import Refused
 from ledger.store.log import Log, known_event, known_of, read_newest, read_records_at, read_where
 from ledger.validation.identities import identities
@@ -30,8 +30,7 @@ from projections.queries.explanation import row_of_game
 from projections.queries.impact import about, impact_between
 from projections.queries.standings import Ladders
 from projections.replay.ladders import parse_name
-
-DECIDED = tuple(name for name, event_type in TYPES.items() if event_type.decided)
+from projections.rulesets.versions import games_of
 
 
 def event_impact(connection: Connection, before: Ladders, after: Ladders) -> EventImpact:
@@ -95,7 +94,7 @@ def telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
     """The positions of the events that may have moved somebody who did not play: decisions, and games played before an
     instant of which a list of their ruleset had been published when they were recorded.
     """
-    decided, _ = read_newest(connection, facts.position, types=DECIDED)
+    decided, _ = read_newest(connection, facts.position, types=DECISIONS)
     return frozenset(position for position, _ in decided) | frozenset(_late_games(connection, facts))
 
 
@@ -105,7 +104,7 @@ def _late_games(connection: Connection, facts: Facts) -> list[int]:
     by_game = defaultdict[int, list[tuple[int, int]]](list)
     for one in lists:
         versions = facts.rulesets.get(parse_name(one.data["ladder"]).ruleset_id, ())
-        for slug in {name for version in versions for name in version.ruleset.scope.game}:
+        for slug in games_of(versions):
             until = parse_instant(one.data["as_of"]) if "as_of" in one.data else one.occurred_at
             by_game[facts.text_numbers.get(slug, NONE - 1)].append((one.position or 0, until))
     found = []

@@ -34,7 +34,7 @@ from projections.replay.eligibility import NEVER
 from projections.replay.ladders import Stream, parse_name, partition_values
 from projections.replay.partition import Values, by_time, partition, values_when
 from projections.replay.selection import Selected
-from projections.rulesets.versions import Version, refuse_months
+from projections.rulesets.versions import Version, games_of, refuse_months
 
 # of more games than this, the places on their ladders are numbered all at once
 NUMBERED = 100
@@ -216,7 +216,7 @@ def _of_ruleset(connection: Connection, ladders: Ladders, ruleset_id: str, versi
 
 def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
     """The numbers of the games that a ruleset scores."""
-    return {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
+    return {facts.text_numbers.get(name, NONE - 1) for name in games_of(versions)}
 
 
 def _is_by(ladders: Ladders, instant: int) -> bool:

@@ -19,6 +19,7 @@ from projections.queries.survey import Survey
 from projections.replay.ladders import parse_name
 from projections.replay.selection import rows_in_order
 from projections.rulesets.periods import is_running, period_of
+from projections.rulesets.versions import games_of
 
 WINDOW_GAMES = 99
 STARS_FROM = 20
@@ -81,7 +82,7 @@ def _gold(seen: Survey, player: str, game: str | None) -> Iterator[tuple[str, in
     paying = [
         ruleset_id for ruleset_id, known in versions.items()
         if known[0].ranking.pays_gold
-        and game in (None, *(name for version in known for name in version.ruleset.scope.game))
+        and game in {None, *games_of(known)}
     ]  # fmt: skip
     for ladders, stream in seen.streams(paying):
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)

@@ -18,6 +18,7 @@ from projections.queries.explanation import explain_game, row_of_game
 from projections.queries.last_events import last_event_of_game, last_events_of_games
 from projections.queries.survey import Survey
 from projections.replay.ladders import partition_values
+from projections.rulesets.versions import games_of
 
 CHUNK_GAMES = 1_000  # whose records are read at once
 
@@ -100,7 +101,7 @@ def ladders_of_game(facts: Facts, row: int) -> list[str]:
     """The ladders that a game belongs to by its labels, whether it counts or not. Lists that sum others have none."""
     found = []
     for ruleset_id, versions in sorted(facts.rulesets.items()):
-        slugs = {name for version in versions for name in version.ruleset.scope.game}
+        slugs = games_of(versions)
         if facts.label("game", row) in slugs and not versions[0].ranking.sums_lists:
             for values in partition_values(facts, row, versions[0].ruleset):
                 found.append("/".join([ruleset_id, *values]))

@@ -19,7 +19,7 @@ from projections.replay.ladders import Stream, parse_name, streams
 from projections.replay.replay import replay
 from projections.replay.selection import rows_in_order
 from projections.replay.trace import Trace
-from projections.rulesets.versions import Version
+from projections.rulesets.versions import Version, games_of
 
 # a trace is continued if at most this part of the ladder has to be replayed
 TENTH = 10
@@ -102,7 +102,7 @@ def _behind(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
 
 def _moments(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
     """The earliest moment of those games that may be on a ladder of the versions, if there is one."""
-    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
+    slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
     every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
     first = min(every, default=None)
     return [] if first is None else [first]

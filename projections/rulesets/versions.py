@@ -62,6 +62,11 @@ class Version(NamedTuple):
         return self.params.start * self.rule.scale
 
 
+def games_of(versions: Iterable[Version]) -> set[str]:
+    """The games that versions score, by name."""
+    return {game for version in versions for game in version.ruleset.scope.game}
+
+
 class RulesetProblem(NamedTuple):
     """What is wrong with a ruleset: the key in dotted form, the message, and the line in its file if there is one."""
 

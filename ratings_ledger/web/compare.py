@@ -1,13 +1,14 @@
 """Pages that set things beside each other, on a server: ladders at two coordinates, and players in one chart."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from ledger.errors import BadArgument, Unknown
 from ledger.rejections import shown
-from projections.queries.answers_compared import ComparedSide, Difference, Differences, DifferingRow, Predicted
+from projections.queries.answers_compared import Difference, Differences, DifferingRow, Predicted
 from projections.queries.answers_explained import Change
 from projections.queries.answers_profiled import Profile
 from projections.queries.asked import Asked, read_asked
@@ -90,26 +91,15 @@ def _suggested(visit: Visit, ladder: str | None) -> Iterator[Suggested]:
 
 
 def _beside(one: Difference, times: Times) -> Beside:
+    stated = partial(minute, times)
     rows = sorted(one.rows, key=lambda row: (-abs(row.difference), row.player))
     return Beside(
-        one, _told(one.a, times), _told(one.b, times),
+        one, one.a.told(stated), one.b.told(stated),
         [row for row in rows if row.change is not None and row.change > 0],
         [row for row in rows if row.change is not None and row.change < 0],
         [row for row in rows if row.kind == "added"], [row for row in rows if row.kind == "removed"],
         None if one.quality is ABSENT else one.quality,
     )  # fmt: skip
-
-
-def _told(side: ComparedSide, times: Times) -> str:
-    """Where a side is, in words."""
-    at = side.at
-    if at is ABSENT:
-        return "not published"
-    published = "" if side.published is ABSENT else f"published at position {side.published:,}, "
-    played = "" if at.as_of is None else f", played up to {minute(times, at.as_of)}"
-    under = "" if side.ruleset is ABSENT else f", under {side.ruleset or 'no ruleset'}"
-    rules = f", all games by {at.rules}" if at.rules else under
-    return f"{published}known at position {at.known_at:,}{played}{rules}"
 
 
 def compared_page(visit: Visit) -> Page:

@@ -29,7 +29,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     `View.overview` does, `Unknown` for a page behind the last.
     """
     active_since = visit.one("active_since")
-    last = visit.view.last_event(ladder)
+    last = visit.last_event(ladder)
     first = (page - 1) * ROWS
     found = visit.view.overview(ladder, limit=ROWS, after=first, active_since=active_since)
     if page > 1 and not found.rows:

@@ -14,7 +14,7 @@ def league_page(visit: Visit, league: str) -> Page:
         if problem.reason != "league-unknown":
             raise
         raise Unknown("league-unknown", str(problem)) from None
-    last = None if found.ladder is None else visit.view.last_event(found.ladder)
+    last = None if found.ladder is None else visit.last_event(found.ladder)
     on_ladder = {player for player, ladder in visit.standing if ladder == found.ladder}
     shown = {
         "found": found, "last": last, "on_ladder": on_ladder,

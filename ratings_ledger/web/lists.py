@@ -11,7 +11,7 @@ from ratings_ledger.web.visits import Visit
 def lists_page(visit: Visit) -> Page:
     """The published lists, and the lists of months and years. Raises as `View.lists` does."""
     found, published = visit.view.lists(), visit.view.publications()
-    lasts = [visit.view.last_event(row.list).position for row in found.rows]
+    lasts = [visit.last_event(row.list).position for row in found.rows]
     # only a decision can take a list away
     last = max([*lasts, visit.decided, *(row.position for row in published.rows)], default=0)
     found = replace(found, at=found.at._replace(known_at=last))

@@ -5,12 +5,13 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from ledger.events.revisions import GAME_EVENTS
 from ratings_ledger.web.addresses import INDEX
 from ratings_ledger.web.charts import spark
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
-DECIDED = ("game.corrected", "game.voided", "game.reinstated")
+CORRECTING = [*sorted(GAME_EVENTS - {"game.recorded"})]
 LAST = 5
 
 
@@ -19,7 +20,7 @@ def index_page(visit: Visit) -> Page:
     found = visit.ladders
     groups = [(name, list(rows)) for name, rows in groupby(found.rows, lambda row: row.ladder.partition("/")[0])]
     published = visit.view.events(types=["list.published"], limit=LAST)
-    corrected = visit.view.events(types=DECIDED, limit=LAST)
+    corrected = visit.view.events(types=CORRECTING, limit=LAST)
     shown = {
         "groups": groups, "published": [row.event for row in reversed(published.rows)],
         "corrected": [row.event for row in reversed(corrected.rows)], "failed": (*found.unusable, *found.failed),

@@ -20,7 +20,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ledger.events.canonical import EPOCH
+from ledger.events.types import TYPES
 from ledger.events.zones import local_time
+from ledger.rejections import harmless
 from projections.queries.answers import LastEvent
 from projections.queries.answers_beside import ListBeside
 from projections.queries.answers_explained import GameExplanation
@@ -38,8 +40,6 @@ MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augus
           "December")  # fmt: skip
 MINUS = "−"
 MICROSECOND = timedelta(microseconds=1)
-# what a spreadsheet would take for a formula begins so
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 CSS = files("ratings_ledger.web").joinpath("style.css").read_bytes() + CHARTS.encode()
 STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
 
@@ -140,11 +140,7 @@ def _cell(value: Any) -> str:
         return " ".join(map(_cell, value))
     if not isinstance(value, str):
         return _JSON.encode(value)
-    return f"'{value}" if value.startswith(FORMULAS) and not _is_number(value) else value
-
-
-def _is_number(text: str) -> bool:
-    return text.lstrip("+-").replace(".", "", 1).replace("/", "", 1).isdecimal() and text.isascii()
+    return harmless(value)
 
 
 @cache
@@ -154,7 +150,7 @@ def _templates() -> Environment:
         lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
     )  # fmt: skip
     found.filters |= {"points": points, "signed": signed, "many": many, "percent": percent, "ordinal": ordinal,
-                      "seconds": seconds}  # fmt: skip
+                      "seconds": seconds, "became": became}  # fmt: skip
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup
     found.globals["gain_or_loss"] = gain_or_loss
@@ -222,6 +218,15 @@ def ordinal(number: int) -> str:
     """
     last = 0 if number // 10 % 10 == 1 else number % 10
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+
+
+def became(type_name: str) -> str:
+    """What an event of a type did to a game or a player, such as corrected.
+
+    >>> became("game.recorded"), became("game.corrected"), became("game.reinstated")
+    ('recorded', 'corrected', 'counts again')
+    """
+    return TYPES[type_name].decided or "recorded" if type_name in TYPES else type_name
 
 
 def seconds(ms: int) -> str:

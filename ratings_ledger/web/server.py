@@ -70,7 +70,7 @@ class Answered(NamedTuple):
     parts: Iterator[bytes] | None = None
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """What is asked for: the path of a page in a format, at coordinates, by name, and what else its page takes."""
 
     path: Path
@@ -185,7 +185,7 @@ class Pages:
             while (part := await get_running_loop().run_in_executor(self._workers, next, parts, None)) is not None:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         except LedgerError as problem:
-            LOG.warning("%s", problem)
+            LOGGER.warning("%s", problem)
             return False
         return True
 
@@ -242,7 +242,7 @@ class Pages:
             found = _why(problem)
             self._opened_at = 0
             if self._seen is None or self._seen[1] != found:
-                LOG.warning("%s", problem)
+                LOGGER.warning("%s", problem)
         self._seen = clock.now(), found
         return self._seen
 
@@ -256,7 +256,7 @@ class Pages:
         return self._ledger.head
 
     @contextmanager
-    def _visiting(self, head: Head, asked: Asked) -> Iterator[Visit]:
+    def _visiting(self, head: Head, asked: Request) -> Iterator[Visit]:
         """The ledger at a head of its log. Raises `_No`, also if by the end it is another ledger."""
         assert self._ledger is not None
         with _refusing():
@@ -270,7 +270,7 @@ class Pages:
                     if chain_hash_at(connection, head.position) != head.chain_hash:
                         raise _No(503, "Another ledger has taken the place of this one just now; ask again.", RETRY)
 
-    def _work_out(self, head: Head, asked: Asked) -> Answered:
+    def _work_out(self, head: Head, asked: Request) -> Answered:
         """An answer at a head of the log. Raises `_No`."""
         if asked.ending not in FORMATS:
             raise _No(404, f"There is no such file; all games are in /{GAMES}.")
@@ -286,7 +286,7 @@ class Pages:
             self._answers.keep((head, asked), found)
         return found
 
-    async def _begin_games(self, head: Head, asked: Asked, known: Collection[str]) -> Answered:
+    async def _begin_games(self, head: Head, asked: Request, known: Collection[str]) -> Answered:
         """All games, of which the first are read; the name is that of the place in the log. Raises `_No`."""
         etag, kind = _etag(repr((head, asked.query, version("ratings-ledger"))).encode()), "application/jsonl"
         if etag in known:
@@ -301,7 +301,7 @@ class Pages:
             raise
         return Answered(200, kind, first, etag, _robots(asked), parts)
 
-    def _first_games(self, head: Head, asked: Asked) -> tuple[bytes, Iterator[bytes]]:
+    def _first_games(self, head: Head, asked: Request) -> tuple[bytes, Iterator[bytes]]:
         with self._visiting(head, asked) as visit:
             parts = game_lines(visit)
             return next(parts), parts
@@ -316,7 +316,7 @@ class Pages:
             return Answered(200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /*?\n", "")
         return None
 
-    def _refused(self, asked: Asked, no: "_No") -> Answered:
+    def _refused(self, asked: Request, no: "_No") -> Answered:
         if asked.ending in (".json", ".jsonl"):
             content = (
                 json.dumps({"error": {"status": no.status, "reason": str(no)}}, ensure_ascii=False) + "\n"
@@ -326,7 +326,7 @@ class Pages:
         return Answered(no.status, "text/html; charset=utf-8", as_html(page, self.site), "", no.headers)
 
 
-LOG = getLogger("uvicorn.error")
+LOGGER = getLogger("uvicorn.error")
 RETRY = (("retry-after", "5"),)
 LASTING = "public, max-age=31536000, immutable"
 TITLES = {400: "That cannot be asked", 404: "Not here", 405: "Not that way", 421: "Not this host", 503: "Not now"}
@@ -366,7 +366,7 @@ def _impatient(name: str) -> str:
     return url.update_query_dict({"timeout": str(LOCK_SECONDS)}).render_as_string(hide_password=False)
 
 
-def _robots(asked: Asked) -> tuple[tuple[str, str], ...]:
+def _robots(asked: Request) -> tuple[tuple[str, str], ...]:
     return (("x-robots-tag", "noindex"),) if asked.query else ()
 
 
@@ -374,7 +374,7 @@ def _etag(content: bytes) -> str:
     return f'"{sha256(content).hexdigest()[:32]}"'
 
 
-def _asked_path(raw: bytes) -> Asked:
+def _asked_path(raw: bytes) -> Request:
     """The page and the format that a path asks for."""
     path, ending = raw.decode("ascii", "replace").removeprefix("/"), ""
     for one in (".json", ".csv", ".jsonl"):
@@ -382,7 +382,7 @@ def _asked_path(raw: bytes) -> Asked:
             path, ending = path.removesuffix(one), one
     if path == "index" and ending:
         path = ""
-    return Asked(tuple(path.split("/")) if path else (), ending, ())
+    return Request(tuple(path.split("/")) if path else (), ending, ())
 
 
 def _query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:

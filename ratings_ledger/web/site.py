@@ -27,6 +27,7 @@ from ratings_ledger.web.routes import Due, every_page
 from ratings_ledger.web.visits import Visit
 
 MANIFEST = "MANIFEST.json"
+INSTEAD = "name an empty folder, or a new one"
 # what one process makes at a time, and what is worth starting several; a page of another kind takes as long as 20 games
 PART_PAGES, PART_GAMES = 10, 200
 FORKING_GAMES = 1_000
@@ -209,18 +210,14 @@ def _manifest(folder: Folder) -> _Before:
     path = folder / MANIFEST
     if not path.exists():
         if any(folder.iterdir()):
-            raise BadArgument(
-                f"{folder} holds something else and no {MANIFEST}; name an empty folder, or a new one", "folder"
-            )
+            raise BadArgument(f"{folder} holds something else and no {MANIFEST}; {INSTEAD}", "folder")
         return _Before("", {}, {})
     try:
         told = json.loads(path.read_bytes())
         files, pages = ({str(name): str(found) for name, found in told[part].items()} for part in ("files", "pages"))
         return _Before(str(told.get("settings")), files, pages)
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise BadArgument(
-            f"{path} is not a manifest of this program; name an empty folder, or a new one", "folder"
-        ) from None
+        raise BadArgument(f"{path} is not a manifest of this program; {INSTEAD}", "folder") from None
 
 
 def _is_ours(folder: Folder, name: str, found: str) -> bool:

@@ -6,14 +6,13 @@ from contextlib import suppress
 from functools import cached_property
 
 from ledger.errors import LedgerError
-from ledger.events.types import TYPES
+from ledger.events.types import DECISIONS
 from projections.queries.answers import LastEvent
 from projections.queries.answers_surveyed import AllLadders, Everybody, PersonRow
 from projections.queries.view import View
 from ratings_ledger import Ledger
 
 AXES = ("as_of", "known_at", "rules")
-DECIDED = tuple(name for name, event_type in TYPES.items() if event_type.decided)
 
 
 class Visit:
@@ -56,7 +55,7 @@ class Visit:
         found = {}
         for ladder in dict.fromkeys(row.ladder for row in self.view.publications().rows):
             with suppress(LedgerError):
-                found[ladder] = self.view.last_event(ladder).position
+                found[ladder] = self.last_event(ladder).position
         return found
 
     @cached_property
@@ -72,7 +71,7 @@ class Visit:
     @cached_property
     def decided(self) -> int:
         """The position of the last decision; 0 without one."""
-        rows = self.view.events(types=DECIDED, limit=1).rows
+        rows = self.view.events(types=DECISIONS, limit=1).rows
         return rows[-1].event["position"] if rows else 0
 
     @cached_property

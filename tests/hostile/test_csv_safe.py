@@ -11,7 +11,7 @@ import click
 import pytest
 
 from cli.main import ratings as program
-from cli.output.render import FORMULA_STARTS, harmless
+from ledger.rejections import FORMULA_STARTS, harmless
 
 Ratings = Callable[..., Any]
 

@@ -8,25 +8,12 @@ from typing import Any
 
 import pytest
 from asking import get
-from club import LADDER, LATE, made, ok
+from club import LADDER, LATE, ok
 
 from ratings_ledger.web import server
-from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
 
 Ratings = Callable[..., Any]
-
-
-@pytest.fixture
-def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
-
-
-@pytest.fixture
-def pages(url: str) -> Pages:
-    """Its pages on a server."""
-    return Pages(url, Site("The club"), ["localhost"])
 
 
 def test_compare_says_what_diff_says(pages: Pages, url: str, ratings: Ratings) -> None:

@@ -8,29 +8,21 @@ from typing import Any
 
 import pytest
 from asking import get
-from club import LADDER, made, ok
+from club import LADDER, ok
 
 import ratings_ledger
 from ratings_ledger.web import server
 from ratings_ledger.web.charts import Point
 from ratings_ledger.web.courses import points_line, rank_line, revisions, shown_otherwise, span_of
-from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
 
 Ratings = Callable[..., Any]
 
 
-@pytest.fixture
-def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
-
-
-@pytest.fixture
-def pages(url: str, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """Its pages on a server, which looks for new events at every request."""
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for new events at every request."""
     monkeypatch.setattr(server, "HEAD_US", 0)
-    return Pages(url, Site("The club"), ["localhost"])
 
 
 def course_of(url: str, player: str) -> tuple[ratings_ledger.Change, ...]:

@@ -1,12 +1,11 @@
 """Ladders of several pages: everybody is on one of them, and who is inactive can be left out."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from asking import get
-from club import LADDER, made
+from club import LADDER
 
 import ratings_ledger
 from ratings_ledger.web import ladders
@@ -17,18 +16,11 @@ from ratings_ledger.web.site import MANIFEST, write_site
 PLAYERS = 5
 
 
-@pytest.fixture
-def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
-
-
-@pytest.fixture
-def pages(url: str, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """Its pages on a server; two rows are on each."""
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows are on each page."""
     monkeypatch.setattr(ladders, "ROWS", 2)
     monkeypatch.setattr(ladders, "SPREAD_MIN", 2)
-    return Pages(url, Site("The club"), ["localhost"])
 
 
 def test_everybody_is_on_a_page(pages: Pages, url: str) -> None:

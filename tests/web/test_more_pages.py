@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asking import Told, get
-from club import LADDER, made, ok
+from club import LADDER, ok
 
 import ratings_ledger
 from ratings_ledger.web import log, routes, server
@@ -20,17 +20,10 @@ from ratings_ledger.web.site import write_site
 Ratings = Callable[..., Any]
 
 
-@pytest.fixture
-def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
-
-
-@pytest.fixture
-def pages(url: str, monkeypatch: pytest.MonkeyPatch) -> Pages:
-    """Its pages on a server that looks for new events at once."""
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for new events at every request."""
     monkeypatch.setattr(server, "HEAD_US", 0)
-    return Pages(url, Site("The club"), ["localhost"])
 
 
 def shown(told: Told) -> str:

@@ -1,21 +1,17 @@
 """Servers as processes: many ask at once, one has to end while it answers; and sites of both stores are the same."""
 
-import os
 import signal
-import socket
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from http.client import HTTPConnection
+from contextlib import closing
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 import pytest
 from club import HOSTILE, LADDER, made, ok
+from serving import fetched, serving
 from stores import postgres_database
 
 import ratings_ledger
@@ -24,30 +20,6 @@ from ratings_ledger.web.page import Site
 from ratings_ledger.web.site import write_site
 
 Ratings = Callable[..., Any]
-
-
-@contextmanager
-def serving(url: str, folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
-    """A server of its own, by its port, and its process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, "serve", "--port", str(port)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
-        try:
-            assert process.stderr is not None
-            assert f":{port}/" in process.stderr.readline()
-            yield port, process
-        finally:
-            process.kill()
-
-
-def fetched(port: int, address: str) -> tuple[int, bytes]:
-    with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-        connection.request("GET", address)
-        told = connection.getresponse()
-        return told.status, told.read()
 
 
 PLAYERS = ["anna", "ben", "Łukasz", "美咲", HOSTILE]

@@ -2,15 +2,10 @@
 
 import asyncio
 import json
-import os
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +14,7 @@ from asking import asked, get
 from club import LADDER, LATE, made, ok
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from serving import fetched, serving
 from sqlalchemy import make_url
 
 from ratings_ledger.web import server
@@ -27,18 +23,6 @@ from ratings_ledger.web.routes import ROUTES
 from ratings_ledger.web.server import KEPT_BYTES, Pages
 
 Ratings = Callable[..., Any]
-
-
-@pytest.fixture
-def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
-
-
-@pytest.fixture
-def pages(url: str) -> Pages:
-    """Its pages on a server."""
-    return Pages(url, Site("The club"), ["localhost", "pages.example"])
 
 
 def test_pages_have_safe_headers(pages: Pages) -> None:
@@ -209,22 +193,10 @@ def test_store_that_goes_and_comes_back(url: str, tmp_path: Path, monkeypatch: p
 
 def test_serve_listens_and_ends(url: str, tmp_path: Path) -> None:
     """`ratings serve` says where it listens, answers, and ends cleanly on SIGTERM."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, "serve", "--port", str(port)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as process:
-        try:
-            assert process.stderr is not None
-            assert f"http://127.0.0.1:{port}/" in process.stderr.readline()
-            connection = HTTPConnection("127.0.0.1", port, timeout=20)
-            connection.request("GET", f"/ladders/{LADDER}")
-            told = connection.getresponse()
-            assert (told.status, b"anna" in told.read()) == (200, True)
-            connection.close()
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20) in (0, -signal.SIGTERM)
-            assert "Traceback" not in process.stderr.read()
-        finally:
-            process.kill()
+    with serving(url, tmp_path) as (port, process):
+        status, body = fetched(port, f"/ladders/{LADDER}")
+        assert (status, b"anna" in body) == (200, True)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) in (0, -signal.SIGTERM)
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()

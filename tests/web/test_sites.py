@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from asking import get
-from club import HOSTILE, LADDER, LATE, made, ok
+from club import HOSTILE, LADDER, LATE, ok
 
 import ratings_ledger
 from ledger.errors import BadArgument
@@ -23,12 +23,6 @@ from ratings_ledger.web.site import MANIFEST, write_site
 
 Ratings = Callable[..., Any]
 FOLDER, SERVER = Site("The club", {"anna": "Anna Ö."}, ".html"), Site("The club", {"anna": "Anna Ö."})
-
-
-@pytest.fixture
-def url(copied: Callable[..., str]) -> str:
-    """The club's ledger, in each kind of store."""
-    return copied(made)
 
 
 def written(url: str, folder: Path) -> dict[str, bytes]:
@@ -152,6 +146,17 @@ def test_csv_has_the_rows_of_json(url: str, tmp_path: Path) -> None:
                     cell = line[member].removeprefix("'")
                     assert cell == ("" if value is None else str(value)), (name, member)
     assert compared > 30
+
+
+@pytest.mark.parametrize("name", ["＝1+1", "+a", "－b", "@c", "-5 x"])
+def test_csv_has_no_formulas(name: str, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A name that a spreadsheet would take for a formula has an apostrophe before it in every CSV."""
+    record = "record", "-q", "--game", "catan", "--game-id", "g-7", "--at", "2025-03-20T20:00Z", "--by", "mira"
+    ok(ratings, *record, "--new-names", "accept", "--", name, "anna", db=url)
+    files = written(url, tmp_path / "site")
+    rows = list(csv.reader(io.StringIO(files[f"ladders/{LADDER}.csv"].decode(), newline="")))
+    assert [row for row in rows if f"'{name}" in row]
+    assert not [row for row in rows if name in row]
 
 
 def test_hostile_names_are_text(url: str, tmp_path: Path) -> None:
