@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.histories import CHUNK_GAMES, LADDER_PLAYERS, History
+from benchmarks.histories import CHUNK_GAMES, LADDER_PLAYERS, SPAN_DAYS, History
 
 SIZES = (2, 3, 4, 5, 6)
 SIZE_SHARES = (0.10, 0.25, 0.40, 0.15, 0.10)
 LATE_SHARE = 0.01
 LATE_SECONDS_MAX = 30 * 86_400
 FIRST_SECOND = 1_262_304_000  # 2010-01-01
-SPAN_SECONDS = 14 * 365 * 86_400
+SPAN_SECONDS = SPAN_DAYS * 86_400
 
 Ints = NDArray[np.int64]
 

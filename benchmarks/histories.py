@@ -7,6 +7,7 @@ CHUNK_GAMES = 50_000
 GAMES_PER_PLAYER = 100
 PLAYERS_MIN = 50
 LADDER_PLAYERS = 12
+SPAN_DAYS = 14 * 365  # over which games are spread
 
 
 class History(NamedTuple):

@@ -29,6 +29,7 @@ from projections.replay.replay import replay as replay_stream
 from projections.replay.trace import Trace
 from projections.stored import generations
 from projections.stored.rebuilding import rebuild as rebuild_ladders
+from ratings_ledger import Ledger
 from ratings_ledger import open as open_public
 
 Found = dict[str, Any]
@@ -142,12 +143,7 @@ def answered(
 def previewed(url: str, game_id: str) -> Found:
     """What a correction of a game would change, in a ledger that stays open and has previewed it once before."""
     with open_public(url) as ledger:
-        game = {participant.player: participant.place for participant in ledger.at().explain(LADDER, game_id).players}
-        swapped = [
-            {"player": player, "place": place} for player, place in zip(game, reversed(game.values()), strict=True)
-        ]
-        data = {"game": "bench", "game_id": game_id, "participants": swapped}
-        event = {"type": "game.corrected", "data": {"game_id": game_id, "game": data, "reason": "the wrong way round"}}
+        event = _turned_round(ledger, game_id)
         for _ in range(2):
             started = perf_counter()
             plan = ledger.propose(event, by=BY)
@@ -155,6 +151,26 @@ def previewed(url: str, game_id: str) -> Found:
             seconds = perf_counter() - started
             assert changes, plan.rejections
     return {"seconds": seconds}
+
+
+def corrected(url: str, game_id: str, limit: int) -> Found:
+    """The first standings after a correction of a game, in a ledger that stays open and has told them before."""
+    with open_public(url) as ledger:
+        before = ledger.at().standings(LADDER, limit=limit).digest
+        ledger.propose(_turned_round(ledger, game_id), by=BY).commit()
+        started = perf_counter()
+        after = ledger.at().standings(LADDER, limit=limit).digest
+        seconds = perf_counter() - started
+        assert after != before
+    return {"seconds": seconds}
+
+
+def _turned_round(ledger: Ledger, game_id: str) -> dict[str, Any]:
+    """A correction of a game: the places are the other way round."""
+    game = {participant.player: participant.place for participant in ledger.at().explain(LADDER, game_id).players}
+    swapped = [{"player": player, "place": place} for player, place in zip(game, reversed(game.values()), strict=True)]
+    data = {"game": "bench", "game_id": game_id, "participants": swapped}
+    return {"type": "game.corrected", "data": {"game_id": game_id, "game": data, "reason": "the wrong way round"}}
 
 
 def simulated(url: str) -> Found:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 
-from benchmarks.histories import History, game_id, player_id
+from benchmarks.histories import SPAN_DAYS, History, game_id, player_id
 from benchmarks.measuring import ROOT, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
@@ -63,24 +63,22 @@ def corrections(setting: Setting) -> Iterator[Line]:
     games = setting.games(10_000_000)
     history = History(games=games)
     url = setting.sqlite.ledger(history)
-    last = games - 1
+    grown = setting.sqlite.copied_ledger(history)
+    week_back = game_id(games - 1 - 7 * games // SPAN_DAYS)
     calls = {
-        "preview": Call("benchmarks.ours:previewed", {"url": url, "game_id": game_id(last)}),
-        "again": Call("benchmarks.ours:answered", {
-            "url": url, "method": "standings", "arguments": [LADDER], "options": {"limit": TOP}, "as_of": None,
-        }),
-    }  # fmt: skip
-    measure(calls["again"])
+        "preview": Call("benchmarks.ours:previewed", {"url": url, "game_id": week_back}),
+        "next": Call("benchmarks.ours:corrected", {"url": grown, "game_id": week_back, "limit": TOP}),
+    }
+    measure(Call("benchmarks.ours:cold_command", {"url": url, "arguments": ["history", LADDER, player_id(0)]}))
     runs = in_turn(calls, setting.repetitions)
     yield Line(
-        f"a correction of the newest of {games:,} games, open ledger: all effects",
+        f"a correction of a game one week back in {games:,} games, open ledger, traces kept: all effects",
         series("preview", "previews", 1, runs["preview"]), bar=Bar("seconds", PREVIEWED_S),
     )  # fmt: skip
     yield Line(
-        f"standings of {games:,} games, top {TOP}, open ledger", series("answer", "answers", 1, runs["again"]),
+        f"the next standings, {games:,} games, top {TOP}, open ledger", series("answer", "answers", 1, runs["next"]),
         bar=Bar("seconds", NEXT_S),
     )  # fmt: skip
-    grown = setting.sqlite.copied_ledger(history)
     rebuilt = Call("benchmarks.ours:nightly", {"url": grown, "games": NIGHTLY_GAMES, "players": history.players})
     measure(rebuilt)  # the first one replays everything
     nights = in_turn({"night": rebuilt}, setting.repetitions)
