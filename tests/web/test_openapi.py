@@ -172,7 +172,7 @@ IDS = ["anna", "ben", "misaki", "elo-catan", "catan-monthly", "all", "g-1", "g-3
 # by what a segment is called, what is there
 THERE = {
     "ruleset": ["elo-catan", "catan-monthly"], "ruleset_id": ["elo-catan"], "value_1": ["all"], "version": ["1"],
-    "player": ["anna", "ben", "misaki"], "game_id": ["g-1", "g-3"], "position": ["3", "9"],
+    "player": ["anna", "ben", "misaki"], "game_id": ["g-1", "g-3"], "position": ["3", "9"], "page": ["2"],
 }  # fmt: skip
 WORTH_ASKING = {
     "as_of": ["2025-01-31", "2025-02-28T12:00Z", "2024-01-01", "", "9999-12-31"],
@@ -196,16 +196,19 @@ def test_nothing_that_is_allowed_does_harm(url: str, at_length: bool, capfd: pyt
     pages, before = Pages(url, Site(), ["localhost"]), state(url)
     statuses: dict[int, int] = {}
     segments = st.sampled_from([segment(one) for one in IDS])
+    there = {name: st.sampled_from(values) for name, values in THERE.items()}
+    worth_asking = {name: st.sampled_from(values) for name, values in WORTH_ASKING.items()}
 
     @settings(max_examples=10_000 if at_length else 200)
     @given(case=schemathesis.openapi.from_dict(document()).as_strategy(), data=st.data())
     def ask(case: Any, data: st.DataObject) -> None:
         path, query = case.path, dict(case.query or {})
+        anything = data.draw(st.booleans())  # or only what may be there
         for name, value in case.path_parameters.items() if case.path_parameters else ():
-            path = path.replace(f"{{{name}}}", data.draw(st.one_of(st.just(value), segments, segments)))
-        for name, values in WORTH_ASKING.items():
-            if name in query:
-                query[name] = data.draw(st.one_of(st.just(query[name]), st.sampled_from(values)))
+            known = there.get(name, segments)
+            path = path.replace(f"{{{name}}}", data.draw(st.one_of(st.just(value), segments) if anything else known))
+        if not anything:
+            query = {name: data.draw(values) for name, values in worth_asking.items() if name in query}
         told = get(pages, path + ("?" + urlencode(query, doseq=True) if query else ""))
         statuses[told.status] = statuses.get(told.status, 0) + 1
         assert_as_described(path, told)
