@@ -130,6 +130,7 @@ from projections.queries.answers_surveyed import (
     Everybody,
     LadderRow,
     ListRow,
+    Person,
     PersonRow,
     PlayerStatistics,
 )
@@ -201,6 +202,7 @@ __all__ = [
     "Overview",
     "OverviewRow",
     "PauseAsked",
+    "Person",
     "PersonRow",
     "PlaceCount",
     "PlayedGame",

@@ -109,3 +109,11 @@ class PlayerStatistics(ManyAnswers):
     gold: int
     gold_by_list: dict[str, int]
     gold_as_of: dict[str, datetime | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Person(PlayerStatistics):
+    """The same of a person who is on a ladder: with the ids they had before, and where they stand everywhere."""
+
+    earlier: tuple[str, ...]
+    rows: tuple[PersonRow, ...]

@@ -4,21 +4,21 @@ Stars show how reliably players finish what they start, over their last 99 games
 Games taken over as a substitute count neither way, nor do games that were ended by agreement or voided.
 """
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections import defaultdict
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 from ledger import clock
 from ledger.errors import Unknown
 from ledger.events.games import STATUSES
-from ledger.rejections import did_you_mean
+from ledger.rejections import did_you_mean, shown
 from projections.facts.columns import ABORTED, Facts
-from projections.facts.players import known_players
-from projections.queries.answers_surveyed import PlayerStatistics
-from projections.queries.survey import Survey
+from projections.facts.players import known_players, rows_with
+from projections.queries.answers_surveyed import Person, PlayerStatistics
+from projections.queries.coordinates import moment
+from projections.queries.survey import Survey, rows_by_player
 from projections.replay.ladders import parse_name
-from projections.replay.selection import rows_in_order
-from projections.rulesets.periods import is_running, period_of
+from projections.rulesets.periods import Period, is_running, period_of
 from projections.rulesets.versions import games_of
 
 WINDOW_GAMES = 99
@@ -27,38 +27,82 @@ STARS_FROM = 20
 STARS = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
+class Paid(NamedTuple):
+    """Gold from a list: the pieces, up to which instant it was computed, and the period that has to be over."""
+
+    ladder: str
+    pieces: int
+    as_of: int | None
+    period: Period | None
+
+
 def player_statistics(seen: Survey, player: str, game: str | None = None) -> PlayerStatistics:
     """What somebody did, over all games or those of one name, and their gold over all lists whose period is over.
 
     Raises `Unknown` (player-unknown) for somebody who played nothing like that.
     """
-    facts, at = seen.facts, seen.coordinates
+    facts = seen.facts
     player = facts.current(player)
-    paid = [*_gold(seen, player, game)]
-    done, substituted = _games(facts, facts.player_numbers.get(player), at.as_of, game)
-    if not done and not substituted:
+    found = PlayerStatistics(**_statistics(seen, player, game))
+    if not found.started and not found.substituted:
         what = "" if game is None else f" {game}"
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
         raise Unknown("player-unknown", f"{player} has not played{what}; see: ratings games{hint}")
+    return found
+
+
+def person_of(seen: Survey, player: str) -> Person:
+    """What somebody did and where they stand. Raises `Unknown` (player-unknown) for who is on no ladder."""
+    facts = seen.facts
+    player = facts.current(player)
+    everybody = seen.once("by player", rows_by_player)
+    if player not in everybody:
+        raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, everybody)}")
+    earlier = sorted(_ids(facts, player) - {facts.player_numbers[player]}, key=facts.players_at.__getitem__)
+    ids = tuple(facts.players[one] for one in earlier)
+    return Person(**_statistics(seen, player, None), earlier=ids, rows=tuple(everybody[player]))
+
+
+def _statistics(seen: Survey, player: str, game: str | None) -> dict[str, Any]:
+    """The members of `PlayerStatistics`."""
+    at = seen.coordinates
+    gold = [
+        one for one in seen.once("gold", _gold).get(player, ())
+        if game in {None, *games_of(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])}
+        and not (one.period and is_running(one.period, clock.now(), one.as_of))
+    ]  # fmt: skip
+    done, substituted = _games(seen.facts, player, at.as_of, game)
     window = done[-WINDOW_GAMES:]
     ratio = Fraction(sum(window), len(window)) if window else None
-    pieces = {ladder: count for ladder, count, _ in paid}
-    until = {ladder: moment for ladder, _, moment in paid}
-    return PlayerStatistics(
-        player, game, at, len(done), sum(done), substituted, ratio, *_stars(ratio, len(done)), sum(pieces.values()),
-        pieces, until, **seen.told(),
-    )  # fmt: skip
+    stars, golden = _stars(ratio, len(done))
+    return {
+        "player": player, "game": game, "at": at, "started": len(done), "finished": sum(done),
+        "substituted": substituted, "ratio": ratio, "stars": stars, "golden": golden,
+        "gold": sum(one.pieces for one in gold), "gold_by_list": {one.ladder: one.pieces for one in gold},
+        "gold_as_of": {one.ladder: None if one.as_of is None else moment(one.as_of) for one in gold}, **seen.told(),
+    }  # fmt: skip
 
 
-def _games(facts: Facts, number: int | None, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
+def _ids(facts: Facts, player: str) -> set[int]:
+    """The numbers of all ids of a person."""
+    if not facts.knows(player):
+        return set()
+    number = facts.player_numbers[player]
+    return {one for one, person in enumerate(facts.person) if person == number} if facts.renamed else {number}
+
+
+def _games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
     """Whether each of the games they started was finished, in the order played; and how many they took over."""
     done: list[bool] = []
     substituted = 0
-    for row in rows_in_order(facts, as_of):
+    ids = _ids(facts, player)
+    for row in sorted(rows_with(facts, ids), key=facts.occurred_at.__getitem__):  # rows are in the log's order
         if row in facts.voided or facts.cell_of(row).flags & ABORTED or game not in (None, facts.label("game", row)):
             continue
+        if as_of is not None and facts.occurred_at[row] > as_of:
+            break
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
-            if facts.person_of(p) == number:
+            if facts.player[p] in ids:
                 status = STATUSES[facts.status[p]]
                 if status == "substitute":
                     substituted += 1
@@ -76,18 +120,14 @@ def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
     return 0, False
 
 
-def _gold(seen: Survey, player: str, game: str | None) -> Iterator[tuple[str, int, datetime | None]]:
-    """What each list whose period is over paid a player: the list, the pieces, up to when it was played."""
-    versions = {ruleset_id: seen.facts.rulesets[ruleset_id] for ruleset_id in seen.usable}
-    paying = [
-        ruleset_id for ruleset_id, known in versions.items()
-        if known[0].ranking.pays_gold
-        and game in {None, *games_of(known)}
-    ]  # fmt: skip
+def _gold(seen: Survey) -> dict[str, list[Paid]]:
+    """What each list pays, by player."""
+    found = defaultdict[str, list[Paid]](list)
+    paying = [one for one in seen.usable if seen.facts.rulesets[one][0].ranking.pays_gold]
     for ladders, stream in seen.streams(paying):
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        if player in stream.names and not (period and is_running(period, clock.now(), ladders.as_of)):
-            with seen.noting():
-                for row in ladders.of_stream(stream).rows:
-                    if row.player == player and row.gold:
-                        yield stream.ladder, row.gold, ladders.coordinates.until
+        with seen.noting():
+            for row in ladders.of_stream(stream).rows:
+                if row.gold:
+                    found[row.player].append(Paid(stream.ladder, row.gold, ladders.as_of, period))
+    return dict(found)

@@ -1,11 +1,12 @@
 """All ladders at a view's coordinates: which there are, which lists are open, and what somebody did apart from them."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -21,6 +22,7 @@ from projections.replay.ladders import Stream, parse_name
 from projections.replay.partition import by_time
 from projections.rulesets.periods import is_running, period_of
 
+T = TypeVar("T")
 # how many months of activity are counted
 MONTHS = 24
 
@@ -68,6 +70,17 @@ class Survey:
             yield
         except RuleFailure as failure:
             self.failures.append(told_with_game(failure, self.facts, self.connection))
+
+    def once(self, name: str, work: Callable[["Survey"], T]) -> T:
+        """What several questions share, worked out for the first of them; what cannot be replayed is noted for all."""
+        kept, key = self._at("UTC").worked_out, (name, self.asked or "")
+        if key not in kept:
+            before = len(self.failures)
+            kept[key] = work(self), self.failures[before:]
+        else:
+            self.failures += kept[key][1]
+        found: T = kept[key][0]
+        return found
 
     def told(self) -> dict[str, Any]:
         """The members that answers about many ladders share, once all ladders were asked."""
@@ -132,13 +145,25 @@ def _month_of(instant: int, zone: str) -> int:
 
 def everybody(seen: Survey) -> Everybody:
     """Where everybody stands on every ladder."""
+    return Everybody(seen.coordinates, seen.once("everybody", _everybody), **seen.told())
+
+
+def _everybody(seen: Survey) -> tuple[PersonRow, ...]:
     rows = list[PersonRow]()
     for ladders, stream in seen.streams(seen.usable):
         with seen.noting():
             found = ladders.of_stream(stream)
             rows += [PersonRow(row.player, found.ladder, row.rank, row.value(found.scale), row.games)
                      for row in found.rows]  # fmt: skip
-    return Everybody(seen.coordinates, tuple(rows), **seen.told())
+    return tuple(rows)
+
+
+def rows_by_player(seen: Survey) -> dict[str, list[PersonRow]]:
+    """The same by player."""
+    found = defaultdict[str, list[PersonRow]](list)
+    for row in seen.once("everybody", _everybody):
+        found[row.player].append(row)
+    return dict(found)
 
 
 def all_lists(seen: Survey, period: str | None) -> AllLists:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         RulesetState,
         Unmet,
     )
-    from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, PlayerStatistics
+    from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, Person, PlayerStatistics
     from projections.queries.answers_told import GameStory, Statement
 
 
@@ -96,6 +96,16 @@ class View(Asking):
 
         with self.surveying() as seen:
             return player_statistics(seen, player, game)
+
+    def person(self, player: str) -> Person:
+        """The same of somebody who is on a ladder, with their earlier ids, and where they stand everywhere.
+
+        Raises as `surveying` does, and `Unknown` (player-unknown).
+        """
+        from projections.queries.player_statistics import person_of
+
+        with self.surveying() as seen:
+            return person_of(seen, player)
 
     @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:

@@ -27,7 +27,7 @@ from projections.queries.answers import LastEvent
 from projections.queries.answers_beside import ListBeside
 from projections.queries.answers_explained import GameExplanation
 from projections.queries.answers_profiled import Overview, Profile, Ranks
-from projections.queries.answers_surveyed import Everybody
+from projections.queries.answers_surveyed import Person
 from projections.queries.answers_told import GameStory
 from projections.queries.coordinates import Times
 from projections.queries.results import Result
@@ -35,7 +35,7 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS
 
-A = TypeVar("A", Overview, Profile, Ranks, Everybody, GameStory, GameExplanation, ListBeside)
+A = TypeVar("A", Overview, Profile, Ranks, Person, GameStory, GameExplanation, ListBeside)
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
 MINUS = "−"

@@ -1,12 +1,11 @@
 """The pages of people: where they stand on all ladders, and on one of them how that came about."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from markupsafe import Markup
 
 from ledger.errors import Unknown
-from ledger.rejections import did_you_mean, shown
+from ledger.rejections import shown
 from projections.queries.answers_explained import Change
 from projections.queries.answers_profiled import Profile, Ranks
 from projections.queries.answers_told import Statement
@@ -24,14 +23,13 @@ BY_TOLD: dict[By, str] = {"date": "date", "games": "number of games"}
 
 
 def person_page(visit: Visit, player: str) -> Page:
-    """Where somebody stands on all ladders. Raises `Unknown` (player-unknown) for who is on none."""
-    if player not in visit.people:
-        raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, visit.people)}")
-    found = replace(visit.everybody, rows=tuple(visit.people[player]))
-    lasts = [visit.last_event(row.ladder) for row in found.rows]
-    last = max(lasts, key=lambda one: one.position)
+    """Where somebody stands on all ladders, their earlier ids, and what they did. Raises as `View.person` does."""
+    found = visit.view.person(player)
+    if found.player != player:
+        raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
+    last = max((visit.last_event(row.ladder) for row in found.rows), key=lambda one: one.position)
     found = known_at_last(found, last)
-    told = {"found": found, "player": player, "last": last}
+    told = {"found": found, "last": last}
     return Page(addresses.player(player), "person", player, found, found.times, told, "rows", visit.query)
 
 

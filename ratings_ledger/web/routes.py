@@ -12,7 +12,7 @@ from projections.queries.answers_beside import EventImpact, ListBeside
 from projections.queries.answers_compared import Differences
 from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_recorded import AllRulesets, ClockState, LeagueState, RecordedEvents, RulesetState
-from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody
+from projections.queries.answers_surveyed import AllLadders, AllLists, Person
 from projections.queries.answers_told import GameStory
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
@@ -66,7 +66,7 @@ ROUTES = (
     Route("/", index_page, AllLadders),
     Route("/ladders/{ladder}", ladder_page, Overview, members=(*AXES, "active_since")),
     Route("/ladders/{ladder}/_{page}", ladder_page, Overview, members=(*AXES, "active_since")),
-    Route("/players/{player}", person_page, Everybody),
+    Route("/players/{player}", person_page, Person),
     Route("/players/{player}/{ladder}", player_page, Profile),
     Route("/players/{player}/{ladder}/_ranks", ranks_page, Ranks),
     Route("/games/{game_id}", game_page, GameStory, is_table=False),
@@ -160,7 +160,9 @@ def every_page(visit: Visit) -> Iterator[Due]:
     for player, rows in visit.people.items():
         # it tells what fails anywhere
         lasts = [(row.ladder, visit.last_event(row.ladder).position) for row in rows]
-        basis = None if visit.everybody.failed else lasts
+        found = view.person(player)
+        did = found.started, found.finished, found.substituted, found.ratio, found.gold_by_list, found.earlier
+        basis = None if visit.everybody.failed else (lasts, did)
         yield Due(addresses.player(player), basis, partial(person_page, visit, player))
     for ladder, rows in visit.by_ladder.items():
         own = view.last_positions(ladder, [row.player for row in rows])

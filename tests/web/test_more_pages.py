@@ -141,6 +141,36 @@ def test_late_game_has_a_change(pages: Pages, url: str, ratings: Ratings, tmp_pa
     assert there == {row["position"] for row in events if row["type"] in decided} | {head}
 
 
+def test_person_has_earlier_ids_games_and_gold(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The page of a person says who they were before, what they did, and which lists gave them gold."""
+    ok(ratings, "rules", "publish", "--shipped", "catan-monthly", "--by", "mira", db=url)
+    seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
+    games = [{"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
+             for number in range(20)]  # fmt: skip
+    lines = [{"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z", "data": game} for game in games]
+    (tmp_path / "games.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ok(ratings, "import", str(tmp_path / "games.jsonl"), "--by", "mira", db=url)
+    ok(ratings, "player", "rename", "anna", "anna-b", "--by", "mira", db=url)
+    told = told_json(pages, "/players/anna-b")
+    assert (told["earlier"], told["started"], told["finished"]) == (["anna"], 24, 24)
+    assert (told["stars"], told["golden"], told["ratio"]) == (3, True, "1")
+    assert {row["ladder"] for row in told["rows"]} >= {LADDER, "catan-monthly/berlin/open/2025-04"}
+    lists = json.loads(ok(ratings, "statistics", "anna-b", "--format", "json", db=url).stdout)
+    assert told["gold_by_list"] == lists["gold_by_list"]
+    assert told["gold_by_list"]
+    text = shown(get(pages, "/players/anna-b"))
+    assert "before: anna" in text
+    assert f"{told['gold']} from" in text
+    assert get(pages, "/players/anna").status == 404
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+        ok(ratings, "record", "-q", "--game", "chess", "--game-id", "c-1", "--at", "2025-05-01T20:00Z", "--by", "mira",
+           "anna-b", "ben", db=url)  # fmt: skip
+        write_site(ledger, tmp_path / "site", Site(ending=".html"))
+    there = json.loads((tmp_path / "site" / "players" / "anna-b.json").read_text())
+    assert there["started"] == 25
+
+
 def test_log_is_filtered_and_newest_first(pages: Pages) -> None:
     """The log has every event, or those about somebody, of a type, by somebody; what cannot be asked is refused."""
     rows = told_json(pages, "/log")["rows"]
