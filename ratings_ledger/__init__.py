@@ -134,7 +134,7 @@ from projections.queries.answers_surveyed import (
     PersonRow,
     PlayerStatistics,
 )
-from projections.queries.answers_told import GameStory, Statement, StatementLine, Told
+from projections.queries.answers_told import GameStory, OtherResult, Statement, StatementLine, Told, WouldGive
 from projections.queries.asked import Asked
 from projections.queries.attributed import attributed
 from projections.queries.comparison import compared
@@ -199,6 +199,7 @@ __all__ = [
     "NoLedger",
     "NotALedger",
     "Opponent",
+    "OtherResult",
     "Overview",
     "OverviewRow",
     "PauseAsked",
@@ -251,6 +252,7 @@ __all__ = [
     "Unmet",
     "Variant",
     "View",
+    "WouldGive",
     "open",
 ]  # fmt: skip
 

@@ -100,7 +100,8 @@ class RulesetState(Answer):
     """What a version says, which versions its ruleset has, and when each of them scores.
 
     `ruleset` is the version itself, published at `position` by `by`; `between` tells what becomes of points and ranks
-    between versions, None if the version does not run here.
+    between versions, None if the version does not run here. `in_words` are the paragraphs of what its rule does, and
+    `earlier` is the version that was published before it.
     """
 
     data: dict[str, Any] = field(metadata=SPREAD)
@@ -112,6 +113,23 @@ class RulesetState(Answer):
     position: int = field(metadata=HIDDEN, kw_only=True)
     by: str = field(metadata=HIDDEN, kw_only=True)
     between: str | None = field(metadata=HIDDEN, kw_only=True)
+    in_words: tuple[str, ...] = field(metadata=HIDDEN, kw_only=True)
+    earlier: Ruleset | None = field(metadata=HIDDEN, kw_only=True)
+
+    @property
+    def differences(self) -> list[tuple[str, str | None, str | None]]:
+        """Every key that says something else than in the earlier version: there, and here; None for nothing."""
+        if self.earlier is None:
+            return []
+        there, here = (
+            {
+                key: value
+                for key, value in _keys_in(one.model_dump(mode="json", exclude={"version"}, exclude_none=True))
+                if value
+            }
+            for one in (self.earlier, self.ruleset)
+        )
+        return [(key, there.get(key), here.get(key)) for key in there | here if there.get(key) != here.get(key)]
 
     @property
     def keys(self) -> list[tuple[str, str, str]]:

@@ -41,6 +41,34 @@ class GameStory(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class WouldGive(Result):
+    """What a game gave a player on a ladder, None if nothing, and what it would have given with another place."""
+
+    ladder: str
+    player: str
+    place: int | None
+    gave: Fraction | None
+    would_give: Fraction
+    difference: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherResult(Answer):
+    """A game with other `places`, in the order of its participants: what everybody would have got, by ladder.
+
+    `data` is the game as it stands; `last` is the last event that it depends on.
+    """
+
+    game_id: str
+    at: Coordinates
+    places: tuple[int, ...]
+    rows: tuple[WouldGive, ...]
+    data: dict[str, Any] = field(metadata=HIDDEN, kw_only=True)
+    last: LastEvent = field(metadata=HIDDEN, kw_only=True)
+    failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
 class StatementLine(Result):
     """What changed a player's points: a game, or a cause that has no game of its own, and the points after it.
 

@@ -1,7 +1,9 @@
 """The published rulesets: their versions, and from when until when each of them scores."""
 
 import json
+import sys
 from collections.abc import Sequence
+from inspect import cleandoc
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -77,8 +79,15 @@ def ruleset_state(connection: Connection, name: str, until: int) -> RulesetState
     return RulesetState(
         chosen.event["data"], tuple(one.ruleset.version for one in known), until, _timeline(known), _never(known),
         ruleset=chosen.ruleset, position=chosen.position, by=chosen.event["by"],
-        between=chosen.bound and chosen.bound.ranking.by, times=times_of(connection),
+        between=chosen.bound and chosen.bound.ranking.by, times=times_of(connection), in_words=_in_words(chosen.bound),
+        earlier=known[known.index(chosen) - 1].ruleset if chosen != known[0] else None,
     )  # fmt: skip
+
+
+def _in_words(version: Version | None) -> tuple[str, ...]:
+    """What a rule does: the paragraphs at the beginning of its module; formulas are indented."""
+    told = None if version is None else sys.modules[version.rule.score.__module__].__doc__
+    return tuple(cleandoc(told or "").split("\n\n")) if told else ()
 
 
 def _timeline(known: Sequence[LiveVersion]) -> tuple[ScoringDays, ...]:

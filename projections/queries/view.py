@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         Unmet,
     )
     from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, Person, PlayerStatistics
-    from projections.queries.answers_told import GameStory, Statement
+    from projections.queries.answers_told import GameStory, OtherResult, Statement
 
 
 class View(Asking):
@@ -402,6 +402,16 @@ class View(Asking):
 
         with self.surveying() as seen:
             yield from stories(seen, game_ids)
+
+    def other_result(self, game_id: str, places: Sequence[int]) -> OtherResult:
+        """What a game would have given with other places, in the order of its participants.
+
+        Raises as `surveying` does, `Unknown` (game-unknown), and `BadArgument` for places that no result has.
+        """
+        from projections.queries.other_results import other_result
+
+        with self.surveying() as seen:
+            return other_result(seen, game_id, places)
 
     def last_positions_of_games(self) -> dict[str, int]:
         """The positions of the last events that games depend on, by their ids, in the order of their first records.

@@ -100,6 +100,11 @@ def game(game_id: str) -> Path:
     return ("games", segment(game_id))
 
 
+def otherwise(game_id: str) -> Path:
+    """Of a game as it would be with another result."""
+    return (*game(game_id), "_otherwise")
+
+
 def ruleset(ruleset_id: str, version: str | None = None) -> Path:
     """Of a ruleset, or of a version of it."""
     return ("rules", segment(ruleset_id), *([] if version is None else [segment(version)]))

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
 
+from ledger.errors import BadArgument
 from projections.queries.answers_told import GameStory
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, known_at_last
@@ -26,8 +28,29 @@ def page_of_story(visit: Visit, found: GameStory) -> Page:
     found = known_at_last(found, found.last)
     found = replace(found, ladders=tuple(known_at_last(one, found.last) for one in found.ladders))
     title = f"Game {found.game_id}"
-    shown = {"found": found, "telling": visit.telling, "has_clock": found.game_id in visit.clocks}
+    shown = {"found": found, "telling": visit.telling, "has_clock": found.game_id in visit.clocks,
+             "places": all("place" in one for one in found.data["participants"])}  # fmt: skip
     return Page(addresses.game(found.game_id), "game", title, found, found.times, shown, None, visit.query)
+
+
+def otherwise_page(visit: Visit, game_id: str) -> Page:
+    """What a game would have given with other places, asked for in the order of its participants.
+
+    Raises as `View.other_result` does.
+    """
+    asked = visit.asked.get("place", ())
+    if not all(one.isascii() and one.isdigit() and len(one) < 3 for one in asked):
+        raise BadArgument("places are whole numbers from 1 on, one for each participant", "place")
+    found = visit.view.other_result(game_id, [int(one) for one in asked])
+    found = known_at_last(found, found.last)
+    shown = {
+        "found": found, "participants": found.data["participants"], "standing": visit.standing,
+        "ladders": [(ladder, [*rows]) for ladder, rows in groupby(found.rows, lambda row: row.ladder)],
+    }  # fmt: skip
+    title = f"Game {game_id} with another result"
+    return Page(
+        addresses.otherwise(game_id), "otherwise", title, found, found.times, shown, "rows", visit.query, visit.asked
+    )
 
 
 def clock_page(visit: Visit, game_id: str) -> Page:

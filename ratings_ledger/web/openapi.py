@@ -32,6 +32,7 @@ TOLD = {
     "b": "The other coordinates.",
     "ladder": "A ladder, such as elo-catan/all.",
     "player": "A player; up to six.",
+    "place": "A place for each participant, in their order.",
 }
 REFUSALS = {
     "400": "The coordinates cannot be meant.", "404": "There is no such page, player, game, ladder or version.",

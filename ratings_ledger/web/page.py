@@ -28,14 +28,14 @@ from projections.queries.answers_beside import ListBeside
 from projections.queries.answers_explained import GameExplanation
 from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_surveyed import Person
-from projections.queries.answers_told import GameStory
+from projections.queries.answers_told import GameStory, OtherResult
 from projections.queries.coordinates import Times
 from projections.queries.results import Result
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS
 
-A = TypeVar("A", Overview, Profile, Ranks, Person, GameStory, GameExplanation, ListBeside)
+A = TypeVar("A", Overview, Profile, Ranks, Person, GameStory, OtherResult, GameExplanation, ListBeside)
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
 MINUS = "−"

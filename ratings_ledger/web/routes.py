@@ -13,12 +13,12 @@ from projections.queries.answers_compared import Differences
 from projections.queries.answers_profiled import Overview, Profile, Ranks
 from projections.queries.answers_recorded import AllRulesets, ClockState, LeagueState, RecordedEvents, RulesetState
 from projections.queries.answers_surveyed import AllLadders, AllLists, Person
-from projections.queries.answers_told import GameStory
+from projections.queries.answers_told import GameStory, OtherResult
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
 from ratings_ledger.web.changes import change_page
 from ratings_ledger.web.compare import compare_page, compared_page
-from ratings_ledger.web.games import clock_page, game_page
+from ratings_ledger.web.games import clock_page, game_page, otherwise_page
 from ratings_ledger.web.ladders import ladder_page, pages_of
 from ratings_ledger.web.leagues import league_page
 from ratings_ledger.web.lists import list_page, lists_page
@@ -30,7 +30,7 @@ from ratings_ledger.web.rules import RULES, rules_page, ruleset_page
 from ratings_ledger.web.status import LogState, status_page
 from ratings_ledger.web.visits import AXES, Visit
 
-REPEATED = ("player",)  # what can be asked for several times
+REPEATED = ("player", "place")  # what can be asked for several times
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ ROUTES = (
     Route("/players/{player}/{ladder}", player_page, Profile),
     Route("/players/{player}/{ladder}/_ranks", ranks_page, Ranks),
     Route("/games/{game_id}", game_page, GameStory, is_table=False),
+    Route("/games/{game_id}/_otherwise", otherwise_page, OtherResult, members=(*AXES, "place")),
     Route("/games/{game_id}/_clock", clock_page, ClockState),
     Route("/rules", rules_page, AllRulesets),
     Route("/rules/{ruleset_id}", ruleset_page, RulesetState, is_table=False),

@@ -171,6 +171,50 @@ def test_person_has_earlier_ids_games_and_gold(pages: Pages, url: str, ratings: 
     assert there["started"] == 25
 
 
+def test_ruleset_says_what_its_rule_does_and_what_changed(pages: Pages, url: str, ratings: Ratings) -> None:
+    """The page of a version has the rule in words, and every key that differs from the version before it."""
+    ok(ratings, "rules", "publish", "--shipped", "youplay-wsim", "--by", "mira", db=url)
+    first, second, third = (shown(get(pages, f"/rules/youplay-wsim/v{number}")) for number in (0, 1, 2))
+    assert "What the rule does" in first
+    assert "What changed since" not in first
+    assert "What changed since version v0" in second
+    changed = third.partition("What changed since version v1")[2].partition("What it says")[0]
+    assert "params.top_scorer 1 0" in changed
+    assert "effective_from – 2010-01-01" in changed
+    assert "scope.kind" not in changed
+
+
+def test_another_result_gives_what_a_correction_would(pages: Pages, url: str, ratings: Ratings) -> None:
+    """What a game would have given with other places is what it gives once it is corrected; nothing is recorded."""
+    head = told_json(pages, "/status")["position"]
+    was = told_json(pages, "/games/g-3")
+    told = told_json(pages, "/games/g-3/_otherwise?place=4&place=1&place=1&place=3")
+    assert told_json(pages, "/status")["position"] == head
+    assert "With another result" in get(pages, "/games/g-3").text
+    assert "as it was played" in get(pages, "/games/g-3/_otherwise?place=4&place=1&place=1&place=3").text
+    ok(ratings, "correct", "g-3", "anna=ben", "美咲", "Łukasz", "--reason", "wrong", "--by", "mira", db=url)
+    now = told_json(pages, "/games/g-3")
+    assert [row["player"] for row in told["rows"] if row["ladder"] == LADDER] == ["anna", "ben", "美咲", "Łukasz"]
+    for row in told["rows"]:
+        before, after = (change_of(game, row["ladder"], row["player"]) for game in (was, now))
+        assert (row["gave"], row["would_give"]) == (before, after)
+        assert Fraction(row["difference"]) == Fraction(after) - Fraction(before)
+
+
+def change_of(game: dict[str, Any], ladder: str, player: str) -> Any:
+    found = next(one for one in game["ladders"] if one["ladder"] == ladder)
+    return next(one["change"] for one in found["players"] if one["player"] == player)
+
+
+@pytest.mark.parametrize("query", ["", "place=1", "place=1&place=3&place=4&place=4", "place=0&place=1&place=2&place=3",
+                                   "place=x&place=1&place=2&place=3", "place=5&place=1&place=2&place=3"])  # fmt: skip
+def test_no_other_result_with_places_that_none_has(pages: Pages, query: str) -> None:
+    """Places that no result has are refused, with the reason."""
+    told = get(pages, f"/games/g-3/_otherwise.json?{query}")
+    assert told.status == 400
+    assert "place" in json.loads(told.text)["error"]["reason"]
+
+
 def test_log_is_filtered_and_newest_first(pages: Pages) -> None:
     """The log has every event, or those about somebody, of a type, by somebody; what cannot be asked is refused."""
     rows = told_json(pages, "/log")["rows"]
