@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.histories import game_id, player_id
 from benchmarks.ledgers import BY, new_drafts
-from benchmarks.measuring import ROOT
+from benchmarks.measuring import ROOT, cold_command
 from ledger import clock
 from ledger.store.appending import append
 from ledger.store.log import head
@@ -39,6 +39,7 @@ BUSY_GAMES = 1_000
 CLIENTS, CONNECTIONS = 20, 4
 APPENDS, PAUSE_S = 100, 0.02
 STARTED_S = 120
+ELSEWHERE = 5
 
 
 def site(url: str, folder: str) -> Found:
@@ -47,7 +48,8 @@ def site(url: str, folder: str) -> Found:
     started = perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, cwd=ROOT, check=True)
     seconds = perf_counter() - started
-    return {"seconds": seconds, "files": sum(len(files) for _, _, files in os.walk(folder)), "of_children": True}
+    sizes = [path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()]
+    return {"seconds": seconds, "files": len(sizes), "bytes": sum(sizes), "of_children": True}
 
 
 def cold_site(url: str, folder: str) -> Found:
@@ -98,6 +100,43 @@ def answers(url: str, kind: str, count: int, games: int) -> Found:
         assert status == 200, f"{addresses[kind]}: {status}"
     times = sorted(times[3:])
     return {"seconds": times[len(times) * 99 // 100], "median": times[len(times) // 2]}
+
+
+def answers_elsewhere(url: str, kind: str, games: int) -> Found:
+    """The median of the times of answers at positions of the log that nobody asked for before, by an open ledger."""
+    pages, times = Pages(url, Site(), ["localhost"]), list[float]()
+    while asyncio.run(asked(pages, "/status")) == 503:
+        pass
+    for address, position in _elsewhere(url, kind, games):
+        started = perf_counter()
+        status = asyncio.run(asked(pages, f"{address[0]}?known_at={position}"))
+        times.append(perf_counter() - started)
+        assert status == 200, f"{address[0]} at {position}: {status}"
+    return {"seconds": sorted(times)[len(times) // 2]}
+
+
+def commands_elsewhere(url: str, kind: str, games: int) -> Found:
+    """The same of the command that asks the same, each from start to end."""
+    times = []
+    for address, position in _elsewhere(url, kind, games):
+        command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, *address[1], "--known-at",
+                   str(position), "--format", "json"]  # fmt: skip
+        times.append(cold_command(command)["seconds"])
+    return {"seconds": sorted(times)[len(times) // 2], "of_children": True}
+
+
+def _elsewhere(url: str, kind: str, games: int) -> Iterator[tuple[tuple[str, list[str]], int]]:
+    """Addresses with the arguments of the command that asks the same, and a position of the log for each."""
+    with open_ledger(url).reading() as connection:
+        last = head(connection).position
+    player, game = player_id(7), game_id(games // 2)
+    asked_for = {
+        "standings": (f"/ladders/{CLUB}", ["standings", CLUB]),
+        "player": (f"/players/{player}/{CLUB}", ["history", CLUB, player]),
+        "game": (f"/games/{game}", ["explain", "bench-elo", game]),
+    }
+    for number in range(1, ELSEWHERE + 1):
+        yield asked_for[kind], last - 100 * number
 
 
 async def asked(pages: Pages, address: str) -> int:

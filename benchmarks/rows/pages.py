@@ -39,7 +39,7 @@ def site(setting: Setting) -> Iterator[Line]:
     url, folder = setting.sqlite.copied_ledger(history), str(setting.folder / "site")
     made = measure(Call("benchmarks.serving:cold_site", {"url": url, "folder": folder}))
     what = f"site of {history.games:,} games"
-    files = f"{made.found['files']:,} files"
+    files = f"{made.found['files']:,} files, {made.found['bytes'] / 1e6:,.0f} MB"
     yield Line(f"{what}, cold", series("site", "games", history.games, [made]), bar=Bar("seconds", COLD_S), note=files)
     again = Call("benchmarks.serving:site_again", {"url": url, "folder": folder, "players": history.players})
     runs = in_turn({"again": again}, setting.repetitions)["again"]
@@ -75,6 +75,16 @@ def answered(setting: Setting, url: str) -> Iterator[Line]:
         kind: Call("benchmarks.serving:answers", {"url": url, "kind": kind, "count": ANSWERS, "games": games})
         for kind in kinds
     }
+    for kind, told in kinds.items():
+        pair = {
+            name: Call(f"benchmarks.serving:{name}_elsewhere", {"url": url, "kind": kind, "games": games})
+            for name in ("answers", "commands")
+        }
+        runs = in_turn(pair, setting.repetitions)
+        yield Line(
+            f"{told}, as known at an earlier position, {games:,} games", series("answer", "answers", 1, runs["answers"]),
+            series("the command", "answers", 1, runs["commands"]), Bar("times as fast", 1),
+        )  # fmt: skip
     for kind, runs in in_turn(calls, setting.repetitions).items():
         what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"
         median = f"median {1_000 * runs[0].found['median']:.1f} ms"

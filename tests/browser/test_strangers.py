@@ -80,3 +80,26 @@ def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ra
             assert number(last[3]) == pytest.approx(float(now[row["player"]]["points_decimal"]), abs=0.006)
             assert all(line[1] for line in lines)
     assert wrong == []
+
+
+def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: Ratings) -> None:
+    """One tap: the list of February beside today, and the correction that set them apart; another: what that did."""
+    published = told(ratings, club, "standings", LADDER, "--as-published")["rows"]
+    beside = told(ratings, club, "standings", LADDER, "--as-of", "2025-02-28")["rows"]
+    today = {row["player"]: float(row["points_decimal"]) for row in beside}
+    with opened(chromium, club, PHONE) as (page, wrong):
+        page.goto(club.address("index"))
+        section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
+        section.get_by_role("link", name=LADDER, exact=True).click()
+        assert "would differ for" in page.locator("main").inner_text()
+        rows = {row[1]: row for row in table(page, "The list")}
+        for row in published:
+            before, difference, now = map(number, rows[row["player"]][2:5])
+            assert before == pytest.approx(float(row["points_decimal"]), abs=0.006)
+            assert now == pytest.approx(today[row["player"]], abs=0.006)
+            assert difference == pytest.approx(now - before, abs=0.011)
+        assert "scores <read> wrong" in page.locator(".story").inner_text()
+        page.locator(".story").get_by_role("link", name="what it did").first.click()
+        assert "g-1" in page.locator("h1").inner_text()
+        assert "anna" in page.locator("main").inner_text()
+    assert wrong == []
