@@ -80,11 +80,12 @@ def answered(setting: Setting, url: str) -> Iterator[Line]:
             name: Call(f"benchmarks.serving:{name}_elsewhere", {"url": url, "kind": kind, "games": games})
             for name in ("answers", "commands")
         }
-        runs = in_turn(pair, setting.repetitions)
-        yield Line(
-            f"{told}, as known at an earlier position, {games:,} games", series("answer", "answers", 1, runs["answers"]),
-            series("the command", "answers", 1, runs["commands"]), Bar("times as fast", 1),
-        )  # fmt: skip
+        both = in_turn(pair, setting.repetitions)
+        ours, other = (
+            series("answer", "answers", 1, both["answers"]),
+            series("the command", "answers", 1, both["commands"]),
+        )
+        yield Line(f"{told}, as known at an earlier position, {games:,} games", ours, other, Bar("times as fast", 1))
     for kind, runs in in_turn(calls, setting.repetitions).items():
         what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"
         median = f"median {1_000 * runs[0].found['median']:.1f} ms"

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from make_docs import FOLDER
+from serving import serving
 
 PAGE = (FOLDER / "pages.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```sh\n(.*?)```", PAGE.partition("\n## For programs\n")[2].partition("\n## ")[0], re.DOTALL)
@@ -38,9 +39,6 @@ def shell(copied: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str]
     """A function that runs commands while a server shows a ledger, in each kind of store; it gives what they print."""
     if shutil.which("curl") is None:
         pytest.skip("there is no curl")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     url = copied(with_mira)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "RATINGS_DB": str(tmp_path / "copy.db")}
     (tmp_path / "ratings").write_text(f'#!/bin/sh\nexec {" ".join(map(quote, PROGRAM))} "$@"\n')
@@ -54,14 +52,8 @@ def shell(copied: Callable[..., str], tmp_path: Path) -> Iterator[Callable[[str]
         assert done.returncode == 0, (given, done.stdout, done.stderr)
         return done.stdout
 
-    command = [*PROGRAM, "--db", url, "serve", "--port", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment) as process:
-        try:
-            assert process.stderr is not None
-            assert f":{port}/" in process.stderr.readline()
-            yield run
-        finally:
-            process.kill()
+    with serving(url, tmp_path) as (port, _):
+        yield run
 
 
 def test_examples_for_programs_work(shell: Callable[[str], str]) -> None:
@@ -72,3 +64,55 @@ def test_examples_for_programs_work(shell: Callable[[str], str]) -> None:
     assert [row["game_id"] for row in csv.DictReader(io.StringIO(shell(course)))] == ["wl-1", "wl-2"]
     assert shell(again).splitlines()[-1] == "304"
     assert "3 appended" in shell(elsewhere)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    """`systemd-analyze verify` finds nothing wrong with the unit on the page."""
+    (unit,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    command = Path(sys.executable).with_name("ratings")
+    unit = unit.replace("/opt/ratings/bin/ratings", str(command)).replace("User=ratings\n", "User=daemon\n")
+    (tmp_path / "ratings-pages.service").write_text(unit, encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "ratings-pages.service"], cwd=tmp_path, capture_output=True, text=True,
+        check=False, env={"PATH": "/usr/bin:/bin", "SYSTEMD_UNIT_PATH": f"{tmp_path}:"},
+    )  # fmt: skip
+    told = [line for line in done.stderr.splitlines() if "ratings-" in line]
+    assert (done.returncode, told) == (0, []), done.stderr
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_pages_behind_the_proxy(copied_file: Callable[..., str], tmp_path: Path) -> None:
+    """Behind nginx as on the page, pages come for the site's name alone, once, and long files whole."""
+    (block,) = re.findall(r"```nginx\n(.*?)```", PAGE, re.DOTALL)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        front = free.getsockname()[1]
+    url = copied_file(with_mira)
+    with serving(url, tmp_path, "--host-name", "ratings.club.example") as (port, _):
+        block = block.replace("listen 443 ssl", f"listen 127.0.0.1:{front}").replace(":8000", f":{port}")
+        folders = "".join(f"{name}_temp_path {tmp_path}/{name};\n" for name in TEMPORARY)
+        (tmp_path / "nginx.conf").write_text(
+            f"daemon off; master_process off; pid {tmp_path}/pid; error_log stderr; events {{}}\n"
+            f"http {{ access_log off; {folders} {block} }}\n"
+        )
+        proxy = subprocess.Popen([shutil.which("nginx") or "", "-c", str(tmp_path / "nginx.conf"), "-p", str(tmp_path)])
+        try:
+            site = f"curl -s --retry 20 --retry-connrefused -H 'Host: ratings.club.example' http://127.0.0.1:{front}"
+            page = printed(f"{site}/ladders/elo-catan/all.json")
+            assert [row["player"] for row in json.loads(page)["rows"]] == ["mira", "ben"]
+            assert len(printed(f"{site}/games.jsonl").splitlines()) == len(GAMES)
+            etag = re.findall(r"etag: (\S+)", printed(f"{site}/ -o /dev/null -D -"), re.IGNORECASE)[0]
+            assert printed(f"{site}/ -o /dev/null -w '%{{http_code}}' -H 'If-None-Match: {etag}'") == "304"
+            elsewhere = site.replace("ratings.club.example", "elsewhere.example")
+            assert printed(f"{elsewhere}/ -o /dev/null -w '%{{http_code}}'") == "421"
+        finally:
+            proxy.terminate()
+            proxy.wait(20)
+
+
+TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+def printed(command: str) -> str:
+    return subprocess.run(["/bin/sh", "-ec", command], capture_output=True, text=True, check=True).stdout

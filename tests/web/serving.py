@@ -11,12 +11,13 @@ from pathlib import Path
 
 
 @contextmanager
-def serving(url: str, folder: Path) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def serving(url: str, folder: Path, *options: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """A server of its own, by its port, and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from cli.start import run; run()", "--db", url, "serve", "--port", str(port)]
+    program = [sys.executable, "-c", "from cli.start import run; run()"]
+    command = [*program, "--db", url, "serve", "--port", str(port), *options]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment) as process:
         try:
