@@ -19,25 +19,30 @@ WHATIF_TIMES = 1.3
 
 
 def questions(setting: Setting) -> Iterator[Line]:
-    """Each asked of a ledger that stays open and has answered once before, and as a command from start to end."""
+    """Each asked of an open ledger that has answered another one before, and as a command from start to end."""
     games = setting.games(10_000_000)
     history = History(games=games)
     url = setting.sqlite.ledger(history)
-    ordinary, busiest = (player_id(history.player_at(rank)) for rank in (history.players // 2, 0))
+    ordinary, busiest, other = (
+        player_id(history.player_at(rank)) for rank in (history.players // 2, 0, history.players // 3)
+    )
+    # by name: the command, the coordinate, and what the open ledger was asked before
     asked = {
-        f"standings as of {AS_OF}, top {TOP}": (["standings", LADDER, "--as-of", AS_OF, "--limit", str(TOP)], AS_OF),
-        "history of an ordinary player": (["history", LADDER, ordinary], None),
-        "history of the busiest player": (["history", LADDER, busiest], None),
-        "explain a game": (["explain", LADDER, game_id(games * 2 // 3)], None),
-    }
+        f"standings as of {AS_OF}, top {TOP}": (
+            ["standings", LADDER, "--as-of", AS_OF, "--limit", str(TOP)], AS_OF, ([LADDER], "2015-01-01"),
+        ),
+        "history of an ordinary player": (["history", LADDER, ordinary], None, ([LADDER, other], None)),
+        "history of the busiest player": (["history", LADDER, busiest], None, ([LADDER, other], None)),
+        "explain a game": (["explain", LADDER, game_id(games * 2 // 3)], None, ([LADDER, game_id(games // 3)], None)),
+    }  # fmt: skip
     imported = [sys.executable, "-c", "import sqlalchemy"]
     calls = {"import": Call("benchmarks.measuring:cold_command", {"command": imported})}
-    for name, (arguments, as_of) in asked.items():
+    for name, (arguments, as_of, before) in asked.items():
         method, ladder, *more = arguments
         given = {"limit": TOP} if method == "standings" else {}
         calls[f"{name}, open ledger"] = Call("benchmarks.ours:answered", {
-            "url": url, "method": method, "arguments": [ladder, *(() if given else more)], "options": given,
-            "as_of": as_of,
+            "url": url, "method": method, "options": given,
+            "asked": [before, ([ladder, *(() if given else more)], as_of)],
         })  # fmt: skip
         calls[f"{name}, cold process"] = Call(
             "benchmarks.ours:cold_command", {"url": url, "arguments": [*arguments, "--format", "json"]}
@@ -95,8 +100,8 @@ def corrections(setting: Setting) -> Iterator[Line]:
     ]
     measure(Call("benchmarks.ours:command", {"url": grown, "arguments": publish}))
     month = Call("benchmarks.ours:answered", {
-        "url": grown, "method": "standings", "arguments": ["bench-months/2016-12"], "options": {"limit": TOP},
-        "as_of": None,
+        "url": grown, "method": "standings", "options": {"limit": TOP},
+        "asked": [([f"bench-months/2016-{month}"], None) for month in (11, 12)],
     })  # fmt: skip
     yield Line(
         f"the list of a month among {games:,} games, open ledger, replayed",
