@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import re
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +26,9 @@ from projections import expected_scores
 from projections.contract import Rule
 from projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
 
-# a shorter history is finished before numba has loaded
-COMPILED_GAMES = 20_000
+# a shorter history is finished before numba has loaded; once it is, this part of it is enough
+COMPILED_GAMES = 12_000
+LOADED_PART = 12
 
 logger = logging.getLogger(__name__)
 Options = dict[str, Any]  # of numba's
@@ -61,7 +63,8 @@ def allowed() -> bool:
 
 def pays(games: int) -> bool:
     """Whether a history of this many games is worth compiled loops, if they are available."""
-    return games >= COMPILED_GAMES and allowed()
+    least = COMPILED_GAMES if "numba" not in sys.modules else max(1, COMPILED_GAMES // LOADED_PART)
+    return games >= least and allowed()
 
 
 @cache

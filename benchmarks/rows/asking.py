@@ -74,7 +74,8 @@ def corrections(setting: Setting) -> Iterator[Line]:
         "preview": Call("benchmarks.ours:previewed", {"url": url, "game_id": week_back}),
         "next": Call("benchmarks.ours:corrected", {"url": grown, "game_id": week_back, "limit": TOP}),
     }
-    measure(Call("benchmarks.ours:cold_command", {"url": url, "arguments": ["history", LADDER, player_id(0)]}))
+    for ledger in (url, grown):  # each leaves a trace, beside its own place
+        measure(Call("benchmarks.ours:cold_command", {"url": ledger, "arguments": ["history", LADDER, player_id(0)]}))
     runs = in_turn(calls, setting.repetitions)
     yield Line(
         f"a correction of a game one week back in {games:,} games, open ledger, traces kept: all effects",

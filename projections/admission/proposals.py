@@ -22,6 +22,7 @@ from projections.admission.events import Admission
 from projections.admission.new_ladders import NewLadders
 from projections.facts.columns import Facts
 from projections.facts.decoding import decode
+from projections.facts.players import Players
 from projections.queries.answers_compared import Impact
 from projections.queries.impact import impact_of
 from projections.queries.standings import Ladders
@@ -45,7 +46,7 @@ class Known:
         """With `strict`, a game that begins a ladder is refused."""
         self._newest = newest
         self._ladders: Ladders | None = None
-        self._names: set[str] | None = None
+        self._names: Players | None = None
         self._position = 0
         self.new_ladders = NewLadders(self.facts, strict)
 
@@ -64,16 +65,18 @@ class Known:
         """How many games there were when the facts were asked for."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)
 
-    def players(self, connection: Connection) -> set[str]:
+    def players(self, connection: Connection) -> Players:
         """The players that the ledger knows."""
         if self._names is None:
             there = self.ladders(connection)
-            self._names, self._position = {*there.players}, there.facts.position
+            self._names, self._position = Players(there.facts, lambda: there.players), there.facts.position
         if (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in known_events(page):
                     renamed = event.type == "player.renamed"
-                    self._names.update([event.data["new_player"]] if renamed else TYPES[event.type].brings(event.data))
+                    self._names.more.update(
+                        [event.data["new_player"]] if renamed else TYPES[event.type].brings(event.data)
+                    )
             self._position = newest
         return self._names
 

@@ -357,6 +357,30 @@ class Layered:
             found[index] = number
         return found
 
+    def taken(self, indices: Any) -> Any:
+        """The numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
+        if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
+            raise self.damaged("is asked for what it does not have")
+        if self._whole is not None:
+            return compiling.as_numpy(self._whole)[indices]
+        import numpy as np
+
+        found = np.empty(len(indices), dtype=self.typecode)
+        for start, base in zip(self._starts, self.bases, strict=True):
+            there = (indices >= start) & (indices < min(start + len(base), self._items))
+            if there.any():
+                found[there] = base.taken(indices[there] - start)
+        behind = indices >= self._items
+        if behind.any():
+            found[behind] = compiling.as_numpy(self._tail)[indices[behind] - self._items]
+        if self.changes:
+            order = np.argsort(indices, kind="stable")
+            changed = np.fromiter(self.changes, dtype=np.int64, count=len(self.changes))
+            first, last = (np.searchsorted(indices[order], changed, side=side).tolist() for side in ("left", "right"))
+            for index, low, high in zip(self.changes, first, last, strict=True):
+                found[order[low:high]] = self.changes[index]
+        return found
+
     def let_go(self) -> None:
         """Drop what is in files from memory; reading brings it back."""
         self._whole = None

@@ -96,6 +96,7 @@ class Cache:
         self.root, self.folder = root, root / "columns"
         self.ledger = ledger
         self.segments: list[Segment] = []
+        self._told: dict[tuple[str, str], list[Any]] = {}  # the values of lines, by segment and file
 
     @property
     def position(self) -> int:
@@ -129,9 +130,13 @@ class Cache:
 
     def _lines(self, name: str, count: int | None = None) -> list[Any]:
         """The first values of a file of JSON lines. Raises `Damaged`."""
-        told = b"".join(bytes(segment.columns[name].whole()) for segment in self.segments)
-        found: list[Any] = json.loads(b"[" + b",".join(told.split(b"\n")[:-1][:count]) + b"]")
-        return found
+        found = list[Any]()
+        for segment in self.segments:
+            if (segment.name, name) not in self._told:
+                told = bytes(segment.columns[name].whole())
+                self._told[segment.name, name] = json.loads(b"[" + b",".join(told.split(b"\n")[:-1]) + b"]")
+            found += self._told[segment.name, name]
+        return found[:count]
 
     def _tables(self, facts: Facts, players: int | None = None) -> None:
         facts.players = self._lines("players", players)
@@ -167,6 +172,7 @@ class Cache:
         self._tables(facts, known)
         if len(facts.players) < known:
             raise ValueError("names are missing")
+        facts.players_at = self._column("players_at", known)
         at = self._column("others_at")
         known = bisect_right(at, position)
         facts.others = list(zip(at[:known], self._lines("others", known), strict=True))

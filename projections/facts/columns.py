@@ -175,7 +175,7 @@ class Facts:
 
     # ids as recorded, and for each the number of the same person's current id
     players: list[str] = field(default_factory=list)
-    players_at: array[int] = field(default_factory=_numbers)  # where each is first named
+    players_at: Column = field(default_factory=_numbers)  # where each is first named
     person: array[int] = field(default_factory=_small_numbers)
     texts: list[str] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
@@ -240,6 +240,7 @@ class Facts:
 
     def only(self, rows: Column) -> Facts:
         """The facts of some games alone, given their rows in ascending order, numbered in that order."""
+        self.ranks()  # which they share
         start, count = compiling.taken(self.start, rows), compiling.taken(self.count, rows)
         slots = compiling.span_indices(start, count)
         at = compiling.before_each(count)
@@ -293,6 +294,11 @@ class Facts:
                 ranks[number] = rank
             self._ranks = ranks  # only when it is whole: other threads may read it
         return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
+
+    def take_ranks(self, other: Facts) -> None:
+        """Take over the ranks that others with the same ids worked out."""
+        if len(other._ranks) == len(other.players) and other.players == self.players:
+            self._ranks = other._ranks
 
     def cell_of(self, row: int) -> Cell:
         """What eligibility and partition depend on in a game."""

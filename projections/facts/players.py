@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from projections import compiling
-from projections.facts.columns import Facts
+from projections.facts.columns import NONE, Facts
+
+
+class Players(Collection[str]):
+    """The players that facts know, and more who came since. All are looked for only where somebody's first game, which
+    nearly always still stands, does not tell.
+    """
+
+    def __init__(self, facts: Facts, every: Callable[[], set[str]]) -> None:
+        """`every` gives all that the facts know."""
+        self._facts, self._every = facts, every
+        self.more: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.more or (isinstance(name, str) and self._is_in_first_game(name)) or name in self._every()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._every() | self.more)
+
+    def __len__(self) -> int:
+        return len(self._every() | self.more)
+
+    def _is_in_first_game(self, name: str) -> bool:
+        facts = self._facts
+        number = facts.player_numbers.get(name, NONE)
+        if not 0 <= number < len(facts.players_at):
+            return False
+        row = facts.row_of(facts.players_at[number])
+        if row == NONE or row in facts.voided:
+            return False
+        return number in facts.player[facts.start[row] : facts.start[row] + facts.count[row]]
 
 
 def known_players(facts: Facts) -> set[str]:

@@ -41,6 +41,9 @@ class KeptLadders:
         facts = self._decode(connection, position, lazily=self._lazily) if known is None else known.facts
         key = position, facts.chain_hash
         with self._lock:
+            if known is None and self._kept:
+                last = next(reversed(self._kept.values()))
+                facts.take_ranks(next(iter(last.values())).facts)
             there = self._kept[key] = self._kept.pop(key, {})  # the last are those that were asked for last
             while len(self._kept) > POSITIONS_KEPT:
                 del self._kept[next(iter(self._kept))]

@@ -154,14 +154,12 @@ def _differing(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[in
 
 def _numbered_after(earlier: Stream, rest: Stream) -> Stream:
     """The rest of a ladder, with the players of its earlier part first."""
-    number = dict(earlier.numbers)
-    for person in rest.persons:
-        number.setdefault(person, len(number))
-    mapped = array("i", [number[person] for person in rest.persons])
-    names = dict(zip(rest.persons, rest.names, strict=True))
-    joined = [person for person in rest.persons if person not in earlier.numbers]
+    known = earlier.numbers
+    joined = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
+    behind = {person: number for number, person in enumerate(joined, len(known))}
+    mapped = array("i", [known[person] if person in known else behind[person] for person in rest.persons])
     return replace(
-        rest, players=array("i", [mapped[player] for player in rest.players]), batch=None,
+        rest, players=compiling.taken(mapped, rest.players), batch=None,
         adjustments=[one._replace(player=mapped[one.player]) for one in rest.adjustments],
-        persons=[*earlier.persons, *joined], names=[*earlier.names, *(names[person] for person in joined)],
+        persons=[*earlier.persons, *joined], names=[*earlier.names, *joined.values()],
     )  # fmt: skip

@@ -139,6 +139,10 @@ def test_layers_leave_the_files_and_copies_alone(
         assert [before[index] for index in range(len(before))] == kept
         first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(wanted))] * 2)))
         assert [*found[first:last]] == wanted[first:last]
+        if NUMPY:
+            assert at_many(found, [*range(first, last), *range(first, last)][::-1]) == [*wanted[first:last] * 2][::-1]
+            with pytest.raises(Damaged):
+                at_many(found, [len(wanted)])
         if data.draw(st.booleans()):
             assert [*found.whole()] == wanted
             assert [*found[first:last]] == wanted[first:last]
@@ -151,6 +155,13 @@ def test_layers_leave_the_files_and_copies_alone(
         with pytest.raises(Damaged):
             found[index] = 7
     assert {path: path.read_bytes() for path in folder.iterdir()} == content
+
+
+def at_many(column: Layered, indices: list[int]) -> list[int]:
+    import numpy as np
+
+    found: list[int] = column.taken(np.array(indices, dtype=np.int64)).tolist()
+    return found
 
 
 @pytest.mark.usefixtures("small_blocks")

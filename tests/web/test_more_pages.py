@@ -141,8 +141,13 @@ def test_late_game_has_a_change(pages: Pages, url: str, ratings: Ratings, tmp_pa
     assert there == {row["position"] for row in events if row["type"] in decided} | {head}
 
 
-def test_person_has_earlier_ids_games_and_gold(pages: Pages, url: str, ratings: Ratings, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cached", [False, True])
+def test_person_has_earlier_ids_games_and_gold(
+    cached: bool, pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The page of a person says who they were before, what they did, and which lists gave them gold."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 1 if cached else 10**9)
     ok(ratings, "rules", "publish", "--shipped", "catan-monthly", "--by", "mira", db=url)
     seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
     games = [{"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
