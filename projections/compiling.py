@@ -258,7 +258,10 @@ def set_back(points: Any, games: Any, start: Any, end: Any, order: Any, before: 
         wide = wide[low[wide] < high[wide]]
     left = as_numpy(end) - low
     later = np.flatnonzero(left)
-    as_numpy(points)[later] = as_numpy(taken(before, slots[low[later]]))
+    leading = slots[low[later]]
+    if hasattr(order, "let_go"):
+        order.let_go()
+    as_numpy(points)[later] = as_numpy(taken(before, leading))
     as_numpy(games)[:] -= left
     return as_column(low)
 

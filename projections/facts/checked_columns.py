@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary, finalize
@@ -82,6 +82,7 @@ class Checked:
         self._low, self._high = ANY
         self._per_block = BLOCK_BYTES // size
         self._blocks: dict[int, Any] = {}
+        self._sound: set[int] = set()  # the blocks that were checked
         self._whole: Any = None
         self._origin: Checked | None = None  # which has the file open
         if length < 0 or len(crcs) != -(-length // BLOCK_BYTES):
@@ -169,6 +170,7 @@ class Checked:
             raise self._unread(error) from None
         if zlib.crc32(told) != self._crcs[block]:
             raise self.damaged("is damaged")
+        self._sound.add(block)
         return told
 
     def _ranged(self, numbers: Any) -> Any:
@@ -177,22 +179,17 @@ class Checked:
         return numbers
 
     def taken(self, indices: Any) -> Any:
-        """The numbers at many indices in any order, as numpy arrays: the file is read once, and not kept."""
+        """The numbers at many indices in any order, as numpy arrays: blocks are checked once, and nothing is kept."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
             raise self.damaged("is asked for what it does not have")
         if self._whole is not None:
             return compiling.as_numpy(self._whole)[indices]
         import numpy as np
 
-        order = np.argsort(indices, kind="stable")
-        ascending, found = indices[order], np.empty(len(indices), dtype=self.typecode)
-        block_ends = np.arange(1, len(self._crcs) + 1) * self._per_block
-        ends = np.searchsorted(ascending, block_ends).tolist()
-        for block, (first, last) in enumerate(pairwise([0, *ends])):
-            if first < last:
-                numbers = np.frombuffer(self._read(block), dtype=self.typecode)
-                found[order[first:last]] = numbers[ascending[first:last] - block * self._per_block]
-        return self._ranged(found)
+        for block in np.unique(indices // self._per_block).tolist():
+            if block not in self._sound:
+                self._read(block)
+        return self._ranged(np.frombuffer(self._mapped(), dtype=self.typecode)[indices])
 
     def blocks(self) -> Iterator[bytes]:
         """All bytes, a block at a time."""
@@ -210,6 +207,8 @@ class Checked:
 
     def whole(self) -> Any:
         """All numbers, in the file's own memory."""
+        if self._whole is None and self._origin is not None:
+            self._whole = self._ranged(self._origin.whole()[: self._items])
         if self._whole is None:
             pages = self._mapped()
             for block, crc in enumerate(self._crcs):
