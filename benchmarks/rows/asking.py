@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from benchmarks.histories import SPAN_DAYS, History, game_id, player_id
-from benchmarks.measuring import ROOT, Call, in_turn, measure
+from benchmarks.measuring import Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
 
@@ -92,14 +92,7 @@ def corrections(setting: Setting) -> Iterator[Line]:
         f"rebuild after {NIGHTLY_GAMES:,} new games behind {games:,}",
         series("rebuild", "rebuilds", 1, nights["night"]), bar=Bar("seconds", NIGHT_S),
     )  # fmt: skip
-    publish = [
-        "rules",
-        "publish",
-        str(ROOT / "benchmarks" / "rulesets" / "later" / "bench-months-1.toml"),
-        "--by",
-        "bench",
-    ]
-    measure(Call("benchmarks.ours:command", {"url": grown, "arguments": publish}))
+    measure(Call("benchmarks.ours:published", {"url": grown, "name": "later/bench-months-1"}))
     month = Call("benchmarks.ours:answered", {
         "url": grown, "method": "standings", "options": {"limit": TOP},
         "asked": [([f"bench-months/2016-{month}"], None) for month in (11, 12)],
