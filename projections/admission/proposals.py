@@ -3,7 +3,7 @@
 Nothing is written before `append`, or `commit`, which raises what is refused.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -46,7 +46,7 @@ class Known:
         """With `strict`, a game that begins a ladder is refused."""
         self._newest = newest
         self._ladders: Ladders | None = None
-        self._names: Players | None = None
+        self._names: set[str] | Players | None = None
         self._position = 0
         self.new_ladders = NewLadders(self.facts, strict)
 
@@ -65,18 +65,18 @@ class Known:
         """How many games there were when the facts were asked for."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)
 
-    def players(self, connection: Connection) -> Players:
+    def players(self, connection: Connection) -> Collection[str]:
         """The players that the ledger knows."""
         if self._names is None:
             there = self.ladders(connection)
-            self._names, self._position = Players(there.facts, lambda: there.players), there.facts.position
+            is_long = there.facts.cache is not None
+            self._names = Players(there.facts, lambda: there.players) if is_long else {*there.players}
+            self._position = there.facts.position
         if (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in known_events(page):
                     renamed = event.type == "player.renamed"
-                    self._names.more.update(
-                        [event.data["new_player"]] if renamed else TYPES[event.type].brings(event.data)
-                    )
+                    self._names.update([event.data["new_player"]] if renamed else TYPES[event.type].brings(event.data))
             self._position = newest
         return self._names
 

@@ -360,8 +360,8 @@ class Layered:
         """The numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
             raise self.damaged("is asked for what it does not have")
-        if self._whole is not None:
-            return compiling.as_numpy(self._whole)[indices]
+        if (whole := self._whole) is not None:
+            return compiling.as_numpy(whole)[indices]
         import numpy as np
 
         found = np.empty(len(indices), dtype=self.typecode)

@@ -35,7 +35,7 @@ from ledger.new_files import is_own_folder, open_own
 from ledger.store.dialect import dialect_of
 from ledger.store.log import chain_hash_at, ledger_id
 from projections.contract import OPTIONAL_COLUMNS, PLAYERS_MAX
-from projections.facts.checked_columns import ANY, BLOCK_BYTES, Damaged, Layered, Unreadable
+from projections.facts.checked_columns import ANY, BLOCK_BYTES, Checked, Damaged, Layered, Unreadable
 from projections.facts.columns import NONE, Base, Cell, Column, Facts, GameChange, row_at
 from projections.facts.segments import (
     Segment,
@@ -96,7 +96,7 @@ class Cache:
         self.root, self.folder = root, root / "columns"
         self.ledger = ledger
         self.segments: list[Segment] = []
-        self._told: dict[tuple[str, str], list[Any]] = {}  # the values of lines, by segment and file
+        self._values: dict[Checked, list[Any]] = {}  # those in files of lines
 
     @property
     def position(self) -> int:
@@ -132,10 +132,10 @@ class Cache:
         """The first values of a file of JSON lines. Raises `Damaged`."""
         found = list[Any]()
         for segment in self.segments:
-            if (segment.name, name) not in self._told:
-                told = bytes(segment.columns[name].whole())
-                self._told[segment.name, name] = json.loads(b"[" + b",".join(told.split(b"\n")[:-1]) + b"]")
-            found += self._told[segment.name, name]
+            column = segment.columns[name]
+            if column not in self._values:
+                self._values[column] = json.loads(b"[" + b",".join(bytes(column.whole()).split(b"\n")[:-1]) + b"]")
+            found += self._values[column]
         return found[:count]
 
     def _tables(self, facts: Facts, players: int | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from projections import compiling
@@ -18,16 +18,20 @@ class Players(Collection[str]):
     def __init__(self, facts: Facts, every: Callable[[], set[str]]) -> None:
         """`every` gives all that the facts know."""
         self._facts, self._every = facts, every
-        self.more: set[str] = set()
+        self._more: set[str] = set()
+
+    def update(self, names: Iterable[str]) -> None:
+        """Add names that came since."""
+        self._more.update(names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.more or (isinstance(name, str) and self._is_in_first_game(name)) or name in self._every()
+        return name in self._more or (isinstance(name, str) and self._is_in_first_game(name)) or name in self._every()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._every() | self.more)
+        return iter(self._every() | self._more)
 
     def __len__(self) -> int:
-        return len(self._every() | self.more)
+        return len(self._every() | self._more)
 
     def _is_in_first_game(self, name: str) -> bool:
         facts = self._facts

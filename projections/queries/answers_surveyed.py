@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 
-from projections.queries.answers import Answer
+from projections.queries.answers import Answer, LastEvent
 from projections.queries.coordinates import Coordinates
 from projections.queries.results import FRACTION_ONLY, HIDDEN, Result
 
@@ -113,7 +113,10 @@ class PlayerStatistics(ManyAnswers):
 
 @dataclass(frozen=True, slots=True)
 class Person(PlayerStatistics):
-    """The same of a person who is on a ladder: with the ids they had before, and where they stand everywhere."""
+    """The same of a person who is on a ladder: with the ids they had before, and where they stand everywhere; `last` is
+    the last event about a game of theirs, or about who they are.
+    """
 
     earlier: tuple[str, ...]
     rows: tuple[PersonRow, ...]
+    last: LastEvent | None = field(metadata=HIDDEN, kw_only=True)

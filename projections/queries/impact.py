@@ -201,25 +201,30 @@ ALL = "all"
 
 def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
     """What events that are checked but not appended yet would change on the ladders as they are."""
-    drafts = list(drafts)
-    after, matters = with_drafts(connection, before, drafts)
+    after, matters, renames = with_drafts(connection, before, drafts)
     found = impact_between(connection, before, after, matters)
-    data = [parse_object(draft.data.encode()) for draft in drafts if draft.type == "player.renamed"]
-    renames = [(one["player"], one["new_player"]) for one in data]
     reasons = tuple(
         why for player, new_player in renames for why in _why_rescored(before.facts, found, player, new_player)
     )
     return replace(found, reasons=reasons or ABSENT, times=times_of(connection) if found.published else UTC_TIMES)
 
 
-def with_drafts(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> tuple[Ladders, set[str]]:
-    """All ladders as they would be if drafts were recorded now, and what these matter to, as `about` names it."""
+def with_drafts(
+    connection: Connection, before: Ladders, drafts: Iterable[Draft]
+) -> tuple[Ladders, set[str], list[tuple[str, str]]]:
+    """All ladders as they would be if drafts were recorded now; what these matter to, as `about` names it, and the old
+    and new ids of those that they rename.
+    """
     facts = before.facts.copied()
     matters: set[str] = set()
+    renames: list[tuple[str, str]] = []
     for number, draft in enumerate(drafts, 1):
-        matters |= _apply(connection, facts, number, draft, parse_object(draft.data.encode()))
+        data = parse_object(draft.data.encode())
+        matters |= _apply(connection, facts, number, draft, data)
+        if draft.type == "player.renamed":
+            renames.append((data["player"], data["new_player"]))
     settle_facts(facts)
-    return Ladders(facts, None, before.rules), matters
+    return Ladders(facts, None, before.rules), matters, renames
 
 
 def _why_rescored(before: Facts, found: Impact, player: str, new_player: str) -> Iterator[str]:

@@ -464,6 +464,19 @@ def _own(connection: Connection, ladders: Ladders, ladder: str) -> dict[int, int
     return found
 
 
+def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Column | None = None) -> dict[str, int]:
+    """The position of the last event about a game of each person, counted or not, among some rows, which ascend, or
+    all; or about a game that they were in before it was corrected, or about who they are.
+    """
+    facts, changed = ladders.facts, _changed(connection, ladders)
+    found = _last_of_each(facts, changed, _indices(facts.count) if rows is None else array("q", rows))
+    others = [(number, one.until) for one in changed.former for number in one.players]
+    for number, position in [*others, *changed.renamed.items()]:
+        person = facts.person[number]
+        found[person] = max(position, found.get(person, 0))
+    return {facts.players[person]: position for person, position in found.items()}
+
+
 def _last_of_each(facts: Facts, changed: Changed, rows: Column) -> dict[int, int]:
     """By person, the last event about a game of theirs among some rows, which ascend."""
     if not compiling.pays(len(rows)):

@@ -22,8 +22,11 @@ def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResu
     Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game has.
     """
     story = game_story(seen, game_id)
+    seen.failures = []  # which are met again
+    if story.voided:
+        raise BadArgument(f"{game_id} is voided: it gives nothing, whatever its result", "place")
     corrected = _corrected(story.data, places)
-    after, _ = with_drafts(seen.connection, seen.everything, [corrected])
+    after, *_ = with_drafts(seen.connection, seen.everything, [corrected])
     row = row_of_game(seen.connection, seen.facts, game_id)
     rows = list[WouldGive]()
     for ladder in ladders_of_game(after.facts, row):
@@ -31,14 +34,21 @@ def other_result(seen: Survey, game_id: str, places: Sequence[int]) -> OtherResu
             rows += _on_ladder(seen, after, ladder, game_id, row)
     return OtherResult(
         game_id, seen.coordinates, tuple(places), tuple(rows), data=story.data, last=story.last,
-        failed=tuple(seen.failures), times=seen.times,
+        failed=tuple(dict.fromkeys(seen.failures)), times=seen.times,
     )  # fmt: skip
+
+
+def has_other_results(data: dict[str, Any]) -> bool:
+    """Whether the participants of a game could have had other places: not where these follow from scores, or where
+    somebody took over a seat.
+    """
+    return all("place" in one and not one.keys() & {"score", "replaces"} for one in data["participants"])
 
 
 def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
     """The correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
-    if not all("place" in one for one in participants):
+    if not has_other_results(data):
         raise BadArgument(f"{data['game_id']} has no places that could be others", "place")
     if len(places) != len(participants):
         told = f"{data['game_id']} has {count(len(participants), 'participant')}, and {count(len(places), 'place')}"

@@ -5,6 +5,7 @@ Games taken over as a substitute count neither way, nor do games that were ended
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,11 +13,15 @@ from ledger import clock
 from ledger.errors import Unknown
 from ledger.events.games import STATUSES
 from ledger.rejections import did_you_mean, shown
+from ledger.store.log import recorded_at
 from projections.facts.columns import ABORTED, Facts
 from projections.facts.players import known_players, rows_with
+from projections.queries.answers import LastEvent
 from projections.queries.answers_surveyed import Person, PlayerStatistics
 from projections.queries.coordinates import moment
+from projections.queries.last_events import last_positions_of_people
 from projections.queries.survey import Survey, rows_by_player
+from projections.replay.containment import RuleFailure, told_with_game
 from projections.replay.ladders import parse_name
 from projections.rulesets.periods import Period, is_running, period_of
 from projections.rulesets.versions import games_of
@@ -36,6 +41,13 @@ class Paid(NamedTuple):
     period: Period | None
 
 
+class Gold(NamedTuple):
+    """What lists paid, by player; and those that cannot be replayed, with the reason, and everybody who is on them."""
+
+    paid: dict[str, list[Paid]]
+    failed: list[tuple[Paid, str, Collection[str]]]
+
+
 def player_statistics(seen: Survey, player: str, game: str | None = None) -> PlayerStatistics:
     """What somebody did, over all games or those of one name, and their gold over all lists whose period is over.
 
@@ -43,7 +55,7 @@ def player_statistics(seen: Survey, player: str, game: str | None = None) -> Pla
     """
     facts = seen.facts
     player = facts.current(player)
-    found = PlayerStatistics(**_statistics(seen, player, game))
+    found = PlayerStatistics(**_statistics(seen, player, game, _gold(seen, player)))
     if not found.started and not found.substituted:
         what = "" if game is None else f" {game}"
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
@@ -58,19 +70,26 @@ def person_of(seen: Survey, player: str) -> Person:
     everybody = seen.once("by player", rows_by_player)
     if player not in everybody:
         raise Unknown("player-unknown", f"{shown(player)} is on no ladder{did_you_mean(player, everybody)}")
-    earlier = sorted(_ids(facts, player) - {facts.player_numbers[player]}, key=facts.players_at.__getitem__)
-    ids = tuple(facts.players[one] for one in earlier)
-    return Person(**_statistics(seen, player, None), earlier=ids, rows=tuple(everybody[player]))
+    ids = _ids(facts, player)
+    at = last_positions_of_people(seen.connection, seen.everything, rows_with(facts, ids)).get(player)
+    last = None if at is None else LastEvent(at, moment(recorded_at(seen.connection, at)))
+    return Person(
+        **_statistics(seen, player, None, seen.once("gold", _gold)), rows=tuple(everybody[player]), last=last,
+        earlier=tuple(sorted(facts.players[one] for one in ids - {facts.player_numbers[player]})),
+    )  # fmt: skip
 
 
-def _statistics(seen: Survey, player: str, game: str | None) -> dict[str, Any]:
+def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> dict[str, Any]:
     """The members of `PlayerStatistics`."""
     at = seen.coordinates
-    gold = [
-        one for one in seen.once("gold", _gold).get(player, ())
-        if game in {None, *games_of(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])}
-        and not (one.period and is_running(one.period, clock.now(), one.as_of))
-    ]  # fmt: skip
+
+    def counts(one: Paid) -> bool:
+        """Whether a list is over, and of this game."""
+        games = games_of(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])
+        return game in {None, *games} and not (one.period and is_running(one.period, clock.now(), one.as_of))
+
+    gold = [one for one in paying.paid.get(player, ()) if counts(one)]
+    seen.failures += [why for one, why, names in paying.failed if player in names and counts(one)]
     done, substituted = _games(seen.facts, player, at.as_of, game)
     window = done[-WINDOW_GAMES:]
     ratio = Fraction(sum(window), len(window)) if window else None
@@ -120,14 +139,21 @@ def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
     return 0, False
 
 
-def _gold(seen: Survey) -> dict[str, list[Paid]]:
-    """What each list pays, by player."""
-    found = defaultdict[str, list[Paid]](list)
+def _gold(seen: Survey, player: str | None = None) -> Gold:
+    """What every list pays, or those that a player is on."""
+    found = Gold(defaultdict(list), [])
     paying = [one for one in seen.usable if seen.facts.rulesets[one][0].ranking.pays_gold]
     for ladders, stream in seen.streams(paying):
+        if player is not None and player not in stream.names:
+            continue
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        with seen.noting():
-            for row in ladders.of_stream(stream).rows:
-                if row.gold:
-                    found[row.player].append(Paid(stream.ladder, row.gold, ladders.as_of, period))
-    return dict(found)
+        paid = Paid(stream.ladder, 0, ladders.as_of, period)
+        try:
+            rows = ladders.of_stream(stream).rows
+        except RuleFailure as failure:
+            found.failed.append((paid, told_with_game(failure, seen.facts, seen.connection), stream.names))
+            continue
+        for row in rows:
+            if row.gold:
+                found.paid[row.player].append(paid._replace(pieces=row.gold))
+    return found

@@ -86,7 +86,8 @@ def ruleset_state(connection: Connection, name: str, until: int) -> RulesetState
 
 def _in_words(version: Version | None) -> tuple[str, ...]:
     """What a rule does: the paragraphs at the beginning of its module; formulas are indented."""
-    told = None if version is None else sys.modules[version.rule.score.__module__].__doc__
+    module = "" if version is None else getattr(version.rule.score, "__module__", "")
+    told = getattr(sys.modules.get(module), "__doc__", None)
     return tuple(cleandoc(told or "").split("\n\n")) if told else ()
 
 

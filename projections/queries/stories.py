@@ -6,6 +6,7 @@ from typing import Any
 
 from ledger.events.canonical import record_instant
 from ledger.events.revisions import UNREADABLE
+from ledger.events.types import corrected_game
 from ledger.store.log import first_positions, games_by_position, read_records_at, read_where, recorded_at
 from ledger.validation.identities import Identities, identities
 from ledger.validation.repeated_games import result_of
@@ -64,8 +65,10 @@ def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities) 
     facts, told, data = seen.facts, list[Told](), dict[str, Any]()
     seen.failures = []  # those of other games
     for event in events:
-        said = event["data"]
-        data = said if event["type"] == "game.recorded" else {**data, **said.get("game", {})}
+        if event["type"] == "game.recorded":
+            data = event["data"]
+        elif event["type"] == "game.corrected" and UNREADABLE not in event:
+            data = {"game_id": data["game_id"], **corrected_game(event["data"], 0)[0]}
         told.append(_told(event, people.present(data) if people else data))
     game_id = data["game_id"]
     explained = tuple(_explained(seen, game_id, row))

@@ -72,8 +72,12 @@ class Survey:
             self.failures.append(told_with_game(failure, self.facts, self.connection))
 
     def once(self, name: str, work: Callable[["Survey"], T]) -> T:
-        """What several questions share, worked out for the first of them; what cannot be replayed is noted for all."""
-        kept, key = self._at("UTC").worked_out, (name, self.asked or "")
+        """What several questions about all that was played share, worked out for the first of them; what cannot be
+        replayed is noted for all.
+        """
+        if self.asked is not None:
+            return work(self)
+        kept, key = self.everything.worked_out, (name,)
         if key not in kept:
             before = len(self.failures)
             kept[key] = work(self), self.failures[before:]
@@ -85,7 +89,12 @@ class Survey:
     def told(self) -> dict[str, Any]:
         """The members that answers about many ladders share, once all ladders were asked."""
         unusable = tuple(ruleset.reason for ruleset in self.facts.unusable.values())
-        return {"asked": self.asked, "unusable": unusable, "failed": tuple(self.failures), "times": self.times}
+        return {
+            "asked": self.asked,
+            "unusable": unusable,
+            "failed": tuple(dict.fromkeys(self.failures)),
+            "times": self.times,
+        }
 
 
 def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standings | Failed]:

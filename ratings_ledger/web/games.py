@@ -7,12 +7,15 @@ from itertools import groupby
 
 from ledger.errors import BadArgument
 from projections.queries.answers_told import GameStory
+from projections.queries.other_results import has_other_results
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, known_at_last
 from ratings_ledger.web.visits import Visit
 
 GAMES = "games.jsonl"
 LINES_TOGETHER = 1_000
+# of a game with more participants no other result is shown
+OTHERWISE_MAX = 16
 
 
 def game_page(visit: Visit, game_id: str) -> Page:
@@ -29,7 +32,8 @@ def page_of_story(visit: Visit, found: GameStory) -> Page:
     found = replace(found, ladders=tuple(known_at_last(one, found.last) for one in found.ladders))
     title = f"Game {found.game_id}"
     shown = {"found": found, "telling": visit.telling, "has_clock": found.game_id in visit.clocks,
-             "places": all("place" in one for one in found.data["participants"])}  # fmt: skip
+             "places": not found.voided and len(found.data["participants"]) <= OTHERWISE_MAX
+             and has_other_results(found.data)}  # fmt: skip
     return Page(addresses.game(found.game_id), "game", title, found, found.times, shown, None, visit.query)
 
 
@@ -39,6 +43,8 @@ def otherwise_page(visit: Visit, game_id: str) -> Page:
     Raises as `View.other_result` does.
     """
     asked = visit.asked.get("place", ())
+    if len(asked) > OTHERWISE_MAX:
+        raise BadArgument(f"other results are shown of games with at most {OTHERWISE_MAX} participants", "place")
     if not all(one.isascii() and one.isdigit() and len(one) < 3 for one in asked):
         raise BadArgument("places are whole numbers from 1 on, one for each participant", "place")
     found = visit.view.other_result(game_id, [int(one) for one in asked])

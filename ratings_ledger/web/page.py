@@ -224,8 +224,10 @@ def became(type_name: str) -> str:
     """What an event of a type did to a game or a player, such as corrected.
 
     >>> became("game.recorded"), became("game.corrected"), became("game.reinstated")
-    ('recorded', 'corrected', 'counts again')
+    ('recorded', 'corrected', 'counted again')
     """
+    if type_name == "game.reinstated":
+        return "counted again"
     return TYPES[type_name].decided or "recorded" if type_name in TYPES else type_name
 
 

@@ -27,7 +27,9 @@ def person_page(visit: Visit, player: str) -> Page:
     found = visit.view.person(player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
-    last = max((visit.last_event(row.ladder) for row in found.rows), key=lambda one: one.position)
+    lasts = [visit.last_event(row.ladder) for row in found.rows]
+    lasts += [found.last] if found.last else []  # nobody has one who was only given points
+    last = max(lasts, key=lambda one: one.position)
     found = known_at_last(found, last)
     told = {"found": found, "last": last}
     return Page(addresses.player(player), "person", player, found, found.times, told, "rows", visit.query)

@@ -158,12 +158,12 @@ def every_page(visit: Visit) -> Iterator[Due]:
         for number in pages_of(len(visit.by_ladder.get(ladder, ()))):
             page = partial(ladder_page, visit, ladder, number)
             yield Due(addresses.ladder(ladder, number), None, page)
+    # the clock decides when a list is over, and pays its gold
+    own, over = view.last_positions_of_people(), sum(row.state == "closed" for row in view.lists().rows)
     for player, rows in visit.people.items():
         # it tells what fails anywhere
         lasts = [(row.ladder, visit.last_event(row.ladder).position) for row in rows]
-        found = view.person(player)
-        did = found.started, found.finished, found.substituted, found.ratio, found.gold_by_list, found.earlier
-        basis = None if visit.everybody.failed else (lasts, did)
+        basis = None if visit.everybody.failed else (lasts, own.get(player), over)
         yield Due(addresses.player(player), basis, partial(person_page, visit, player))
     for ladder, rows in visit.by_ladder.items():
         own = view.last_positions(ladder, [row.player for row in rows])

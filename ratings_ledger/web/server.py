@@ -54,6 +54,7 @@ LOCK_SECONDS = 3  # for so long an answer waits for a lock on the store, unless 
 HEAD_US = 300_000  # for so many microseconds nobody looks for a new head
 SCHEMA_US = 2_000_000  # and for so many, whether a ledger that can be read has another schema now
 ADDRESS_MAX = 2_000  # bytes of a path, and of a query
+FIELDS_MAX = 30  # members of a query
 
 
 class Answered(NamedTuple):
@@ -390,7 +391,7 @@ def _query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
     if len(raw) > ADDRESS_MAX:
         raise _No(414, f"What stands behind the ? has at most {ADDRESS_MAX:,} bytes.")
     try:
-        members = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict")
+        members = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
     except ValueError:
         raise _No(400, "What stands behind the ? is not written as NAME=VALUE&NAME=VALUE.") from None
     found: dict[str, list[str]] = {name: [] for name in members_of(path)}

@@ -172,8 +172,10 @@ def test_person_has_earlier_ids_games_and_gold(
         ok(ratings, "record", "-q", "--game", "chess", "--game-id", "c-1", "--at", "2025-05-01T20:00Z", "--by", "mira",
            "anna-b", "ben", db=url)  # fmt: skip
         write_site(ledger, tmp_path / "site", Site(ending=".html"))
+        head = ledger.head.position
     there = json.loads((tmp_path / "site" / "players" / "anna-b.json").read_text())
-    assert there["started"] == 25
+    assert (there["started"], there["known_at"]) == (25, head)
+    assert told_json(pages, f"/players/anna-b?known_at={head}")["started"] == 25
 
 
 def test_ruleset_says_what_its_rule_does_and_what_changed(pages: Pages, url: str, ratings: Ratings) -> None:
@@ -204,6 +206,38 @@ def test_another_result_gives_what_a_correction_would(pages: Pages, url: str, ra
         before, after = (change_of(game, row["ladder"], row["player"]) for game in (was, now))
         assert (row["gave"], row["would_give"]) == (before, after)
         assert Fraction(row["difference"]) == Fraction(after) - Fraction(before)
+
+
+def test_other_results_are_shown_of_games_that_can_have_them(
+    pages: Pages, url: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Not of one that is voided, whose places follow from scores, that somebody left, or that has too many players; and
+    what a correction took out of a game stays out."""
+    seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
+    left = [seats[0], seats[1] | {"status": "abandoned"}, {"player": "Łukasz", "place": 2, "status": "substitute",
+                                                      "replaces": "ben"}]  # fmt: skip
+    games = {
+        "scored": [one | {"score": 10 - one["place"]} for one in seats], "left": left,
+        "many": [{"player": f"p-{number}", "place": number} for number in range(1, 18)], "grouped": seats,
+    }  # fmt: skip
+    lines = [
+        {"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z",
+         "data": {"game_id": name, "game": "catan", "group": "basic", "participants": one}}
+        for name, one in games.items()
+    ]  # fmt: skip
+    whole = {"game_id": "grouped", "game": "catan", "participants": seats}
+    lines.append({"type": "game.corrected", "occurred_at": "2025-04-02T20:00Z",
+                  "data": {"game_id": "grouped", "game": whole, "reason": "no group"}})  # fmt: skip
+    (tmp_path / "games.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ok(ratings, "import", str(tmp_path / "games.jsonl"), "--by", "mira", db=url)
+    ok(ratings, "void", "g-4", "--reason", "never played", "--by", "mira", db=url)
+    assert "group" not in told_json(pages, "/games/grouped")["data"]
+    for game_id, places in {"scored": "213", "left": "211", "many": "1" * 17, "g-4": "21"}.items():
+        assert "With another result" not in get(pages, f"/games/{game_id}").text, game_id
+        query = "&".join(f"place={place}" for place in places)
+        assert get(pages, f"/games/{game_id}/_otherwise.json?{query}").status == 400, game_id
+    told, was = (told_json(pages, f"/games/grouped{rest}") for rest in ("/_otherwise?place=2&place=1&place=3", ""))
+    assert {row["ladder"] for row in told["rows"]} == {row["ladder"] for row in was["ladders"]}
 
 
 def change_of(game: dict[str, Any], ladder: str, player: str) -> Any:

@@ -88,7 +88,8 @@ def test_server_and_folder_say_the_same(url: str, tmp_path: Path) -> None:
 
 def without_server(page: str) -> str:
     """A page without the forms and lists of moments that a folder does not have, and without the endings of links."""
-    several = [("<details", "</details>\n"), ('<ul class="axes">', "</ul>\n"), ('<a class="server"', "</a>\n")]
+    several = [("<details", "</details>\n"), ('<ul class="axes">', "</ul>\n"), ('<a class="server"', "</a>\n"),
+               ('<section class="server"', "</section>\n")]  # fmt: skip
     for opening, closing in several:
         while opening in page:
             before, _, rest = page.partition(opening)
