@@ -169,9 +169,14 @@ def _everybody(seen: Survey) -> tuple[PersonRow, ...]:
 
 def rows_by_player(seen: Survey) -> dict[str, list[PersonRow]]:
     """The same by player."""
+    return grouped(seen.once("everybody", _everybody), "player")
+
+
+def grouped(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
+    """Rows by their player or ladder, in their order."""
     found = defaultdict[str, list[PersonRow]](list)
-    for row in seen.once("everybody", _everybody):
-        found[row.player].append(row)
+    for row in rows:
+        found[getattr(row, name)].append(row)
     return dict(found)
 
 

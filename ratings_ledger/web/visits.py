@@ -1,6 +1,5 @@
 """A visit: the ledger at the coordinates that somebody asked for. Pages are made of what it is asked."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -9,6 +8,7 @@ from ledger.errors import LedgerError
 from ledger.events.types import DECISIONS
 from projections.queries.answers import LastEvent
 from projections.queries.answers_surveyed import AllLadders, Everybody, PersonRow
+from projections.queries.survey import grouped
 from projections.queries.view import View
 from ratings_ledger import Ledger
 
@@ -82,18 +82,12 @@ class Visit:
     @cached_property
     def people(self) -> dict[str, list[PersonRow]]:
         """The same by player."""
-        found = defaultdict[str, list[PersonRow]](list)
-        for row in self.everybody.rows:
-            found[row.player].append(row)
-        return dict(found)
+        return grouped(self.everybody.rows, "player")
 
     @cached_property
     def by_ladder(self) -> dict[str, list[PersonRow]]:
         """The same by ladder."""
-        found = defaultdict[str, list[PersonRow]](list)
-        for row in self.everybody.rows:
-            found[row.ladder].append(row)
-        return dict(found)
+        return grouped(self.everybody.rows, "ladder")
 
     def last_event(self, ladder: str) -> LastEvent:
         """The last event that a ladder depends on."""

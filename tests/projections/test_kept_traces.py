@@ -40,6 +40,14 @@ Ratings = Callable[..., Any]
 RUNNING = [name for name in dict.fromkeys(LADDERS) if not name.startswith(("catan-monthly", "catan-annual"))]
 
 
+def made(url: str) -> Ledger:
+    """A ledger with a history."""
+    upgrade(url)
+    ledger = open_ledger(url)
+    enter(ledger, history(3, 60))
+    return ledger
+
+
 @pytest.fixture
 def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the caches of this test are; even the shortest ladder has its trace kept, and continued."""
@@ -179,10 +187,7 @@ def test_unused_traces_are_told_in_a_line(
     tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A damaged trace is named in one line and deleted, and the answer comes from a replay, which is kept."""
-    url = str(tmp_path / "ratings.db")
-    upgrade(url)
-    ledger = open_ledger(url)
-    enter(ledger, history(3, 60))
+    ledger = made(str(tmp_path / "ratings.db"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     with ledger.reading() as connection:
         facts = decode(connection)
@@ -207,9 +212,7 @@ def test_planted_wrong_trace_is_found(
 ) -> None:
     """A trace that is sound but wrong answers questions until a command that replays without it finds it."""
     url = str(tmp_path / "ratings.db")
-    upgrade(url)
-    ledger = open_ledger(url)
-    enter(ledger, history(3, 60))
+    made(url)
     set_paths(monkeypatch, scanned=False, compiled=False)
     right = ratings("standings", "galactic-points", "--format", "json", db=url).stdout
     assert ratings("history", "galactic-points", "anna", db=url).exit_code == 0
@@ -235,10 +238,7 @@ def test_another_version_does_not_take_the_place_of_a_trace(
     tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one version would make of all games is replayed, and leaves the kept trace of the ladder alone."""
-    url = str(tmp_path / "ratings.db")
-    upgrade(url)
-    ledger = open_ledger(url)
-    enter(ledger, history(3, 60))
+    ledger = made(str(tmp_path / "ratings.db"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     with ledger.reading() as connection:
         facts, plain = decode(connection), decode(connection, cached=False)
@@ -255,10 +255,7 @@ def test_large_things_do_not_wait_for_the_garbage_collector(
     tmp_path: Path, traces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ladders and their traces, new or kept, are given back as soon as nobody holds them."""
-    url = str(tmp_path / "ratings.db")
-    upgrade(url)
-    ledger = open_ledger(url)
-    enter(ledger, history(3, 60))
+    ledger = made(str(tmp_path / "ratings.db"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     with ledger.reading() as connection:
         facts = decode(connection)
@@ -282,10 +279,7 @@ def test_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Without a place for files, everything is replayed."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    url = str(tmp_path / "ratings.db")
-    upgrade(url)
-    ledger = open_ledger(url)
-    enter(ledger, history(3, 60))
+    ledger = made(str(tmp_path / "ratings.db"))
     with ledger.reading() as connection:
         plain = decode(connection, cached=False)
         set_paths(monkeypatch, scanned=False, compiled=False)
