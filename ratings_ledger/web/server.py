@@ -1,8 +1,9 @@
 """The pages on a server: each request is a question at coordinates, answered from memory where nothing has changed.
 
-It only reads. Answers are kept by the head of the log at which they were made, so a new event is on the pages within a
-second; there are at most `KEPT_BYTES` of them. At most `AT_ONCE` answers are worked out at a time, each for at most
-`SECONDS`; whoever would have to wait longer is told to come back.
+It only reads. Answers are kept by the head of the log and the quarter of an hour at which they were made, so a new
+event is on the pages within a second, and the end of a month when it comes; there are at most `KEPT_BYTES` of them.
+At most `AT_ONCE` answers are worked out at a time, each for at most `SECONDS`; whoever would have to wait longer is
+told to come back.
 """
 
 import json
@@ -52,6 +53,7 @@ AT_ONCE, SECONDS = 2, 10
 FILES_AT_ONCE = 4
 LOCK_SECONDS = 3  # for so long an answer waits for a lock on the store, unless its URL says otherwise
 HEAD_US = 300_000  # for so many microseconds nobody looks for a new head
+QUARTER_US = 15 * 60 * 1_000_000  # in every zone, days and with them lists end on a quarter of an hour
 SCHEMA_US = 2_000_000  # and for so many, whether a ledger that can be read has another schema now
 ADDRESS_MAX = 2_000  # bytes of a path, and of a query
 FIELDS_MAX = 30  # members of a query
@@ -117,6 +119,11 @@ class Answers:
             while self._bytes > KEPT_BYTES:
                 _, old = self._kept.popitem(last=False)
                 self._bytes -= _size(old)
+
+
+def _quarter() -> int:
+    """The number of the quarter of an hour, which decides what the clock says on a page: whether a list is closed."""
+    return clock.now() // QUARTER_US
 
 
 def _size(answered: Answered) -> int:
@@ -209,7 +216,7 @@ class Pages:
                 head = await self._newest()
                 if scope["path"] == f"/{GAMES}":
                     return await self._begin_games(head, asked, known)
-                if (found := self._answers.get((head, asked))) is None:
+                if (found := self._answers.get((head, _quarter(), asked))) is None:
                     found = await get_running_loop().run_in_executor(self._workers, self._work_out, head, asked)
                 return found
         except _No as no:
@@ -275,6 +282,7 @@ class Pages:
         """An answer at a head of the log. Raises `_No`."""
         if asked.ending not in FORMATS:
             raise _No(404, f"There is no such file; all games are in /{GAMES}.")
+        quarter = _quarter()
         with self._visiting(head, asked) as visit, visit.view.staying():
             page = page_at(visit, asked.path)
         kind, write = FORMATS[asked.ending]
@@ -284,7 +292,7 @@ class Pages:
         found = Answered(200, f"{kind}; charset=utf-8", content, _etag(content), _robots(asked))
         # jobs leave no event, and what is asked of an empty log has no position to be asked at
         if head.position and asked.path != STATUS:
-            self._answers.keep((head, asked), found)
+            self._answers.keep((head, quarter, asked), found)
         return found
 
     async def _begin_games(self, head: Head, asked: Request, known: Collection[str]) -> Answered:

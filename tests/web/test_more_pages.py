@@ -12,12 +12,15 @@ from asking import Told, get
 from club import LADDER, ok
 
 import ratings_ledger
+from ledger import clock
 from ratings_ledger.web import log, routes, server
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.site import write_site
 
 Ratings = Callable[..., Any]
+
+NOON, DAY = 1_745_150_400_000_000, 86_400_000_000  # 2025-04-20T12:00Z, in microseconds
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +144,17 @@ def test_late_game_has_a_change(pages: Pages, url: str, ratings: Ratings, tmp_pa
     assert there == {row["position"] for row in events if row["type"] in decided} | {head}
 
 
+def play_april(ratings: Ratings, url: str, folder: Path) -> None:
+    """Twenty games of April, which count for a monthly list."""
+    ok(ratings, "rules", "publish", "--shipped", "catan-monthly", "--by", "mira", db=url)
+    seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
+    games = [{"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
+             for number in range(20)]  # fmt: skip
+    lines = [{"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z", "data": game} for game in games]
+    (folder / "games.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ok(ratings, "import", str(folder / "games.jsonl"), "--by", "mira", db=url)
+
+
 @pytest.mark.parametrize("cached", [False, True])
 def test_person_has_earlier_ids_games_and_gold(
     cached: bool, pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -148,13 +162,7 @@ def test_person_has_earlier_ids_games_and_gold(
     """The page of a person says who they were before, what they did, and which lists gave them gold."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr("projections.facts.decoding.CACHED_EVENTS", 1 if cached else 10**9)
-    ok(ratings, "rules", "publish", "--shipped", "catan-monthly", "--by", "mira", db=url)
-    seats = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben", "Łukasz"), 1)]
-    games = [{"game_id": f"h-{number}", "game": "catan", "city": "berlin", "group": "open", "participants": seats}
-             for number in range(20)]  # fmt: skip
-    lines = [{"type": "game.recorded", "occurred_at": "2025-04-01T20:00Z", "data": game} for game in games]
-    (tmp_path / "games.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ok(ratings, "import", str(tmp_path / "games.jsonl"), "--by", "mira", db=url)
+    play_april(ratings, url, tmp_path)
     ok(ratings, "player", "rename", "anna", "anna-b", "--by", "mira", db=url)
     told = told_json(pages, "/players/anna-b")
     assert (told["earlier"], told["started"], told["finished"]) == (["anna"], 24, 24)
@@ -330,14 +338,39 @@ def test_activity_is_games_a_month(url: str, ratings: Ratings) -> None:
     assert months[LADDER] == (2, 2, 1, 0, 1)
 
 
+def written(url: str, folder: Path) -> dict[str, bytes]:
+    """The files of a site that is brought up to date, but for the status, which tells of jobs."""
+    with ratings_ledger.open(url) as ledger:
+        write_site(ledger, folder, Site(ending=".html"))
+    found = (path for path in folder.rglob("*.*") if path.stem != "status")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_end_of_a_month_is_seen_without_an_event(
+    pages: Pages, url: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a month is over, its list is closed and pays its gold: on a server that had answered before, and in a
+    folder that was written before.
+    """
+    play_april(ratings, url, tmp_path)
+    monkeypatch.setattr(clock, "now", lambda: NOON)
+    listed = "/ladders/catan-monthly/berlin/open/2025-04"
+    assert "still runs" in shown(get(pages, listed))
+    before = {address: get(pages, address).body for address in ("/lists", "/players/anna", listed)}
+    written(url, tmp_path / "site")
+    monkeypatch.setattr(clock, "now", lambda: NOON + 15 * DAY)
+    assert "still runs" not in shown(get(pages, listed))
+    assert {address for address in before if get(pages, address).body != before[address]} == set(before)
+    old, new = written(url, tmp_path / "site"), written(url, tmp_path / "new")
+    del old["MANIFEST.json"], new["MANIFEST.json"]
+    assert [name for name in old | new if old.get(name) != new.get(name)] == []
+
+
 def test_a_site_brought_up_to_date_is_the_one_made_anew(url: str, ratings: Ratings, tmp_path: Path) -> None:
     """After decisions that take pages away, and games that bring them back, the folder has what a new one has."""
 
     def files(folder: str) -> dict[str, bytes]:
-        with ratings_ledger.open(url) as ledger:
-            write_site(ledger, tmp_path / folder, Site(ending=".html"))
-        found = (path for path in (tmp_path / folder).rglob("*.*") if path.stem != "status")
-        return {path.relative_to(tmp_path / folder).as_posix(): path.read_bytes() for path in found}
+        return written(url, tmp_path / folder)
 
     files("site")
     renamed = json.dumps(
