@@ -10,6 +10,7 @@ from cli.arguments.command import command
 from cli.output import render
 from ledger.errors import BadArgument
 from ledger.store.opening import open_ledger
+from ratings_ledger.web.addresses import GAME_PAGES
 
 if TYPE_CHECKING:
     from ratings_ledger.web.page import Site
@@ -55,18 +56,21 @@ def serve(
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @title_option
 @names_option
+@click.option("--game-pages", metavar="N", type=click.IntRange(min=0), default=GAME_PAGES, show_default=True,
+              help="Up to so many games, each has a page of its own.")  # fmt: skip
 @click.pass_obj
-def site_(db: str, folder: Path, title: str, names: Path | None) -> None:
+def site_(db: str, folder: Path, title: str, names: Path | None, game_pages: int) -> None:
     """Write the pages as files into FOLDER, for any web host.
 
-    A folder that this command wrote is brought up to date: only what changed is written again.
+    A folder that this command wrote is brought up to date: only what changed is written again. Of a ledger with more
+    games than --game-pages, a game is a line on the pages of its players.
     """
     site = _site(title, names, ".html")
     from ratings_ledger import open as open_pages
     from ratings_ledger.web.site import write_site
 
     with open_pages(db) as ledger:
-        done = write_site(ledger, folder, site)
+        done = write_site(ledger, folder, site, game_pages)
     render.echo(
         f"{folder}: {render.count(done.files, 'file')}, {done.written:,} written, {done.removed:,} removed; "
         f"open {folder / 'index.html'}"

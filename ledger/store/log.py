@@ -302,6 +302,16 @@ def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[in
     return found
 
 
+def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
+    """When the events at these positions were recorded."""
+    found: dict[int, int] = {}
+    for start in range(0, len(positions), LOOKUP_SIZE):
+        some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
+        rows = connection.exec_driver_sql(f"SELECT position, recorded_at FROM events WHERE position IN ({some})")
+        found.update((row[0], row[1]) for row in rows)
+    return found
+
+
 def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
     """The rows of a two-column query as a dictionary."""
     return {row[0]: row[1] for row in connection.execute(query)}

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ledger.events.fields import composed, read_decimal
-from ledger.intake.csv_cells import DELIMITERS
+from ledger.intake.columns import DELIMITERS
 from ledger.intake.files import read_lines
 from ledger.rejections import Refused, did_you_mean, shown
 from projections.contract import decimal

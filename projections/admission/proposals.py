@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from ledger import clock
 from ledger.events.canonical import format_instant
 from ledger.events.types import TYPES
-from ledger.intake.files import Far, Item
+from ledger.intake.files import Entry
 from ledger.intake.importing import Imported, Intake, Terms
 from ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ledger.store.log import Head, head, known_events, read_records
@@ -99,7 +99,7 @@ class Proposal(Intake):
     """Events that were checked; `result` tells what is refused, who is new and which ladders begin."""
 
     def __init__(
-        self, ledger: Ledger, items: Iterable[Item | Rejection | Far], terms: Terms, known: Known | None = None,
+        self, ledger: Ledger, items: Iterable[Entry], terms: Terms, known: Known | None = None,
         leagueless: dict[str, str] | None = None, **hooks: Any,
     ) -> None:  # fmt: skip
         """Check the events of some items; the hooks are those of `Intake`.

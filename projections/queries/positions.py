@@ -88,6 +88,11 @@ class Positions(Asking):
             position = last_event_of_game(connection, every, row_of_game(connection, every.facts, game_id))
             return answers.LastEvent(position, moment(recorded_at(connection, position)))
 
+    def games_recorded(self) -> int:
+        """How many games are recorded, voided ones included. Raises as `surveying` does."""
+        with self.surveying() as seen:
+            return len(seen.facts.first_position)
+
     def last_positions_of_games(self) -> dict[str, int]:
         """The positions of the last events that games depend on, by their ids, in the order of their first records.
 

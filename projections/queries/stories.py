@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ledger.events.canonical import record_instant
 from ledger.events.revisions import UNREADABLE
 from ledger.events.types import corrected_game
-from ledger.store.log import first_positions, games_by_position, read_records_at, read_where, recorded_at
+from ledger.store.log import first_positions, games_by_position, read_records_at, read_where, recorded_times
 from ledger.validation.identities import Identities, identities
 from ledger.validation.repeated_games import result_of
 from projections.facts.columns import Facts
@@ -29,7 +28,8 @@ Event = dict[str, Any]
 def game_story(seen: Survey, game_id: str) -> GameStory:
     """A game as it stands, what became of it, and what it did on its ladders. Raises `Unknown` (game-unknown)."""
     row = row_of_game(seen.connection, seen.facts, game_id)
-    return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position))
+    (last,) = _last_events(seen, [row])
+    return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position), last)
 
 
 def stories(seen: Survey, game_ids: Sequence[str]) -> Iterator[GameStory]:
@@ -39,11 +39,19 @@ def stories(seen: Survey, game_ids: Sequence[str]) -> Iterator[GameStory]:
         chunk = game_ids[begin : begin + CHUNK_GAMES]
         firsts = first_positions(seen.connection, chunk)
         records = read_records_at(seen.connection, [*firsts.values()])
-        for game_id in chunk:
+        rows = [facts.row_of(firsts[game_id]) for game_id in chunk]
+        for game_id, row, last in zip(chunk, rows, _last_events(seen, rows), strict=True):
             first = firsts[game_id]
-            row = facts.row_of(first)
             is_alone = facts.live_position[row] == first
-            yield _story(seen, row, [json.loads(records[first])] if is_alone else _events(seen, game_id), people)
+            events = [json.loads(records[first])] if is_alone else _events(seen, game_id)
+            yield _story(seen, row, events, people, last)
+
+
+def _last_events(seen: Survey, rows: Sequence[int]) -> list[LastEvent]:
+    """The last events that games depend on, by their rows."""
+    lasts = [last_event_of_game(seen.connection, seen.everything, row) for row in rows]
+    times = recorded_times(seen.connection, [*dict.fromkeys(lasts)])
+    return [LastEvent(last, moment(times[last])) for last in lasts]
 
 
 def last_positions_of_games(seen: Survey) -> dict[str, int]:
@@ -61,7 +69,7 @@ def _events(seen: Survey, game_id: str) -> list[Event]:
     return [json.loads(text) for _, text in found]
 
 
-def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities) -> GameStory:
+def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities, last: LastEvent) -> GameStory:
     facts, told, data = seen.facts, list[Told](), dict[str, Any]()
     seen.failures = []  # those of other games
     for event in events:
@@ -72,12 +80,9 @@ def _story(seen: Survey, row: int, events: Sequence[Event], people: Identities) 
         told.append(_told(event, people.present(data) if people else data))
     game_id = data["game_id"]
     explained = tuple(_explained(seen, game_id, row))
-    last = last_event_of_game(seen.connection, seen.everything, row)
-    by_position = {event["position"]: record_instant(event["recorded_at"]) for event in events}
-    at = by_position[last] if last in by_position else recorded_at(seen.connection, last)
     return GameStory(
         game_id, seen.coordinates, moment(facts.occurred_at[row]), row in facts.voided,
-        people.present(data) if people else data, tuple(told), explained, last=LastEvent(last, moment(at)),
+        people.present(data) if people else data, tuple(told), explained, last=last,
         failed=tuple(seen.failures), times=seen.times,
     )  # fmt: skip
 

@@ -27,6 +27,9 @@ CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # which no id has, and Postgre
 PLAIN = re.compile(r"[a-z0-9-]+", re.ASCII)
 SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
+# up to so many games, each has a page of its own in a folder, unless somebody wants it otherwise
+GAME_PAGES = 20_000
+
 INDEX: Path = ()
 LISTS, LOG, STATUS = ("lists",), ("log",), ("status",)
 

@@ -14,7 +14,6 @@ from projections.queries.answers_profiled import Profile
 from projections.queries.asked import Asked, read_asked
 from projections.queries.coordinates import Times
 from projections.queries.results import ABSENT
-from ratings_ledger.web import addresses
 from ratings_ledger.web.charts import SERIES_MAX, steps
 from ratings_ledger.web.courses import By, points_line
 from ratings_ledger.web.page import Page, known_at_last, many, minute, points, signed
@@ -114,7 +113,7 @@ def compared_page(visit: Visit) -> Page:
     shown_now = {
         "found": found, "ladder": ladder, "players": [*players, *[""] * (SERIES_MAX - len(players))],
         "ladders": [row.ladder for row in visit.ladders.rows],
-        "chart": lambda link, name, by: Markup(_chart(found, link, name, by)),
+        "chart": lambda game_link, name, by: Markup(_chart(found, game_link, name, by)),
     }  # fmt: skip
     told = [one.model_dump() for one in found]
     return Page(
@@ -134,17 +133,14 @@ def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Pro
             yield known_at_last(found, visit.view.last_event(ladder, found.player))
 
 
-def _chart(found: Sequence[Profile], link: Callable[..., str], name: Callable[[str], str], by: By) -> str:
+def _chart(found: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: By) -> str:
     """The points of all of them."""
 
     def told(row: Change) -> str:
         what = row.reason if row.game_id is None else row.game_id
         return f"{what}: {signed(row.change)}, {points(row.after)}"
 
-    lines = [
-        points_line(name(one.player), one.course, by, told, lambda game_id: link(addresses.game(game_id)))
-        for one in found
-    ]
+    lines = [points_line(name(one.player), one.course, by, told, game_link) for one in found]
     ends = "; ".join(f"{name(one.player)} has {points(one.course[-1].after)}" for one in found)
     return steps(
         lines, title=f"Points of {many(len(found), 'player')} on {found[0].ladder}", description=f"{ends}.",

@@ -7,7 +7,7 @@ of the answer's rows, with their members as columns.
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -45,11 +45,14 @@ STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
 
 
 class Site(NamedTuple):
-    """What all pages share: a title, the names of people by their ids, and what addresses end in."""
+    """What all pages share: a title, the names of people by their ids, what addresses end in, and whether games have
+    pages of their own; if not, they are lines on the pages of their players.
+    """
 
     title: str = "Ratings"
     names: Mapping[str, str] = {}
     ending: str = ""
+    game_pages: bool = True
 
     @property
     def is_folder(self) -> bool:
@@ -61,7 +64,8 @@ class Site(NamedTuple):
 class Page:
     """What is at a path: the template with what it shows, and the answer behind it, whose member `table` has the rows.
 
-    `query` are the coordinates that were asked for, by name, and `asked` what else was asked of this page alone.
+    `query` are the coordinates that were asked for, by name, and `asked` what else was asked of this page alone;
+    `lines_of_games` are the games that have a line on it.
     """
 
     path: Path
@@ -73,6 +77,7 @@ class Page:
     table: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    lines_of_games: Collection[str] = ()
 
     @cached_property
     def plain(self) -> Any:
@@ -84,7 +89,8 @@ def as_html(page: Page, site: Site) -> bytes:
     """The page for people."""
     shown = dict(page.shown) | {
         "page": page, "site": site, "style": addresses.relative(page.path, STYLE, ".css"),
-        "link": partial(_link, page, site), "name": lambda player: site.names.get(player, player),
+        "link": partial(_link, page, site), "game_link": partial(_game_link, page, site),
+        "name": lambda player: site.names.get(player, player),
         "day": partial(day, page.times), "minute": partial(minute, page.times),
     }  # fmt: skip
     return _templates().get_template(f"{page.template}.html").render(shown).encode()
@@ -154,6 +160,7 @@ def _templates() -> Environment:
     found.globals["addresses"] = addresses
     found.globals["safe"] = Markup
     found.globals["gain_or_loss"] = gain_or_loss
+    found.globals["line_id"] = line_id
     return found
 
 
@@ -161,6 +168,18 @@ def _link(page: Page, site: Site, target: Path, ending: str | None = None, **que
     """A link to another page at the same coordinates, or at others where they are given."""
     members = {} if site.is_folder else {**page.query, **query}
     return addresses.relative(page.path, target, site.ending if ending is None else ending, **members)
+
+
+def _game_link(page: Page, site: Site, game_id: str) -> str:
+    """A link to a game's page; without such pages to its line on this page, or nothing."""
+    if site.game_pages:
+        return _link(page, site, addresses.game(game_id))
+    return f"#{line_id(game_id)}" if game_id in page.lines_of_games else ""
+
+
+def line_id(game_id: str) -> str:
+    """What the line of a game is found by on a page."""
+    return f"game-{addresses.segment(game_id)}"
 
 
 def points(value: Fraction | None, places: int = 2) -> str:

@@ -27,7 +27,7 @@ def person_page(visit: Visit, player: str) -> Page:
     found = visit.view.person(player)
     if found.player != player:
         raise Unknown("player-unknown", f"{shown(player)} is {shown(found.player)} now")
-    lasts = [visit.last_event(row.ladder) for row in found.rows]
+    lasts = [visit.view.last_event(row.ladder, player) for row in found.rows]
     lasts += [found.last] if found.last else []  # nobody has one who was only given points
     last = max(lasts, key=lambda one: one.position)
     found = known_at_last(found, last)
@@ -49,10 +49,12 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
     told = {
         "found": found, "last": last, "statement": statement, "telling": visit.telling,
         "terms": () if found.running else visit.view.account(ladder, player).terms,
-        "chart": lambda link, by: Markup(_chart(found, statement, link, by)),
+        "chart": lambda game_link, by: Markup(_chart(found, statement, game_link, by)),
         "has_ranks": found.players <= RANKED_MAX,
     }  # fmt: skip
-    return Page(path, "player", f"{player} on {ladder}", found, found.times, told, "course", visit.query)
+    title, lines = f"{player} on {ladder}", statement.lines if statement else ()
+    games = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
+    return Page(path, "player", title, found, found.times, told, "course", visit.query, lines_of_games=games)
 
 
 def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
@@ -75,7 +77,7 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     return Page(path, "ranks", title, found, found.times, told, table, visit.query)
 
 
-def _chart(found: Profile, statement: Statement | None, link: Callable[..., str], by: By) -> str:
+def _chart(found: Profile, statement: Statement | None, game_link: Callable[[str], str], by: By) -> str:
     """The points, and what was published."""
     if not found.course:
         return ""
@@ -92,9 +94,7 @@ def _chart(found: Profile, statement: Statement | None, link: Callable[..., str]
     if statement is not None and statement.since is not None:
         opening = statement.opening
         published.append(Point(statement.since, opening, "published", f"published: {points(opening)}"))
-    line = points_line(
-        found.player, found.course, by, told, lambda game_id: link(addresses.game(game_id)), [*dict.fromkeys(published)]
-    )
+    line = points_line(found.player, found.course, by, told, game_link, [*dict.fromkeys(published)])
     first, last = found.course[0], found.course[-1]
     return steps(
         [line],

@@ -158,19 +158,21 @@ def every_page(visit: Visit) -> Iterator[Due]:
         for number in pages_of(len(visit.by_ladder.get(ladder, ()))):
             page = partial(ladder_page, visit, ladder, number)
             yield Due(addresses.ladder(ladder, number), None, page)
+    lasts = {
+        ladder: view.last_positions(ladder, [row.player for row in rows]) for ladder, rows in visit.by_ladder.items()
+    }
     # the clock decides when a list is over, and pays its gold
     own, over = view.last_positions_of_people(), sum(row.state == "closed" for row in view.lists().rows)
     for player, rows in visit.people.items():
         # it tells what fails anywhere
-        lasts = [(row.ladder, visit.last_event(row.ladder).position) for row in rows]
-        basis = None if visit.everybody.failed else (lasts, own.get(player), over)
+        stands = [(row.ladder, lasts[row.ladder][player], row.rank) for row in rows]
+        basis = None if visit.everybody.failed else (stands, own.get(player), over)
         yield Due(addresses.player(player), basis, partial(person_page, visit, player))
     for ladder, rows in visit.by_ladder.items():
-        own = view.last_positions(ladder, [row.player for row in rows])
         among = sum(row.rank is not None for row in rows), len(rows)
         for row in rows:
             path = addresses.player_on(row.player, ladder)
-            on_it = own[row.player], row.rank, among
+            on_it = lasts[ladder][row.player], row.rank, among
             yield Due(path, on_it, partial(player_page, visit, row.player, ladder))
             if len(rows) <= RANKED_MAX:
                 ranks = partial(ranks_page, visit, row.player, ladder)

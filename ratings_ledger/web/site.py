@@ -27,6 +27,7 @@ from ratings_ledger.web.routes import Due, every_page
 from ratings_ledger.web.visits import Visit
 
 MANIFEST = "MANIFEST.json"
+GAMES_PATH = ("games",)  # below which are the pages of games, and of their clocks
 INSTEAD = "name an empty folder, or a new one"
 # what one process makes at a time, and what is worth starting several; a page of another kind takes as long as 20 games
 PART_PAGES, PART_GAMES = 10, 200
@@ -98,24 +99,26 @@ class _Writing:
         _write(f"{self.folder}/{MANIFEST}", (json.dumps(told, separators=(",\n", ": ")) + "\n").encode())
 
 
-def write_site(ledger: Ledger, folder: Folder, site: Site) -> Written:
-    """Bring the files of a site up to date.
+def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = addresses.GAME_PAGES) -> Written:
+    """Bring the files of a site up to date; up to so many games have pages of their own.
 
     Raises `BadArgument` for a folder that holds something else, `OSError` if it cannot be written.
     """
     head = ledger.head
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
+    site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
     visit.query = {}  # nobody asked for it: what is recorded meanwhile is for the next time
-    settings = repr((version("ratings-ledger"), STYLE, site.title, site.ending, sorted(site.names.items()),
-                     visit.ladders.times))  # fmt: skip
+    shared = version("ratings-ledger"), STYLE, site.title, site.ending, site.game_pages, visit.ladders.times
+    settings = repr((*shared, sorted(site.names.items())))
     writing = _Writing(folder, site, sha256(settings.encode()).hexdigest())
     if not writing.before.files:
         writing.finish("")  # the folder is ours from now on, whatever becomes of this
     writing.write(addresses.file_of(STYLE, ".css"), CSS)
     writing.write(OPENAPI, as_openapi())
     _write_games(writing, visit, f"{head} {version('ratings-ledger')}")
-    due = [one for one in every_page(visit) if not writing.keeps(one.path, one.basis)]
-    lasts: dict[str, int | None] = {**visit.view.last_positions_of_games()}
+    due = [one for one in every_page(visit)
+           if (site.game_pages or one.path[:1] != GAMES_PATH) and not writing.keeps(one.path, one.basis)]  # fmt: skip
+    lasts: dict[str, int | None] = {**visit.view.last_positions_of_games()} if site.game_pages else {}
     if visit.everybody.failed:  # which any game may tell
         lasts = dict.fromkeys(lasts)
     games = [game_id for game_id, last in lasts.items()

@@ -17,6 +17,7 @@ from club import HOSTILE, LADDER, LATE, ok
 import ratings_ledger
 from ledger.errors import BadArgument
 from ratings_ledger.web import site
+from ratings_ledger.web.addresses import GAME_PAGES
 from ratings_ledger.web.page import Site
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.site import MANIFEST, write_site
@@ -25,9 +26,9 @@ Ratings = Callable[..., Any]
 FOLDER, SERVER = Site("The club", {"anna": "Anna Ö."}, ".html"), Site("The club", {"anna": "Anna Ö."})
 
 
-def written(url: str, folder: Path) -> dict[str, bytes]:
+def written(url: str, folder: Path, game_pages: int = GAME_PAGES) -> dict[str, bytes]:
     with ratings_ledger.open(url) as ledger:
-        write_site(ledger, folder, FOLDER)
+        write_site(ledger, folder, FOLDER, game_pages)
     return tree(folder)
 
 
@@ -42,30 +43,52 @@ class Links(HTMLParser):
         super().__init__()
         self.links: list[str] = []
         self.elements: list[str] = []
+        self.ids: list[str] = []
         self.feed(page.decode())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
         self.links += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href", "action")]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
 
 
 def pages_of(files: dict[str, bytes]) -> Iterator[str]:
     return (name for name in files if name.endswith(".html"))
 
 
-def test_every_link_leads_to_a_file(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("game_pages", [GAME_PAGES, 1])
+def test_every_link_leads_to_a_file(game_pages: int, url: str, tmp_path: Path) -> None:
     """From index.html every page can be reached; no link leads elsewhere, or to what is not there."""
-    files = written(url, tmp_path / "site")
+    files = written(url, tmp_path / "site", game_pages)
     linked = {"index.html"}
     for name in pages_of(files):
-        for link in Links(files[name]).links:
+        found = Links(files[name])
+        assert len({*found.ids}) == len(found.ids), name
+        for link in found.links:
             target = urlsplit(urljoin(f"http://site/{name}", link))
             assert target.netloc == "site", link
-            if not link.startswith("#"):
+            if link.startswith("#"):
+                assert unquote(link[1:]) in found.ids, (name, link)
+            else:
                 assert unquote(target.path)[1:] in files, (name, link)
                 linked.add(unquote(target.path)[1:])
     assert linked == files.keys() - {MANIFEST}
     assert len(files) > 40
+
+
+def test_games_of_large_ledgers_are_lines(url: str, tmp_path: Path) -> None:
+    """With more games than have pages of their own, a game is a line on its players' pages, to which the charts lead;
+    with fewer it has its page again.
+    """
+    with_pages = written(url, tmp_path / "site")
+    without = written(url, tmp_path / "site", 4)
+    assert {name for name in with_pages if name.startswith("games/")} == with_pages.keys() - without.keys()
+    page = Links(without["players/ben/elo-catan/all.html"])  # whose only game since the published list is this
+    assert [name for name in page.ids if name.startswith("game-")] == ["game-g-5"]
+    assert "#game-g-5" in page.links
+    again = written(url, tmp_path / "site")
+    del again[MANIFEST], with_pages[MANIFEST]
+    assert again == with_pages
 
 
 def test_server_and_folder_say_the_same(url: str, tmp_path: Path) -> None:
