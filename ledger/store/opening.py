@@ -80,10 +80,19 @@ class Ledger:
         try:
             yield
         except (DBAPIError, self.engine.dialect.loaded_dbapi.Error) as error:
+            if _is_interrupt(error):
+                raise KeyboardInterrupt from error
             failure = self.dialect.failure(getattr(error, "orig", None) or error, self.location)
             if failure is None:
                 raise
             raise failure from error
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether a driver failed because Ctrl-C came while it worked: it then cannot roll back in order."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def parse_url(name: str) -> URL:
