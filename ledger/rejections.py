@@ -17,7 +17,12 @@ Cell = TypeVar("Cell")
 CODES = {
     # how a file is written
     "is-a-directory": "a folder was given where a file belongs",
-    "is-a-spreadsheet": "a spreadsheet was given where a table in CSV belongs",
+    "is-a-spreadsheet": "a spreadsheet in a format that is not read here; .xlsx, .ods and CSV are",
+    "bad-spreadsheet": "the spreadsheet is damaged, protected or too large",
+    "which-sheet": "the spreadsheet has several sheets, or none of the name given; --sheet names one",
+    "bad-cell": "the cell shows an error, or holds a formula that was never worked out",
+    "unclear-dates": "the dates of a column can be read in several ways, or in none; --dates says in which",
+    "bad-reader": "a package's reader of files cannot be loaded, or failed",
     "empty-file": "the file holds no event",
     "bad-gzip": "the compressed file is cut off or damaged",
     "too-many-blank-lines": "a file has at most 100,000 blank lines",

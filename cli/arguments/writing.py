@@ -10,9 +10,9 @@ import click
 from cli.arguments.options import by_option, ignore_clock_option, result_format
 from cli.arguments.views import newest_ladders
 from cli.output.emit import emit
-from ledger.intake.files import Far, Item
+from ledger.intake.files import Entry, Item
 from ledger.intake.importing import Imported, Terms
-from ledger.rejections import Refused, Rejection
+from ledger.rejections import Refused
 from ledger.store.opening import Ledger, open_ledger
 from ledger.validation.new_names import Refusing
 from projections.admission.outcomes import entered, recorded
@@ -51,7 +51,7 @@ class How:
         """The ledger, opened when it is first needed."""
         return open_ledger(self.db)
 
-    def propose(self, items: Iterable[Item | Rejection | Far], **hooks: Any) -> Proposal:
+    def propose(self, items: Iterable[Entry], **hooks: Any) -> Proposal:
         """Check some events, and write nothing yet."""
         return Proposal(self.ledger, items, self.terms, Known(self.terms.strict, newest_ladders), **hooks)
 

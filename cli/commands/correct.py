@@ -16,7 +16,7 @@ from ledger.events.canonical import format_instant, parse_object
 from ledger.events.fields import composed
 from ledger.events.revisions import RevisedGame, live_game
 from ledger.events.types import Draft
-from ledger.intake.csv_cells import TableOptions
+from ledger.intake.columns import TableOptions
 from ledger.intake.revising import Many, corrections, refuse_same, replaced, under_recorded_ids, voids
 from ledger.rejections import Refused, shown
 from ledger.store.log import Log, home_zone

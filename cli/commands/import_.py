@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from cli.arguments.command import command
-from cli.arguments.moments import zone_option
 from cli.arguments.options import head_value, refuse_unreadable_twice
+from cli.arguments.tables import reading_tables
 from cli.arguments.views import decoded
 from cli.arguments.writing import How, taking_games
 from cli.output import render
 from cli.output.appended import note_homeless, note_leagueless
 from cli.output.progress import picture
 from ledger.backups.restoring import BackupFiles, restore
-from ledger.intake.csv_cells import GAME_COLUMNS, TableOptions
+from ledger.intake.columns import TableOptions
 from ledger.intake.files import STDIN, Far, read_items, size
 from ledger.processes.forking import available_cores
 from ledger.rejections import Rejection
@@ -31,31 +31,9 @@ from projections.admission.proposals import Proposal
 from projections.facts.players import known_players
 
 
-def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for value in values:
-        name, equals, other = value.partition("=")
-        if not name or not equals:
-            raise click.BadParameter(f"{value!r} is not NAME=VALUE")
-        found[name.strip()] = other.strip()
-    return found
-
-
-def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found = _pairs(context, parameter, values)
-    for name in found:
-        if name not in GAME_COLUMNS:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}")
-    return found
-
-
 @command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
-@click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, callback=_pairs,
-              help="Rename a CSV column; THEIRS= drops it.")  # fmt: skip
-@click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, callback=_fixed,
-              help="The same value for all rows of a CSV file.")  # fmt: skip
-@zone_option
+@reading_tables
 @click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
 @click.option("--follow", "following", is_flag=True,
               help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
@@ -66,16 +44,17 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @taking_games("tables")
 def import_(
-    how: How, files: tuple[str, ...], renamed: dict[str, str], fixed: dict[str, str], zone: str | None,
-    keep_going: bool, following: bool, restoring: bool, expected: Place | None, incomplete: bool,
+    how: How, files: tuple[str, ...], tables: TableOptions, keep_going: bool, following: bool, restoring: bool,
+    expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
-    """Import events (JSON Lines) or games (CSV). FILES may be compressed with gzip; - is standard input.
+    """Import games from tables (.xlsx, .ods, CSV) or events from JSON Lines.
 
-    Everything is checked before anything is appended; if one line is refused, nothing at all is appended. With --follow
-    each line is taken or refused by itself.
+    FILES may be compressed with gzip; - is standard input. What is recognised in a table is told. Everything is checked
+    before anything is appended; if one line is refused, nothing at all is appended. With --follow each line is taken or
+    refused by itself.
     """
     if following:
-        if files != (STDIN,) or renamed or fixed or zone or keep_going or how.dry_run or how.terms.strict or restoring:
+        if files != (STDIN,) or tables != TableOptions() or keep_going or how.dry_run or how.terms.strict or restoring:
             raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
         from cli.commands.follow import follow  # the only way in that handles signals
 
@@ -88,7 +67,7 @@ def import_(
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
     with how.ledger.reading() as connection:
-        options = TableOptions(zone or home_zone(connection), renamed, fixed)
+        options = tables._replace(zone=tables.zone or home_zone(connection))
     how = replace(how, terms=how.terms._replace(keep_going=keep_going))
     with _rejects(keep_going and not how.dry_run) as reject, _bar(files) as (read, appended):
         items = (item for name in files for item in read_items(name, options))

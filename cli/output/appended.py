@@ -37,7 +37,7 @@ def note_leagueless(result: Imported) -> None:
 def print_recorded(found: Recorded) -> None:
     """What was appended and what was refused, who is new, and what that changes, as far as it was worked out."""
     told, dry_run = found.told, found.dry_run is True
-    for passed in told.passed:
+    for passed in (*told.notes, *told.passed):
         render.note(f"note: {render.plain(passed)}")
     causes = _causes(told.rejected)
     for rejections in causes[:SHOWN_REJECTIONS]:

@@ -13,20 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ledger.intake.csv_cells import TableOptions
-from ledger.intake.csv_games import table_events
+from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.json_lines import numbered_lines
+from ledger.intake.readers import Opened, reader_of
 from ledger.rejections import Refused, Rejection
-from ledger.store.exports import without_ends
 
-LINE_BYTES_MAX = 1 << 20
-# how many blank lines a file may have, and how far a compressed one may expand: to this many bytes, or this many times
-# its size; events compress to a tenth, rarely to a fiftieth
-BLANK_LINES_MAX = 100_000
-EXPANDED_BYTES, EXPANDED_TIMES = 100_000_000, 200
-# how far to look for the end of a line that is too long, and how much of a compressed file may expand to nothing
-SKIPPED_BYTES, SILENT_BYTES = 100_000_000, 1_000_000
-# how files from Excel, LibreOffice and Numbers begin: archives, and Excel's older format
-SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+# how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,
+# rarely to a fiftieth; and how much of it may expand to nothing
+EXPANDED_BYTES, EXPANDED_TIMES, SILENT_BYTES = 100_000_000, 200, 1_000_000
 STDIN = "-"
 
 
@@ -35,6 +29,13 @@ class Far(NamedTuple):
 
     file: str
     read: int
+
+
+class Noted(NamedTuple):
+    """What a file was taken for."""
+
+    file: str
+    taken: Taken
 
 
 class Item(NamedTuple):
@@ -51,16 +52,22 @@ class Item(NamedTuple):
     table: bool = False
 
 
-def read_items(name: str, options: TableOptions) -> Iterator[Item | Rejection | Far]:
-    """The events of a file, or a `Rejection` about the file itself; now and then how far it has been read."""
+# what is read of a file, in its order
+Entry = Item | Rejection | Far | Noted
+
+
+def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
+    """The events of a file, or a `Rejection` about the file itself; what it was taken for; how far it has been read."""
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
         return
     count = 0
     try:
-        with _opened(name) as (file, told):
-            for item in _items(name, file, options):
+        with _opened(name) as (file, told, is_plain):
+            for item in _items(name, file, is_plain, options):
                 yield Far(name, told()) if item is None else item
+                if isinstance(item, Noted):
+                    continue
                 count += 1
                 if count % 256 == 0:
                     yield Far(name, told())
@@ -82,8 +89,8 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
     if Path(name).is_dir():
         raise _is_a_directory(name)
     try:
-        with _opened(name) as (file, _):
-            for number, line in _lines(file):
+        with _opened(name) as (file, *_):
+            for number, line in numbered_lines(file):
                 if isinstance(line, Refused):
                     raise line
                 yield number, line
@@ -101,7 +108,8 @@ def size(name: str) -> int | None:
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
+    """A file's content, a function that says how far the file has been read, and whether the content is the file."""
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
     read = silent = given = 0
     compressed = False
@@ -130,7 +138,7 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
         if compressed:
             zipped = gzip.GzipFile(fileobj=buffered)
             buffered = io.BufferedReader(_Pieces(expanded), 1 << 16)
-        yield buffered, lambda: read
+        yield buffered, lambda: read, not compressed and Path(name).is_file()
     finally:
         if name != STDIN:
             raw.close()
@@ -151,42 +159,14 @@ class _Pieces(io.RawIOBase):
         return len(found)
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
-    """The numbered lines that are not blank; for a line that is too long, only the refusal."""
-    number = blank = 0
-    while line := file.readline(LINE_BYTES_MAX + 2):
-        number += 1
-        if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
-            skipped = 0
-            while line and not line.endswith(b"\n") and skipped < SKIPPED_BYTES:
-                line = file.readline(LINE_BYTES_MAX)
-                skipped += len(line)
-            unread = "" if skipped < SKIPPED_BYTES else "; the rest was not read"
-            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event per line is needed{unread}"
-            yield number, Refused("line-too-long", message, number)
-            if unread:
-                return
-            continue
-        line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
-        if line.strip():
-            yield number, line
-            continue
-        blank += 1
-        if blank > BLANK_LINES_MAX:
-            yield number, Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank", number)
-            return
-
-
-def _items(name: str, file: IO[bytes], options: TableOptions) -> Iterator[Item | Rejection | None]:
+def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | Noted | None]:
     """The items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
-    if start.startswith(SPREADSHEETS):
-        yield Rejection("is-a-spreadsheet", f"{name} is a spreadsheet; save it as CSV UTF-8, and import that", name)
-        return
-    looks_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-    if looks_json or Path(name.removesuffix(".gz")).suffix in (".jsonl", ".ndjson", ".json"):
-        for number, line in without_ends(_lines(file)):
-            yield None if line is None else Item(name, number, line, None)
-        return
-    for line_number, event, rows, game_id in table_events(file, options, LINE_BYTES_MAX):
-        yield Item(name, line_number, event, rows, game_id, table=True)
+    reader = reader_of(name.removesuffix(".gz"), start)
+    for found in reader.read(Opened(name, file, name if is_plain else None), options):
+        if isinstance(found, Taken):
+            yield Noted(name, found)
+        elif found is None:
+            yield None
+        else:
+            yield Item(name, *found, table=reader.tables)

@@ -13,8 +13,9 @@ import select
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ledger.intake.files import LINE_BYTES_MAX, STDIN, Item
+from ledger.intake.files import STDIN, Item
 from ledger.intake.importing import Reject, Settled
+from ledger.intake.json_lines import LINE_BYTES_MAX
 from ledger.rejections import Refused, Rejection
 from ledger.store.log import positions_of
 from ledger.store.opening import Ledger

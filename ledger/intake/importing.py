@@ -17,7 +17,7 @@ from ledger.errors import BadArgument
 from ledger.events.canonical import parse_object
 from ledger.events.records import build, surely_fits
 from ledger.events.types import TYPES, Draft
-from ledger.intake.files import Far, Item
+from ledger.intake.files import Entry, Far, Item, Noted
 from ledger.intake.parsing import Block, ParsedItem, read_blocks
 from ledger.intake.spool import Spool, WaitingDraft
 from ledger.processes.memory import rarely_collecting
@@ -75,6 +75,9 @@ class Imported:
     new_players: list[str] = field(default_factory=list)
     close: dict[str, list[str]] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
+    # what was recognised in tables, and left out of them
+    notes: list[str] = field(default_factory=list)
+    taken: dict[str, Any] = field(default_factory=dict)
     # what is wrong with the files of a restore that takes them all the same
     passed: list[str] = field(default_factory=list)
     # the ladders that begin, and the names that theirs are close to
@@ -96,7 +99,7 @@ class Intake:
     def __init__(
         self,
         ledger: Ledger,
-        items: Iterable[Item | Rejection | Far],
+        items: Iterable[Entry],
         terms: Terms,
         *,
         ladders: Callable[[Connection], LadderChecks] = lambda connection: NoLadderChecks(),
@@ -233,6 +236,9 @@ class Intake:
             if not isinstance(entry, ParsedItem):
                 if isinstance(entry, Far):
                     reading(entry)
+                elif isinstance(entry, Noted):
+                    self.result.notes += [f"{entry.file}: {told}" for told in entry.taken.told]
+                    self.result.taken |= entry.taken.answers
                 else:
                     self._note(entry, entry.file, entry.line, None)
                 continue

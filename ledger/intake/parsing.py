@@ -17,7 +17,7 @@ from ledger.events.fast_models import STRICT, schema
 from ledger.events.fields import read_by, read_id
 from ledger.events.game_types import GAME_TYPES
 from ledger.events.types import TYPES, Draft, default_id, read_event
-from ledger.intake.files import Far, Item
+from ledger.intake.files import Entry, Far, Item, Noted
 from ledger.processes.forking import ahead
 from ledger.rejections import Refused, Rejection
 from ledger.validation.new_names import tied_parts, tied_refusal
@@ -39,10 +39,10 @@ class ParsedItem(NamedTuple):
     outcome: tuple[Draft, dict[str, Any]] | Refused
 
 
-Block = list[ParsedItem | Rejection | Far]
+Block = list[ParsedItem | Rejection | Far | Noted]
 
 
-def read_blocks(items: Iterable[Item | Rejection | Far], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
+def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) -> Generator[Block]:
     """The items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
     checked = (_checked(item, sources_wanted) if isinstance(item, Item) else item for item in items)
     blocks = iter(lambda: list(islice(checked, BLOCK_ITEMS)), [])

@@ -13,9 +13,9 @@ from ledger.events.game_types import GAME_TYPES
 from ledger.events.games import seats_of
 from ledger.events.revisions import Events, RevisedGame, live_game
 from ledger.events.types import Draft, meaning
-from ledger.intake.csv_cells import CsvColumns, TableOptions
-from ledger.intake.csv_games import TIE
-from ledger.intake.files import Far, Item, read_items, read_lines
+from ledger.intake.columns import CsvColumns, TableOptions
+from ledger.intake.files import Far, Item, Noted, read_items, read_lines
+from ledger.intake.table_games import TIE
 from ledger.rejections import Refused, Rejection, shown
 from ledger.validation.identities import Identities
 from ledger.validation.repeated_games import said
@@ -66,7 +66,7 @@ def corrections(
     found = Many([], [], {})
     columns: list[CsvColumns] = []
     for item in read_items(file, options._replace(found=columns.append)):
-        if isinstance(item, Far):
+        if isinstance(item, Far | Noted):
             continue
         if isinstance(item, Rejection):
             found.items.append(item)

@@ -18,7 +18,7 @@ from sqlalchemy import event, text
 
 from ledger.errors import StoreUnavailable
 from ledger.intake import importing
-from ledger.intake.csv_cells import TableOptions
+from ledger.intake.columns import TableOptions
 from ledger.intake.files import read_items
 from ledger.intake.importing import Intake, Terms
 from ledger.store.opening import open_ledger

@@ -19,7 +19,7 @@ from cli.main import invoke
 from ledger import clock
 from ledger.errors import WorkerLost
 from ledger.intake import parsing
-from ledger.intake.csv_cells import TableOptions
+from ledger.intake.columns import TableOptions
 from ledger.intake.files import read_items
 from ledger.intake.importing import Imported, Intake, Terms
 from ledger.processes.forking import ahead
@@ -174,6 +174,21 @@ def test_reader_ends_with_the_import(ledger_url: str, stalled: tuple[int, int], 
     assert wait_for([importer]) == [code]
     wait_until(lambda: is_gone(reader))
     assert records(ledger_url) == {}
+
+
+def test_interrupt_that_a_driver_fails_on_stays_one(ledger_url: str) -> None:
+    """Ctrl-C within a query leaves a connection that cannot roll back: that is the interrupt, and no lost server."""
+    ledger = open_ledger(ledger_url)
+
+    def interrupted() -> None:
+        with ledger.reading():
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise ledger.engine.dialect.loaded_dbapi.OperationalError("another command is already in progress")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_killed_reader_appends_nothing(ledger_url: str, stalled: tuple[int, int]) -> None:

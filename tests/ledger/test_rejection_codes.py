@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from sheet_files import ERROR, xlsx
 from stores import with_shipped_rulesets, without_events
 
+from ledger.intake import readers
 from ledger.rejections import CODES
 from ledger.validation.leagues import draw_schedule
 from projections.rules.pairwise_elo import RULE
@@ -180,7 +182,12 @@ CASES = {
     "too-many-blank-lines": Case(b"\n" * 100_001 + line()),
     "bad-utf8": Case(line().replace(b"anna", b"\xff\xfe")),
     "bad-json": Case(line()[:-1]),
-    "is-a-spreadsheet": Case(b"PK\x03\x04" + bytes(100)),
+    "is-a-spreadsheet": Case(b"\xd0\xcf\x11\xe0" + bytes(100)),
+    "bad-spreadsheet": Case(b"PK\x03\x04" + bytes(100)),
+    "which-sheet": Case(xlsx([["Date"]], ("More", "visible", [["Date"]]))),
+    "bad-cell": Case(xlsx([["Date", "1st", "2nd"], ["2024-11-22", "anna", ERROR]]), ("--set", "game=catan")),
+    "bad-reader": Case(table(ANNA, BEN)),
+    "unclear-dates": Case(b"Date,1st,2nd\n03/05/2024,anna,ben\n", ("--set", "game=catan")),
     "bad-csv": Case(table(ANNA, BEN, 'g-2,2024-01-01T12:00:00Z,catan,"cleo"x,3')),
     "line-too-long": Case(b'{"type":"' + b"x" * (1 << 20) + b'"}'),
     "duplicate-key": Case(line().replace(b'{"type"', b'{"type":"x","type"')),
@@ -344,6 +351,8 @@ def test_rejection_names_code_file_and_line(
     """Each bad input is refused with its code, file and line, and nothing is appended."""
     case = CASES[code]
     monkeypatch.setattr(registry, "entry_points", lambda group, name=None: [PickyEntry("picky/1", "here", group)])
+    besides = [PickyEntry("picky", "here", "ratings.readers")] if code == "bad-reader" else []
+    monkeypatch.setattr(readers, "entry_points", lambda group: besides)
     registry.rule.cache_clear()
     path = tmp_path / "input"
     if case.content is None:
@@ -369,7 +378,8 @@ def test_rejection_names_code_file_and_line(
 # the line that is named where it is not the first; None: the file as a whole
 LINES = {
     **dict.fromkeys(("is-a-directory", "empty-file", "bad-gzip", "end-missing")),
-    "is-a-spreadsheet": None, "close-name": 2, "tied-players": 2,
+    **dict.fromkeys(("is-a-spreadsheet", "bad-spreadsheet", "which-sheet", "bad-reader")),
+    "bad-cell": 2, "close-name": 2, "tied-players": 2,
     "bad-csv": 4, "rows-apart": 6, "row-length": 4, "rows-disagree": 2, "ambiguous-time": 2, "nonexistent-time": 2,
     "uncounted": 2, "version-exists": 2, "partition-changed": 2, "game-voided": 2, "event-voided": 3, "still-needed": 3,
     "renamed-already": 2, "rename-loop": 2, "league-exists": 2, "list-exists": 4,
@@ -382,7 +392,7 @@ LINES = {
 
 
 class PickyEntry(EntryPoint):
-    """A rule that another package registers; it scores no game."""
+    """A rule that another package registers, which scores no game, or a reader that is none."""
 
     def load(self) -> Any:
         return PICKY

@@ -5,7 +5,7 @@ The delimiter is taken from the header. An empty cell is an absent member.
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -49,29 +49,51 @@ class CsvColumns(NamedTuple):
 
 class TableOptions(NamedTuple):
     """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
-    `found` is called with the columns it has.
+
+    `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
+    the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =.
     """
 
     zone: str | None = None
     renamed: dict[str, str] = {}
     fixed: dict[str, str] = {}
     found: Callable[[CsvColumns], None] | None = None
+    sheet: str | None = None
+    layout: str | None = None
+    dates: str | None = None
+    encoding: str | None = None
+    tie: str | None = None
 
 
-def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Refused]]:
-    """The delimiter, the columns under this program's names (None for dropped ones), and everything that is wrong.
-
-    Raises `Refused` if the line cannot be split into names.
+class Taken(NamedTuple):
+    """What a table was taken for: sentences that tell it, and what it was taken for in the words of the options, so
+    that the next one can be read alike.
     """
+
+    told: list[str]
+    answers: dict[str, Any] = {}
+
+
+def split_header(line: str) -> tuple[str, list[str]]:
+    """The delimiter of a header, and its names. Raises `Refused` if the line cannot be split into names."""
     delimiter = max(DELIMITERS, key=line.count)
     if not_utf8(line):
         raise Refused("bad-utf8", f"the header {shown(legible(line.strip()))} is not UTF-8; save the file as UTF-8")
     if "\0" in line:
         raise Refused("bad-csv", "the file is not text: it begins with NUL bytes")
     try:
-        names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
+        return delimiter, [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
         raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
+
+
+def read_names(
+    names: list[str], options: TableOptions, known_besides: Collection[str] = (), given_besides: Collection[str] = ()
+) -> tuple[Header, list[Refused]]:
+    """The columns under this program's names (None for dropped ones), and everything that is wrong with them.
+
+    Other names may be known besides, and columns given that the header does not have.
+    """
     folded = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
@@ -79,7 +101,7 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
         Refused("missing-column", f"--map names the column {shown(missing)}, which the file does not have")
         for missing in sorted(folded.keys() - {name.casefold() for name in names})
     ]
-    known = {*GAME_COLUMNS, *PLAYER_COLUMNS}
+    known = {*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides}
     unknown = [
         name
         for name, ours in zip(names, header, strict=True)
@@ -104,7 +126,7 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
         told = f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
         problems.append(Refused("unknown-column", told))
     needed = ("game_id", "occurred_at", "game", *(() if wide else ("player",)))
-    if absent := [name for name in needed if name not in given and name not in options.fixed]:
+    if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
         fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
         listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
         told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
@@ -113,7 +135,7 @@ def read_header(line: str, options: TableOptions) -> tuple[str, Header, list[Ref
         if "player" in absent:
             told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
         problems.append(Refused("missing-column", told))
-    return delimiter, header, problems
+    return header, problems
 
 
 def header_columns(header: Header) -> CsvColumns:

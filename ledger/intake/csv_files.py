@@ -1,73 +1,122 @@
-"""Games from CSV, in the long form (one row per participant) and the wide form (one row per game).
-
-    game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
-    g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
-    g-1,2010-03-05T19:30Z,ben,2
-    g-1,2010-03-05T19:30Z,cleo,2
-
-`csv_cells` knows what the columns are called. Rows of the usual form are read many at a time by
-`plain_games`.
-"""
+"""Tables in CSV: lines are split into rows of cells, and rows of the usual form are read many at a time."""
 
 import csv
-import re
-import unicodedata
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from functools import partial
-from itertools import chain, compress, count, groupby, islice, pairwise
+from itertools import chain, compress, count, islice, pairwise
 from operator import ne
 from typing import IO, Any
 
-from ledger.intake.csv_cells import (
+from ledger.intake.columns import (
+    DELIMITERS,
     READ_COLUMNS,
     Cells,
     CsvColumns,
     Header,
     TableOptions,
+    Taken,
     header_columns,
-    legible,
-    not_utf8,
     read_game,
-    read_header,
+    read_names,
     read_value,
+    split_header,
 )
-from ledger.rejections import Refused, shown
+from ledger.intake.dates import is_other_date
+from ledger.intake.encodings import as_utf8
+from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
+from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
+from ledger.rejections import Refused
 
 LINES = 1_000
-ROWS_MAX = 4_096
-TIE = "="
 BLANK_LINES_MAX = 100_000
-
-_ODD = re.compile("[\udc80-\udcff\n\r]")
 
 # line, event, a function that gives the rows as read, game id
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
-Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
 
 
-def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found]:
-    """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file."""
-    lines = _text_lines(file, line_bytes_max)
-    number = 1
+def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found | Taken]:
+    """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file.
+
+    A table that has not the usual form is taken for what it is, which is told first.
+    """
+    head, full, number = list[str](), 0, 1
     try:
-        number, header_line = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (1, ""))
-        if not header_line:
+        file, told = as_utf8(file, options.encoding)
+        lines = _text_lines(file, line_bytes_max)
+        # the header and the first row
+        while full < 2 and (line := next(lines, None)) is not None:
+            head.append(line)
+            full += not line.isspace()
+        at = next((at for at, line in enumerate(head) if line.strip()), None)
+        if at is None:
             return
-        delimiter, header, problems = read_header(header_line, options)
+        number = at + 1
+        delimiter, names = split_header(head[at])
     except Refused as problem:
-        problems = [problem]
-    if problems:
-        yield from ((number, problem, None, None) for problem in problems)
+        yield problem.line or number, problem, None, None
+        return
+    if told:
+        yield Taken([told])
+    header, problems = read_names(names, options)
+    if problems or options.layout or options.dates or not _has_usual_dates(head[at + 1 :], delimiter, header):
+        yield from _recognised(chain(head, lines), options)
         return
     columns = header_columns(header)
     if options.found is not None:
         options.found(columns)
-    if columns.places:
-        rows = _rows(lines, delimiter, header, number + 1)
-        yield from (_wide_game(line, cells, columns, options) for line, cells in rows)
-    else:
-        lines, first, last_id = yield from plain_games(lines, number + 1, delimiter, header, columns, options)
-        yield from _long_games(_rows(lines, delimiter, header, first), columns, options, last_id)
+    first, last_id = at + 2, None
+    lines = chain(head[at + 1 :], lines)
+    if not columns.places:
+        lines, first, last_id = yield from plain_games(lines, first, delimiter, header, columns, options)
+    yield from games_of_rows(_rows(lines, delimiter, header, first), columns, options, last_id)
+
+
+def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
+    """Whether the date of the first row, if it has one, is not written as only spreadsheets write it."""
+    if not lines or "occurred_at" not in header:
+        return True
+    with suppress(csv.Error, IndexError):
+        row = next(csv.reader(lines[-1:], delimiter=delimiter))
+        return not is_other_date(row[header.index("occurred_at")].strip())
+    return True
+
+
+def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | Taken]:
+    """The games of a table of any form; all of its rows are held in memory."""
+    problems = list[Refused]()
+    lines = _until_refused(lines, problems)
+    some = list(islice(lines, LINES))
+    # that which most lines have, and most often
+    counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
+    delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
+    reader = csv.reader(chain(some, lines), delimiter=delimiter, strict=True)
+    rows, cells, line = list[tuple[int, list[str]]](), 0, 1
+    try:
+        for row in reader:
+            if any(map(str.strip, row)):
+                rows.append((line, row))
+                cells += len(row)
+            if cells > CELLS_MAX:
+                problems.append(
+                    Refused("bad-csv", f"such a table has at most {CELLS_MAX:,} cells; give it the usual form")
+                )
+                break
+            line = reader.line_num + 1
+    except csv.Error as error:
+        problems.append(Refused("bad-csv", f"the row cannot be split into cells: {error}; the rest was not read"))
+    if rows:
+        yield from recognised_games(Table(rows, decimal_comma=delimiter in ";\t"), options)
+    for problem in problems:
+        yield line, problem, None, None
+
+
+def _until_refused(lines: Iterator[str], problems: list[Refused]) -> Iterator[str]:
+    """Lines as far as they can be read; why they end is added to the problems."""
+    try:
+        yield from lines
+    except Refused as problem:
+        problems.append(Refused(problem.code, f"{problem.message}; the rest was not read"))
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -101,114 +150,9 @@ def _rows(
         except Refused as problem:
             yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
             return
-        cells = _cells(row, header)
+        cells = cells_of(row, header)
         if cells:
             yield line, cells
-
-
-def _cells(row: list[str], header: Header) -> Cells | Refused:
-    """The non-empty cells of a row by column, without the columns that --map drops."""
-    if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
-        return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
-    stripped = dict(zip(header, map(str.strip, row), strict=False))
-    text = "".join(row)
-    odd = not text.isprintable() and _ODD.search(text)
-    if not odd and all(stripped) and all(stripped.values()):
-        return stripped  # type: ignore[return-value]  # no name is None
-    found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
-    if "" not in found and not odd:
-        return found
-    for name, text in found.items():
-        if not name:
-            return Refused("unknown-column", f"{shown(text)} is in a column without a name")
-        if not_utf8(text):
-            return Refused("bad-utf8", f"{shown(legible(text))} is not UTF-8; save the file as UTF-8")
-        if "\n" in text or "\r" in text:
-            # an unclosed quote swallows the rows after it, and with them players of other games
-            return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
-    return found
-
-
-def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
-    """A game from a row whose columns hold the players of each place."""
-    if isinstance(cells, Refused):
-        return line, cells, None, None
-    try:
-        event = read_game(cells, columns, options)
-    except Refused as problem:
-        return line, problem, cells, None
-    event["data"]["participants"] = [
-        {"player": player.strip(), "place": columns.places[name]}
-        for name, text in cells.items()
-        if name in columns.places
-        for player in text.split(TIE)
-    ]
-    return line, event, cells, None
-
-
-def _long_games(
-    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None
-) -> Iterator[Found]:
-    """The games of the rows after the one with the id `last_id`."""
-
-    def game_of(row: tuple[int, Cells | Refused]) -> str | int:
-        line, cells = row
-        game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
-        if not game_id:
-            return line
-        return game_id if game_id.isascii() else unicodedata.normalize("NFC", game_id)
-
-    unreadable: int | None = None
-    for key, group in groupby(rows, game_of):
-        # no more than a record can hold, so that a wrong game_id column does not fill memory
-        numbered = list(islice(group, ROWS_MAX + 1))
-        line = numbered[0][0]
-        if isinstance(key, int):
-            problem = numbered[0][1]
-            if not isinstance(problem, Refused):
-                problem = Refused("missing-member", "the row has no game_id")
-            # a row that cannot be read may belong to the previous game, which is then incomplete
-            yield line, problem, numbered[0][1] if isinstance(numbered[0][1], dict) else None, last_id
-            unreadable = line
-            continue
-        games = [cells for _, cells in numbered if isinstance(cells, dict)]
-        if unreadable is not None:
-            # ... or to the game after it
-            yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
-        elif len(numbered) > ROWS_MAX:
-            yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
-        else:
-            yield line, _long_game(games, columns, options), games, key
-        last_id, unreadable = key, None
-
-
-def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) -> dict[str, Any] | Refused:
-    try:
-        event = read_game(_shared(rows, columns), columns, options)
-        event["data"]["participants"] = [
-            {
-                name: read_value(name, row[name]) if name in READ_COLUMNS else row[name]
-                for name in columns.player
-                if name in row
-            }
-            for row in rows
-        ]
-    except Refused as problem:
-        return problem
-    return event
-
-
-def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
-    """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
-    parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
-    shared = {name: value for part in reversed(parts) for name, value in part.items()}
-    for part in parts:
-        for name, value in part.items():
-            if value != shared[name]:
-                raise Refused(
-                    "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
-                )
-    return shared
 
 
 # The short way through a table with one row per participant: many rows at once, as long as all have the usual form.

@@ -1,0 +1,123 @@
+"""Dates as spreadsheets show them, whose order of day and month the whole column decides.
+
+    22.11.2024   22.11.24 20:05   11/22/24 8:05 PM   22-11-2024   2024/11/22
+
+One column has one order. Where none of its dates can be read in one way only, somebody has to say it.
+"""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import date
+from typing import NamedTuple
+
+from ledger.rejections import Refused, shown
+
+ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}
+CENTURY_FROM = 69  # 69 means 1969, 68 means 2068, as POSIX has it
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
+_DATE = re.compile(r"(\d{1,4})([./-])\s?(\d{1,2})\2\s?(\d{1,4})(?:(?:,?\s+|T)(\S.*))?", re.ASCII)
+_TIME = re.compile(r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?\s*(?:([ap])\.?m\.?|uhr|h)?", re.ASCII | re.IGNORECASE)
+
+
+class Order(NamedTuple):
+    """The order of a column's dates, if they need one, and the sentence that says what decided it."""
+
+    name: str
+    told: str = ""
+
+
+def is_other_date(text: str) -> bool:
+    """Whether a text is a date as spreadsheets show them, not as ISO 8601 writes them."""
+    return _ISO.match(text) is None and _DATE.fullmatch(text) is not None
+
+
+def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
+    """The order of the dates in a column, given with their lines. Raises `Refused` (unclear-dates)."""
+    if wanted is not None:
+        return Order(wanted)
+    possible, alone = set(ORDERS), dict[str, tuple[int, str]]()
+    unsure: tuple[int, str] | None = None
+    for line, text in texts:
+        if own := _readings(text):
+            possible &= own.keys()
+            if len(own) == 1:
+                alone.setdefault(next(iter(own)), (line, text))
+            elif len({*own.values()}) > 1:
+                unsure = unsure or (line, text)
+    if len(alone) > 1 or not possible:
+        told = ", ".join(f"{shown(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in alone.items())
+        raise Refused("unclear-dates", f"no order fits all dates: {told}; write them alike, as 2024-11-22")
+    if len(possible) == 1:
+        (name,) = possible
+        line, text = alone.get(name) or unsure or (0, "")
+        return Order(name, f"dates are read as {ORDERS[name]}, from {text} in line {line}")
+    if unsure is None:
+        return Order(min(possible))  # there are none, or all are the same day either way
+    line, text = unsure
+    own = _readings(text)
+    ways = " or ".join(f"{own[name].day} {own[name]:%B %Y} (--dates {name})" for name in sorted(possible))
+    told = f"{shown(text)} (line {line}) may be {ways}, and no other date in the column decides"
+    raise Refused("unclear-dates", f"{told}; say which it is")
+
+
+def _readings(text: str) -> dict[str, date]:
+    """What a date can be, by order; nothing for one that says it itself, and for what is no date."""
+    match = None if _ISO.match(text) else _DATE.fullmatch(text)
+    if match is None or len(match[1]) > 2:
+        return {}
+    first, mark, second, third = match[1], match[2], match[3], match[4]
+    parts = {"dmy": (third, second, first), "mdy": (third, first, second)}
+    if len(third) < 3 and mark == "-":
+        parts["ymd"] = (first, second, third)
+    found = {}
+    for name, (year, month, day) in parts.items():
+        with suppress(ValueError):
+            found[name] = date(_whole_year(year), int(month), int(day))
+    return found
+
+
+def _whole_year(text: str) -> int:
+    """Raises `ValueError` for one of three digits."""
+    if len(text) not in (2, 4):
+        raise ValueError(text)
+    year = int(text)
+    return year if len(text) == 4 else year + (1900 if year >= CENTURY_FROM else 2000)
+
+
+def moment_text(text: str, clock_time: str | None, order: str) -> str:
+    """A date, with a time of its own or of another cell, as `read_instant` takes it. Raises `Refused` (bad-time)."""
+    match = None if _ISO.match(text) else _DATE.fullmatch(text)
+    if match is not None:
+        says_it = len(match[1]) > 2
+        found = _day(match[1], match[3], match[4]) if says_it else _readings(text).get(order)
+        if found is None:
+            raise Refused("bad-time", f"occurred_at: {shown(text)} is no date as {ORDERS[order]}")
+        text = found.isoformat() + (f" {_time(match[5])}" if match[5] else "")
+    elif text.isdecimal():
+        raise Refused("bad-time", f"occurred_at: {shown(text)} is a number; format the column as dates")
+    if clock_time is None:
+        return text
+    if len(text) > len("2024-11-22"):
+        raise Refused("bad-time", f"occurred_at: {shown(text)} has a time, and {shown(clock_time)} stands beside it")
+    return f"{text} {_time(clock_time)}"
+
+
+def _day(year: str, month: str, day: str) -> date | None:
+    with suppress(ValueError):
+        return date(int(year), int(month), int(day))
+    return None
+
+
+def _time(text: str) -> str:
+    """A time of day with 24 hours. Raises `Refused` (bad-time)."""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise Refused("bad-time", f"{shown(text)} is no time of day such as 20:05")
+    hour, half = int(match[1]), (match[4] or "").lower()
+    if half:
+        if not 1 <= hour <= 12:
+            raise Refused("bad-time", f"{shown(text)} is no time of day such as 8:05 PM")
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return f"{hour:02d}:{match[2]}" + (f":{match[3]}" if match[3] else "")

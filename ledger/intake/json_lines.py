@@ -1,0 +1,43 @@
+"""JSON Lines: one event per line."""
+
+from collections.abc import Iterator
+from typing import IO
+
+from ledger.rejections import Refused
+from ledger.store.exports import without_ends
+
+LINE_BYTES_MAX = 1 << 20
+# how many blank lines a file may have, and how far to look for the end of a line that is too long
+BLANK_LINES_MAX, SKIPPED_BYTES = 100_000, 100_000_000
+
+
+def json_events(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
+    """The lines of a file; None for the last line of an export, which is no event but means that there may be none."""
+    for number, line in without_ends(numbered_lines(file)):
+        yield None if line is None else (number, line, None, None)
+
+
+def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
+    """The numbered lines that are not blank; for a line that is too long, only the refusal."""
+    number = blank = 0
+    while line := file.readline(LINE_BYTES_MAX + 2):
+        number += 1
+        if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+            skipped = 0
+            while line and not line.endswith(b"\n") and skipped < SKIPPED_BYTES:
+                line = file.readline(LINE_BYTES_MAX)
+                skipped += len(line)
+            unread = "" if skipped < SKIPPED_BYTES else "; the rest was not read"
+            message = f"line {number} has more than {LINE_BYTES_MAX:,} bytes; one event per line is needed{unread}"
+            yield number, Refused("line-too-long", message, number)
+            if unread:
+                return
+            continue
+        line = (line[3:] if number == 1 and line.startswith(b"\xef\xbb\xbf") else line).rstrip(b"\r\n")
+        if line.strip():
+            yield number, line
+            continue
+        blank += 1
+        if blank > BLANK_LINES_MAX:
+            yield number, Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank", number)
+            return

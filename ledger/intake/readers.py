@@ -1,0 +1,115 @@
+"""The readers of files by what they recognise: this program's own, and those that other packages register.
+
+A reader takes an opened file and yields what is in it, one event at a time, with where it comes from. A package
+registers one as an entry point in the group `ratings.readers`. What a game is, and whether it can be, is checked behind
+all of them alike.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.metadata import entry_points
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from ledger.errors import LedgerError
+from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.csv_files import table_events
+from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
+from ledger.rejections import Refused
+
+ENTRY_POINT_GROUP = "ratings.readers"
+ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+LOOKED_BYTES = 1 << 20
+
+# (line, event or refusal, its source, the game id if it was put together from rows); what the file was taken for;
+# or None for a line that is no event, but means that there may be none
+Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | Taken | None
+
+
+class Opened(NamedTuple):
+    """A file: its name, its content, uncompressed, and its path if that is the content itself."""
+
+    name: str
+    content: IO[bytes]
+    path: str | None
+
+
+class Reader(NamedTuple):
+    """What reads a kind of file: whether a file is of that kind, by its name and how it begins; and what is in it.
+
+    A reader of tables has names typed by people: those that are close to others are asked about.
+    """
+
+    name: str
+    is_of: Callable[[str, bytes], bool]
+    read: Callable[[Opened, TableOptions], Iterator[Read]]
+    tables: bool
+
+
+def reader_of(name: str, start: bytes) -> Reader:
+    """The reader for a file of that name that begins so. Raises `Refused` (bad-reader) if one cannot be loaded."""
+    return next(reader for reader in chain(READERS, _others(), [CSV]) if reader.is_of(name, start))
+
+
+def _others() -> Iterator[Reader]:
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            found = entry.load()
+        except Exception as error:
+            raise Refused("bad-reader", f"the reader {entry.name} of {entry.value} cannot be loaded: {error}") from None
+        if not isinstance(found, Reader):
+            raise Refused("bad-reader", f"the entry point {entry.name} ({entry.value}) does not lead to a Reader")
+        yield found._replace(read=partial(_contained, found))
+
+
+def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """What a package's reader yields. Raises `Refused` also when it fails in a way of its own."""
+    try:
+        yield from reader.read(opened, options)
+    except (LedgerError, OSError):
+        raise
+    except Exception as error:
+        told = f"the reader {reader.name} failed: {type(error).__name__}: {error}"
+        raise Refused("bad-reader", told) from None
+
+
+def _looks_like_json(name: str, start: bytes) -> bool:
+    by_content = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return by_content or Path(name).suffix in (".jsonl", ".ndjson", ".json")
+
+
+def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Those of spreadsheets, whose reader needs more than others and is loaded when there is one."""
+    import shutil
+    from tempfile import NamedTemporaryFile
+
+    from ledger.intake.sheets import sheet_events
+
+    if opened.path is not None:
+        yield from sheet_events(opened.path, options)
+        return
+    with NamedTemporaryFile() as file:
+        shutil.copyfileobj(opened.content, file)
+        file.flush()
+        yield from sheet_events(file.name, options)
+
+
+def _refuse_old(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Files of old Office programs; those with a password look the same from outside."""
+    if ENCRYPTED in opened.content.read(LOOKED_BYTES):
+        raise Refused("bad-spreadsheet", "it is protected by a password; save it without one")
+    raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
+    yield
+
+
+JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
+SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
+OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE), _refuse_old, tables=True)
+READERS = (SHEETS, OLD, JSON)
+# whatever else it is, it may be a table
+CSV = Reader(
+    "csv", lambda name, start: True, lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),
+    tables=True,
+)  # fmt: skip

@@ -1,0 +1,260 @@
+"""Tables as people keep them, taken for what they are.
+
+A spreadsheet has a title above its header and a total below, columns in its owner's language, dates as its owner writes
+them, perhaps a column for each player. What can be recognised is rewritten as a table of the usual form, and told; what
+cannot be is refused, all of it at once. Nothing is left out in silence.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ledger.intake.columns import (
+    GAME_COLUMNS,
+    Cells,
+    CsvColumns,
+    Header,
+    TableOptions,
+    Taken,
+    header_columns,
+    read_names,
+)
+from ledger.intake.dates import moment_text, order_of
+from ledger.intake.headers import BESIDES, FIRST, SECOND, TIME, column_meaning, is_total, repeats
+from ledger.intake.layouts import (
+    LAYOUTS,
+    OF_PLAYER,
+    PAIR,
+    PLACES,
+    PLAYER_PLACES,
+    PLAYER_SCORES,
+    ROWS,
+    are_places,
+    by_pair,
+    by_player,
+    numbered,
+)
+from ledger.intake.table_games import Found, cells_of, games_of_rows
+from ledger.rejections import Refused, shown
+
+# a header is looked for in so many rows, and has at least so many columns that are known
+HEADER_ROWS, KNOWN_MIN = 20, 2
+NUMBERED = "games have no number of their own; they are numbered by day, such as 2024-11-22-1"
+CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
+LISTED_MAX = 5
+
+_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?", re.ASCII)
+_COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
+_THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})+", re.ASCII)
+
+Rows = list[tuple[int, list[str]]]
+
+
+class Table(NamedTuple):
+    """A table as it is read: its rows that are not empty, with their lines; and of a spreadsheet, the name of the
+    sheet, and by row and column, both from 0, what is wrong with a cell.
+    """
+
+    rows: Rows
+    sheet: str = ""
+    faults: Mapping[tuple[int, int], str] = {}
+    decimal_comma: bool = False
+
+
+def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Taken]:
+    """The games of a table, after what it was taken for; or everything that is wrong with it."""
+    at = _header_at(table.rows, options)
+    line, names = table.rows[at][0], [" ".join(name.split()) for name in table.rows[at][1]]
+    body = table.rows[at + 1 :]
+    layout = options.layout or _layout(names, body, options)
+    header, problems = _header(names, body, layout, options)
+    body, left_out = _without_extras(body, names, header)
+    problems += _unnamed(header, body)
+    dated = header.index("occurred_at") if "occurred_at" in header else None
+    order = ""
+    try:
+        order, told = order_of(((there, _cell(row, dated)) for there, row in body), options.dates)
+    except Refused as problem:
+        problems, told = [*problems, problem], ""
+    if problems:
+        yield from ((line, _placed(problem, table, line), None, None) for problem in problems)
+        return
+    if above := [f"line {there}" for there, _ in table.rows[:at]]:
+        left_out = [f"{', '.join(above)} above the header", *left_out]
+    renamed = {name: ours for name, ours in zip(names, header, strict=True)
+               if ours and not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
+    has_ids = "game_id" in (*header, *options.fixed)
+    yield Taken(
+        [
+            *([f"left out: {'; '.join(left_out)}"] if left_out else []),
+            *([f"columns: {', '.join(f'{name} = {ours}' for name, ours in renamed.items())}"] if renamed else []),
+            *([told] if told else []),
+            *([LAYOUTS[layout]] if layout not in (ROWS, PLACES) else []),
+            *([] if has_ids else [NUMBERED]),
+        ],
+        {"layout": layout, "dates": order, "renamed": renamed | options.renamed},
+    )
+    columns = _columns(header, layout)
+    if options.found is not None:
+        options.found(columns)
+    rows: Iterator[tuple[int, Cells | Refused]] = (
+        (there, _read_row(table, there, row, header, order)) for there, row in body
+    )
+    if not has_ids:
+        rows = numbered(rows, layout)
+    if layout == PAIR:
+        rows = by_pair(rows)
+    elif layout in (PLAYER_PLACES, PLAYER_SCORES):
+        rows = by_player(rows, layout)
+    for there, event, source, rows_of in games_of_rows(rows, columns, options):
+        placed = _placed(event, table, there) if isinstance(event, Refused) else event
+        yield there, placed, source, rows_of
+
+
+def _placed(problem: Refused, table: Table, line: int) -> Refused:
+    """A refusal that names the sheet, as far as there is one and it does not name a cell of it."""
+    if not table.sheet or problem.message.startswith(f"{table.sheet}!"):
+        return problem
+    return Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
+
+
+def _cell(row: list[str], column: int | None) -> str:
+    return "" if column is None or column >= len(row) else row[column].strip()
+
+
+def _means(name: str, options: TableOptions) -> str | None:
+    """What a column holds: as somebody said, or as its name says."""
+    said = {theirs.casefold(): ours for theirs, ours in options.renamed.items()}
+    return said[name.casefold()] if name.casefold() in said else column_meaning(name)
+
+
+def _header_at(rows: Rows, options: TableOptions) -> int:
+    """Which row is the header: the first that has a date and something else that is known, or else two such things."""
+    known = [{_means(" ".join(name.split()), options) for name in row} - {None, ""} for _, row in rows[:HEADER_ROWS]]
+    for wanted in ({"occurred_at"}, set[str | None]()):
+        for at, found in enumerate(known):
+            full = sum(bool(name.strip()) for name in rows[at][1])
+            if found >= wanted and full >= KNOWN_MIN and len(found) >= KNOWN_MIN - len(wanted):
+                return at
+    return 0
+
+
+def _layout(names: list[str], body: Rows, options: TableOptions) -> str:
+    """The layout that the names of the columns and what stands in them say."""
+    found = [_means(name, options) if name else "" for name in names]
+    if "player" in found:
+        return ROWS
+    if FIRST in found and SECOND in found:
+        return PAIR
+    if any(name and name[0].isdigit() for name in found):
+        return PLACES
+    players = [column for column, name in enumerate(found) if name is None and _holds_numbers(body, column)]
+    cells = [[text for column in players if (text := _cell(row, column))] for _, row in body]
+    played = [row for row in cells if len(row) > 1]
+    if not played:
+        return ROWS
+    return PLAYER_PLACES if are_places(played) else PLAYER_SCORES
+
+
+def _holds_numbers(body: Rows, column: int) -> bool:
+    """Whether most of what stands in a column is numbers."""
+    found = [_NUMBER.fullmatch(text) is not None for _, row in body if (text := _cell(row, column))]
+    return sum(found) * 2 > len(found)
+
+
+def _header(names: list[str], body: Rows, layout: str, options: TableOptions) -> tuple[Header, list[Refused]]:
+    """The columns under this program's names, and what is wrong with them."""
+    renamed, taken = dict[str, str](), set[str]()
+    means = {name: _means(name, options) for name in names if name}
+    if "game_id" not in means.values():
+        # what is called a game is often its number
+        for name in (name for name, found in means.items() if found == "game"):
+            column = names.index(name)
+            if all(_cell(row, column).isdecimal() for _, row in body):
+                means[name] = "game_id"
+    if TIME in means.values() and "occurred_at" not in means.values():
+        means = {name: "occurred_at" if found == TIME else found for name, found in means.items()}
+    for name, found in means.items():
+        usable = found is not None and (found not in BESIDES or found == TIME or layout == PAIR) and found not in taken
+        if found is not None and usable:
+            renamed[name] = found
+            taken.add(found)
+        elif found is None and layout in (PLAYER_PLACES, PLAYER_SCORES) and _holds_numbers(body, names.index(name)):
+            renamed[name] = OF_PLAYER + name
+    given = ["game_id"] if layout in (ROWS, PLACES) else ["game_id", "player"]
+    of_players = [name for name in renamed.values() if name.startswith(OF_PLAYER)]
+    return read_names(names, options._replace(renamed=renamed | options.renamed), [*BESIDES, *of_players], given)
+
+
+def _without_extras(body: Rows, names: list[str], header: Header) -> tuple[Rows, list[str]]:
+    """The rows without totals and repetitions of the header, and which those were."""
+    dated = header.index("occurred_at") if "occurred_at" in header else None
+    kept, left_out = Rows(), list[str]()
+    for line, row in body:
+        if repeats(row, names):
+            left_out.append(f"line {line}, the header again")
+        elif dated is not None and is_total(row) and (not _cell(row, dated) or is_total([_cell(row, dated)])):
+            left_out.append(f"line {line}, {shown(next(cell for cell in row if cell.strip()).strip())}")
+        else:
+            kept.append((line, row))
+    if len(left_out) > LISTED_MAX:
+        left_out[LISTED_MAX:] = [f"and {len(left_out) - LISTED_MAX:,} more such lines"]
+    return kept, left_out
+
+
+def _unnamed(header: Header, body: Rows) -> Iterator[Refused]:
+    """What is wrong with columns that have no name: there is something in them."""
+    for column in (column for column, name in enumerate(header) if name == ""):
+        line, text = next(((line, text) for line, row in body if (text := _cell(row, column))), (0, ""))
+        if text:
+            yield Refused(
+                "unknown-column",
+                f"column {_letters(column)} has no name, and {shown(text)} is in it (line {line}); give it a name, "
+                f"or leave it empty",
+            )
+
+
+def _columns(header: Header, layout: str) -> CsvColumns:
+    """The columns of the table as it is rewritten."""
+    found = header_columns(header)
+    game = tuple(name for name in GAME_COLUMNS if name in found.game or name == "game_id")
+    if layout in (ROWS, PLACES):
+        return found._replace(game=game)
+    return CsvColumns(game, ("player", "place", "score"), {})
+
+
+def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:
+    """A row's cells by column, with a time as it is usually written, and a point in decimal numbers."""
+    for column, name in enumerate(header):
+        if name is not None and (told := table.faults.get((line - 1, column))):
+            return Refused("bad-cell", f"{table.sheet}!{_letters(column)}{line}: {told}")
+    cells = cells_of(row, header)
+    if isinstance(cells, Refused):
+        return cells
+    try:
+        if "occurred_at" in cells:
+            cells["occurred_at"] = moment_text(cells["occurred_at"], cells.pop(TIME, None), order)
+        if table.decimal_comma:
+            _use_points(cells)
+    except Refused as problem:
+        return problem
+    return cells
+
+
+def _use_points(cells: Cells) -> None:
+    """Write scores with a decimal point. Raises `Refused`."""
+    for name, text in cells.items():
+        if (name == "score" or name.endswith(" score") or name.startswith(OF_PLAYER)) and _COMMA.fullmatch(text):
+            if _THOUSANDS.fullmatch(text):
+                raise Refused("bad-decimal", f"score: {shown(text)} may be a whole number or a fraction; write a point")
+            cells[name] = text.replace(",", ".")
+
+
+def _letters(column: int) -> str:
+    """What spreadsheets call a column, from 0: A, B ... Z, AA ..."""
+    found = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        found = chr(65 + rest) + found
+    return found

@@ -1,0 +1,221 @@
+"""The sheets of spreadsheet files (.xlsx, .ods), as rows of text.
+
+python-calamine reads the values. It cannot tell an empty cell from one that shows an error or holds a formula that was
+never worked out, so the XML of the sheet is looked through for those, and for cells that are merged. All of that
+happens in another process with limits of memory and time: a file may be made to harm whoever reads it.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
+
+from ledger.errors import WorkerLost
+from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
+from ledger.intake.sheet_parts import Oddities, oddities
+from ledger.intake.table_games import Found
+from ledger.processes.forking import TooSlow, ahead
+from ledger.rejections import Refused, shown
+
+MEMORY_BYTES, SECONDS = 1 << 30, 60
+FILE_BYTES_MAX, EXPANDED_BYTES_MAX = 100_000_000, 1 << 30
+ROWS_AT_ONCE = 500
+MISSING = "reading spreadsheets needs the extra spreadsheets: pip install 'ratings-ledger[spreadsheets]'"
+LIMITS = f"more than {MEMORY_BYTES >> 30} GB of memory or {SECONDS} s"
+SAVE = "save the table alone as .xlsx or as CSV UTF-8"
+
+Row = tuple[int, list[str]]
+
+
+class Sheet(NamedTuple):
+    """A sheet: its name, its rows that are not empty with their numbers, by row and column (from 0) what is wrong with
+    a cell, and the names of the sheets that were left out.
+    """
+
+    name: str
+    rows: list[Row]
+    faults: dict[tuple[int, int], str]
+    left_out: list[str]
+
+
+def sheet_events(path: str, options: TableOptions) -> Iterator[Found | Taken]:
+    """The games of the sheet that the options name, or the only one, after what was recognised.
+
+    Raises `Refused`.
+    """
+    sheet = read_sheet(path, options.sheet)
+    others = [f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"] if sheet.left_out else []
+    yield Taken(others, {"sheet": sheet.name})
+    yield from recognised_games(Table(sheet.rows, sheet.name, sheet.faults), options)
+
+
+def read_sheet(path: str, wanted: str | None) -> Sheet:
+    """The sheet of that name in a file, or its only one with content that is not hidden. Raises `Refused`."""
+    try:
+        import python_calamine  # noqa: F401
+    except ImportError:
+        raise Refused("is-a-spreadsheet", f"{MISSING}; or save it as CSV UTF-8") from None
+    messages: list[Any] = []
+    try:
+        with closing(ahead(map(_packed, _told(path, wanted)), seconds=SECONDS, apart=True)) as packed:
+            messages.extend(map(json.loads, packed))
+    except (WorkerLost, TooSlow):
+        raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or breaks the reader; {SAVE}") from None
+    first, rest = messages[0], messages[1:]
+    if isinstance(first, str):
+        code, _, message = first.partition(" ")
+        raise Refused(code, message)
+    name, faults, left_out = first
+    known: dict[str, str] = {}  # most texts occur in many cells
+    rows = [(line, [known.setdefault(text, text) for text in cells]) for part in rest for line, cells in part]
+    return Sheet(name, rows, {(row, column): told for row, column, told in faults}, left_out)
+
+
+def _packed(message: Any) -> bytes:
+    return json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _told(path: str, wanted: str | None) -> Iterator[Any]:
+    """What is in a file, from a process of its own: the sheet's name with what is odd in it, then its rows; or a code
+    and a message.
+    """
+    _limit()
+    try:
+        yield from _content(path, wanted)
+    except Refused as problem:
+        yield f"{problem.code} {problem.message}"
+
+
+def _limit() -> None:
+    """Bound the memory of this process, and its time; what a library prints on its way down is nobody's business."""
+    import resource
+
+    with suppress(OSError, ValueError, AttributeError):  # not every system has each of these
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        held = int(pages) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY_BYTES, held + MEMORY_BYTES))
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+
+
+def _content(path: str, wanted: str | None) -> Iterator[Any]:
+    """The same. Raises `Refused`."""
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+    with open(path, "rb") as file:
+        archive = _archive(file)
+        file.seek(0)
+        try:
+            book = CalamineWorkbook.from_filelike(file)
+            name, left_out = _chosen(book, wanted)
+            sheet = book.get_sheet_by_name(name)
+            odd = oddities(archive, name)
+            if sheet.end is not None and (sheet.end[0] + 1) * (sheet.end[1] + 1) > CELLS_MAX:
+                raise Refused("bad-spreadsheet", f"the sheet {shown(name)} has more than {CELLS_MAX:,} cells; {SAVE}")
+            values = sheet.to_python(skip_empty_area=False)
+        except Refused:
+            raise
+        except PasswordError:
+            raise Refused("bad-spreadsheet", "it is protected by a password; save it without") from None
+        except (CalamineError, BadZipFile, OSError, LookupError, ValueError) as error:
+            raise Refused("bad-spreadsheet", f"it is damaged: {error}; open and save it again") from None
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # which a library in another language raises
+                raise
+            raise Refused("bad-spreadsheet", "it is damaged: its reader gave up; open and save it again") from None
+    faults = [[row, column, told] for (row, column), told in sorted(odd.faults.items())]
+    yield [name, faults, left_out]
+    rows = _rows(values, odd)
+    while part := [row for row, _ in zip(rows, range(ROWS_AT_ONCE), strict=False)]:
+        yield part
+
+
+def _archive(file: IO[bytes]) -> ZipFile:
+    """The file as the archive that it is. Raises `Refused`."""
+    try:
+        archive = ZipFile(file)
+    except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise Refused("bad-spreadsheet", f"it is cut off or damaged: {error}; open and save it again") from None
+    parts = archive.infolist()
+    if sum(part.file_size for part in parts) > EXPANDED_BYTES_MAX:
+        raise Refused("bad-spreadsheet", f"it expands to more than {EXPANDED_BYTES_MAX >> 30} GB; {SAVE}")
+    return archive
+
+
+def _chosen(book: Any, wanted: str | None) -> tuple[str, list[str]]:
+    """The name of the sheet that is read, and those of the others. Raises `Refused`."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    names = [one.name for one in book.sheets_metadata if one.typ == SheetTypeEnum.WorkSheet]
+    if wanted is not None:
+        found = [name for name in names if name == wanted] or [
+            name for name in names if name.strip().casefold() == wanted.strip().casefold()
+        ]
+        if not found:
+            listed = ", ".join(map(shown, names))
+            raise Refused("which-sheet", f"there is no sheet {shown(wanted)}; there are {listed}")
+        return found[0], [name for name in names if name != found[0]]
+    seen = {one.name for one in book.sheets_metadata if one.visible == SheetVisibleEnum.Visible}
+    open_ones = [name for name in names if name in seen]
+    full = [name for name in open_ones if book.get_sheet_by_name(name).end is not None]
+    if len(full) > 1:
+        listed = ", ".join(map(shown, full))
+        raise Refused("which-sheet", f"there are several sheets: {listed}; name one with --sheet")
+    if not full:
+        raise Refused("empty-file", "no sheet that is not hidden has anything in it")
+    return full[0], [name for name in names if name != full[0]]
+
+
+def _rows(values: list[list[Any]], odd: Oddities) -> Iterator[Row]:
+    """The rows that are not empty, as text, with what is merged in each of its rows."""
+    rows = [[_text(value) for value in row] for row in values]
+    for top, bottom, column in odd.merged:
+        for row in range(top + 1, min(bottom, len(rows) - 1) + 1):
+            if column < len(rows[row]) and not rows[row][column]:
+                rows[row][column] = rows[top][column]
+    faulty = {row for row, _ in odd.faults}
+    return ((number, cells) for number, cells in enumerate(rows, 1) if any(cells) or number - 1 in faulty)
+
+
+def _text(value: Any) -> str:
+    """A cell as people read it: times to the second, numbers with 15 digits as spreadsheets hold them."""
+    if isinstance(value, str):
+        return value
+    return str(_WRITTEN[type(value)](value))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else format(value, ".15g")
+
+
+def _moment(value: datetime) -> str:
+    value = (value + timedelta(milliseconds=500)).replace(microsecond=0)
+    return f"{value:%Y-%m-%d %H:%M}" if value.second == 0 else f"{value:%Y-%m-%d %H:%M:%S}"
+
+
+def _clock_time(value: time) -> str:
+    return _moment(datetime.combine(date(2000, 1, 1), value)).partition(" ")[2]
+
+
+def _duration(value: timedelta) -> str:
+    minutes, seconds = divmod(round(value.total_seconds()), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}" + (f":{seconds:02d}" if seconds else "")
+
+
+_WRITTEN: dict[type, Any] = {
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    float: _number,
+    datetime: _moment,
+    date: date.isoformat,
+    time: _clock_time,
+    timedelta: _duration,
+}

@@ -1,0 +1,148 @@
+"""Games from the rows of a table, in the long form (one row per participant) and the wide form (one row per game).
+
+game_id,occurred_at,player,place        game_id,occurred_at,1st,2nd,3rd
+g-1,2010-03-05T19:30Z,anna,1            g-1,2010-03-05T19:30Z,anna,ben=cleo,
+g-1,2010-03-05T19:30Z,ben,2
+g-1,2010-03-05T19:30Z,cleo,2
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import Any
+
+from ledger.intake.columns import (
+    READ_COLUMNS,
+    Cells,
+    CsvColumns,
+    Header,
+    TableOptions,
+    legible,
+    not_utf8,
+    read_game,
+    read_value,
+)
+from ledger.rejections import Refused, shown
+
+ROWS_MAX = 4_096
+TIE = "="
+
+_ODD = re.compile("[\udc80-\udcff\n\r]")
+
+# line, event or refusal, the rows as read, game id if put together from rows
+Found = tuple[int, dict[str, Any] | Refused, Any, str | None]
+
+
+def games_of_rows(
+    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None = None
+) -> Iterator[Found]:
+    """The games of some rows, after one with the id `last_id`."""
+    if columns.places:
+        return (_wide_game(line, cells, columns, options) for line, cells in rows)
+    return _long_games(rows, columns, options, last_id)
+
+
+def cells_of(row: list[str], header: Header) -> Cells | Refused:
+    """The non-empty cells of a row by column, without the columns that --map drops."""
+    if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
+        return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
+    stripped = dict(zip(header, map(str.strip, row), strict=False))
+    text = "".join(row)
+    odd = not text.isprintable() and _ODD.search(text)
+    if not odd and all(stripped) and all(stripped.values()):
+        return stripped  # type: ignore[return-value]  # no name is None
+    found = {name: text for name, text in zip(header, map(str.strip, row), strict=False) if text and name is not None}
+    if "" not in found and not odd:
+        return found
+    for name, text in found.items():
+        if not name:
+            return Refused("unknown-column", f"{shown(text)} is in a column without a name")
+        if not_utf8(text):
+            return Refused("bad-utf8", f"{shown(legible(text))} is not UTF-8; save the file as UTF-8")
+        if "\n" in text or "\r" in text:
+            # an unclosed quote swallows the rows after it, and with them players of other games
+            return Refused("bad-csv", f"{name}: {shown(text)} runs over several lines; is a quotation mark missing?")
+    return found
+
+
+def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: TableOptions) -> Found:
+    """A game from a row whose columns hold the players of each place."""
+    if isinstance(cells, Refused):
+        return line, cells, None, None
+    try:
+        event = read_game(cells, columns, options)
+    except Refused as problem:
+        return line, problem, cells, None
+    event["data"]["participants"] = [
+        {"player": player.strip(), "place": columns.places[name]}
+        for name, text in cells.items()
+        if name in columns.places
+        for player in (text if options.tie is None else text.replace(options.tie, TIE)).split(TIE)
+    ]
+    return line, event, cells, None
+
+
+def _long_games(
+    rows: Iterator[tuple[int, Cells | Refused]], columns: CsvColumns, options: TableOptions, last_id: str | None
+) -> Iterator[Found]:
+    """The games of the rows after the one with the id `last_id`."""
+
+    def game_of(row: tuple[int, Cells | Refused]) -> str | int:
+        line, cells = row
+        game_id = None if isinstance(cells, Refused) else options.fixed.get("game_id", cells.get("game_id"))
+        if not game_id:
+            return line
+        return game_id if game_id.isascii() else unicodedata.normalize("NFC", game_id)
+
+    unreadable: int | None = None
+    for key, group in groupby(rows, game_of):
+        # no more than a record can hold, so that a wrong game_id column does not fill memory
+        numbered = list(islice(group, ROWS_MAX + 1))
+        line = numbered[0][0]
+        if isinstance(key, int):
+            problem = numbered[0][1]
+            if not isinstance(problem, Refused):
+                problem = Refused("missing-member", "the row has no game_id")
+            # a row that cannot be read may belong to the previous game, which is then incomplete
+            yield line, problem, numbered[0][1] if isinstance(numbered[0][1], dict) else None, last_id
+            unreadable = line
+            continue
+        games = [cells for _, cells in numbered if isinstance(cells, dict)]
+        if unreadable is not None:
+            # ... or to the game after it
+            yield line, Refused("bad-csv", f"the row before it (line {unreadable}) may belong to this game"), games, key
+        elif len(numbered) > ROWS_MAX:
+            yield line, Refused("record-too-large", f"more than {ROWS_MAX:,} rows belong to one game"), None, key
+        else:
+            yield line, _long_game(games, columns, options), games, key
+        last_id, unreadable = key, None
+
+
+def _long_game(rows: list[Cells], columns: CsvColumns, options: TableOptions) -> dict[str, Any] | Refused:
+    try:
+        event = read_game(_shared(rows, columns), columns, options)
+        event["data"]["participants"] = [
+            {
+                name: read_value(name, row[name]) if name in READ_COLUMNS else row[name]
+                for name in columns.player
+                if name in row
+            }
+            for row in rows
+        ]
+    except Refused as problem:
+        return problem
+    return event
+
+
+def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
+    """What some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
+    parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
+    shared = {name: value for part in reversed(parts) for name, value in part.items()}
+    for part in parts:
+        for name, value in part.items():
+            if value != shared[name]:
+                raise Refused(
+                    "rows-disagree", f"{name} is {shown(shared[name])} and {shown(value)} in the rows of one game"
+                )
+    return shared

@@ -1,0 +1,141 @@
+"""Small spreadsheet files, written part by part, so that each oddity of real ones can be made on its own."""
+
+import io
+from datetime import date, datetime
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+from zipfile import ZIP_DEFLATED, ZipFile
+
+EPOCH, EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+# the formats of cells, by their number in `styles.xml`
+PLAIN, DATE, DATETIME, PERCENT, CURRENCY = range(5)
+STYLES = (
+    f'<styleSheet xmlns="{MAIN}"><numFmts count="1"><numFmt numFmtId="164" formatCode="#,##0.00 &quot;€&quot;"/>'
+    "</numFmts>"
+    '<cellXfs count="5"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="22"/><xf numFmtId="9"/><xf numFmtId="164"/>'
+    "</cellXfs></styleSheet>"
+)
+
+
+class Raw(NamedTuple):
+    """A cell as its XML says it: attributes of <c>, and what is in it."""
+
+    attributes: str
+    content: str
+
+
+ERROR = Raw(' t="e"', "<v>#REF!</v>")
+UNWORKED = Raw("", "<f>A1+1</f>")
+WORKED = Raw("", "<f>A1+1</f><v>3</v>")
+
+Sheet = list[list[Any]]
+
+
+def letters(column: int) -> str:
+    """A, B ... of a column from 0, as far as the corpus goes."""
+    return chr(65 + column)
+
+
+def _cell(value: Any, place: str, epoch: datetime) -> str:
+    if isinstance(value, Raw):
+        return f'<c r="{place}"{value.attributes}>{value.content}</c>'
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return f'<c r="{place}" t="b"><v>{int(value)}</v></c>'
+    if isinstance(value, date):
+        moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+        since = moment - epoch
+        style = DATETIME if isinstance(value, datetime) else DATE
+        return f'<c r="{place}" s="{style}"><v>{since.days + since.seconds / 86_400}</v></c>'
+    if isinstance(value, int | float):
+        return f'<c r="{place}"><v>{value}</v></c>'
+    return f'<c r="{place}" t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+
+
+def xlsx(
+    rows: Sheet, *others: tuple[str, str, Sheet], name: str = "Results", merged: str = "", epoch: datetime = EPOCH,
+    more: dict[str, bytes] | None = None,
+) -> bytes:  # fmt: skip
+    """An .xlsx file: its first sheet, and others as (name, state, rows)."""
+    sheets = [(name, "visible", rows), *others]
+    listed = "".join(
+        f'<sheet name="{escape(title)}" sheetId="{number}" state="{state}" r:id="rId{number}"/>'
+        for number, (title, state, _) in enumerate(sheets, 1)
+    )
+    system = ' date1904="1"' if epoch is EPOCH_1904 else ""
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default Extension="xml" ContentType='
+        '"application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships'
+        '+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="rId1" Type='
+        f'"{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><workbookPr{system}/><sheets>{listed}'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
+        + "".join(f'<Relationship Id="rId{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
+                  for number in range(1, len(sheets) + 1))
+        + f'<Relationship Id="rIdS" Type="{RELATIONS}/styles" Target="styles.xml"/></Relationships>',
+        "xl/styles.xml": STYLES,
+    }  # fmt: skip
+    for number, (_, _, content) in enumerate(sheets, 1):
+        told = "".join(
+            f'<row r="{row}">' + "".join(_cell(value, f"{letters(column)}{row}", epoch)
+                                         for column, value in enumerate(cells)) + "</row>"
+            for row, cells in enumerate(content, 1)
+        )  # fmt: skip
+        spans = f'<mergeCells><mergeCell ref="{merged}"/></mergeCells>' if merged and number == 1 else ""
+        parts[f"xl/worksheets/sheet{number}.xml"] = (
+            f'<worksheet xmlns="{MAIN}"><sheetData>{told}</sheetData>{spans}</worksheet>'
+        )
+    return _zipped({part: text.encode() for part, text in parts.items()} | (more or {}))
+
+
+def ods(rows: Sheet, name: str = "Results") -> bytes:
+    """An .ods file with one sheet; rows that repeat are written once, as programs do."""
+    written, at = [], 0
+    while at < len(rows):
+        again = next((other for other in range(at, len(rows)) if rows[other] != rows[at]), len(rows)) - at
+        cells = "".join(map(_ods_cell, rows[at]))
+        written.append(f'<table:table-row table:number-rows-repeated="{again}">{cells}</table:table-row>')
+        at += again
+    spaces = "".join(
+        f' xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{full}:1.0"'
+        for short, full in (("office", "office"), ("table", "table"), ("text", "text"))
+    )
+    content = (
+        f'<office:document-content{spaces} xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:'
+        f'calcext:1.0"><office:body><office:spreadsheet><table:table table:name="{escape(name)}">{"".join(written)}'
+        "</table:table></office:spreadsheet></office:body></office:document-content>"
+    )
+    manifest = (
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '
+        f'manifest:full-path="/" manifest:media-type="{ODS}"/></manifest:manifest>'
+    )
+    return _zipped(
+        {"mimetype": ODS.encode(), "content.xml": content.encode(), "META-INF/manifest.xml": manifest.encode()}
+    )
+
+
+def _ods_cell(value: Any) -> str:
+    if isinstance(value, Raw):
+        return f"<table:table-cell{value.attributes}>{value.content}</table:table-cell>"
+    if value is None:
+        return "<table:table-cell/>"
+    if isinstance(value, date):
+        return f'<table:table-cell office:value-type="date" office:date-value="{value.isoformat()}"/>'
+    if isinstance(value, int | float):
+        return f'<table:table-cell office:value-type="float" office:value="{value}"/>'
+    return f'<table:table-cell office:value-type="string"><text:p>{escape(value)}</text:p></table:table-cell>'
+
+
+def _zipped(parts: dict[str, bytes]) -> bytes:
+    found = io.BytesIO()
+    with ZipFile(found, "w", ZIP_DEFLATED) as archive:
+        for part, content in parts.items():
+            archive.writestr(part, content)
+    return found.getvalue()
