@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("numpy", reason="the extra fast is not installed")
+
 from benchmarks.__main__ import main
 from benchmarks.measuring import Call, ChildFailed, in_turn, measure
-
-pytest.importorskip("numpy", reason="the extra fast is not installed")
 
 
 def test_row_prints_its_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
