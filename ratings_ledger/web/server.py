@@ -7,6 +7,7 @@ told to come back.
 """
 
 import json
+import sys
 from asyncio import Future, get_running_loop, shield, timeout
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -54,6 +55,8 @@ FILES_AT_ONCE = 4
 LOCK_SECONDS = 3  # for so long an answer waits for a lock on the store, unless its URL says otherwise
 HEAD_US = 300_000  # for so many microseconds nobody looks for a new head
 QUARTER_US = 15 * 60 * 1_000_000  # in every zone, days and with them lists end on a quarter of an hour
+# a thread that reads a row waits so many seconds for one that computes, and an append to SQLite for both
+SWITCH_S = 0.0001
 SCHEMA_US = 2_000_000  # and for so many, whether a ledger that can be read has another schema now
 ADDRESS_MAX = 2_000  # bytes of a path, and of a query
 FIELDS_MAX = 30  # members of a query
@@ -432,6 +435,7 @@ def serve_pages(
     except OSError as problem:
         raise StoreUnavailable(f"{host}:{port}: {problem.strerror}", "unreachable") from None
     ready(listening.getsockname()[1])
+    sys.setswitchinterval(SWITCH_S)
     settings = uvicorn.Config(
         Pages(url, site, hosts, frames), log_level="warning", access_log=False, server_header=False,
         timeout_graceful_shutdown=5,
