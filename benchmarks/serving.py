@@ -5,6 +5,7 @@ application where the time of one answer does.
 """
 
 import asyncio
+import gc
 import os
 import shutil
 import socket
@@ -23,6 +24,7 @@ from typing import Any
 from benchmarks.histories import game_id, player_id
 from benchmarks.ledgers import BY, new_drafts
 from benchmarks.measuring import ROOT, cold_command
+from cli.start import OBJECTS
 from ledger import clock
 from ledger.store.appending import append
 from ledger.store.log import head
@@ -84,6 +86,7 @@ def answers(url: str, kind: str, count: int, games: int) -> Found:
 
     `kind` is standings, player or game.
     """
+    gc.set_threshold(OBJECTS)  # as the command does
     pages, times = Pages(url, Site(), ["localhost"]), list[float]()
     while asyncio.run(asked(pages, f"/ladders/{CLUB}")) == 503:
         pass  # the first answer decodes the log, for which a server takes its time

@@ -302,6 +302,11 @@ def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[in
     return found
 
 
+def types_after(connection: Connection, position: int) -> set[str]:
+    """The types of the events behind a position."""
+    return set(connection.execute(select(events.c.type).where(events.c.position > position).distinct()).scalars())
+
+
 def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
     """When the events at these positions were recorded."""
     found: dict[int, int] = {}

@@ -86,7 +86,7 @@ def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, sca
     """A row with what has moved since `then`; an annual list has no games of its own."""
     numbers = {} if trace.stream.ranking.sums_lists else trace.stream.numbers
     number = numbers.get(facts.player_numbers[row.player])
-    steps = [] if number is None else trace.steps(number, LAST_STEPS)
+    last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
     last = _last_row(facts, trace, row)
     one = standing_row(row, scale)
     return OverviewRow(
@@ -94,5 +94,5 @@ def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, sca
         change=None if then is None else one.points - then.value(scale),
         rank_change=None if then is None or then.rank is None or row.rank is None else then.rank - row.rank,
         last_played=None if last is None else moment(facts.occurred_at[last]),
-        last_points=tuple(Fraction(step.before + step.change, scale) for step in steps),
+        last_points=tuple(Fraction(points, scale) for points in last_points),
     )  # fmt: skip

@@ -54,13 +54,14 @@ def games_as_they_stand(
 
 
 def games_by_page(
-    connection: Connection, until: int, left_out: dict[int, str], beginning: str = ""
+    connection: Connection, until: int, left_out: dict[int, str], beginning: str = "", after: int = 0
 ) -> Iterator[list[RecordedGame]]:  # fmt: skip
     """The games known at a position as they now stand, in the order in which they were first recorded, by pages of the
-    log; of those whose record has a beginning. Records that no event can have are told in `left_out`.
+    log; of those first recorded behind a position whose record has a beginning. Records that no event can have are told
+    in `left_out`.
     """
     changed = _changed_games(connection, until)
-    for page in read_records(connection, until=until):
+    for page in read_records(connection, after, until):
         found = []
         for position, record in page:
             if not record.endswith(GAME_RECORDED) or not record.startswith(beginning):
@@ -75,13 +76,14 @@ def games_by_page(
         yield found
 
 
-def games_that_stand(connection: Connection, until: int, last: int | None) -> Iterator[RecordedGame]:
-    """The games known at a position, without voided ones, up to an instant, with the current ids of their players.
+def games_that_stand(connection: Connection, until: int, last: int | None, after: int) -> Iterator[RecordedGame]:
+    """The games known at a position, without voided ones, up to an instant, with the current ids of their players; of
+    those first recorded behind another position.
 
     Not those in which somebody would meet themselves since a rename: they count on no ladder, and nobody records them.
     """
     people = identities(connection, until)
-    for game in chain.from_iterable(games_by_page(connection, until, {})):
+    for game in chain.from_iterable(games_by_page(connection, until, {}, after=after)):
         data = people.present(game.data)
         meet = len({one["player"] for one in data["participants"]}) == len(data["participants"])
         if game.voided is ABSENT and meet and (last is None or game.occurred_at <= moment(last)):

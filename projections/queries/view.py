@@ -492,15 +492,17 @@ class View(Positions):
             rows, older=count - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
         )  # fmt: skip
 
-    def live_games(self) -> Iterator[RecordedGame]:
+    def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first
-        recorded, one at a time. Recorded elsewhere in that order they give the same points. Raises `BadArgument`.
+        recorded, one at a time; of those recorded behind a position. Recorded elsewhere in that order they give the
+        same points. Raises `BadArgument`.
         """
         from projections.queries.recorded import games_that_stand
 
         with self._reading() as connection:
             last = instant_played(self.as_of, times_of(connection).zone)
-            yield from games_that_stand(connection, position_known(connection, self.known_at, None, self.note), last)
+            until = position_known(connection, self.known_at, None, self.note)
+            yield from games_that_stand(connection, until, last, after)
 
     def events(
         self, subject: str | None = None, *, since: str | None = None, by: str | None = None,

@@ -177,6 +177,14 @@ class Trace:
             self._asked = player, found
         return found
 
+    def last_points(self, player: int, last: int) -> list[int]:
+        """What a player had after each of so many last steps, in order."""
+        start, end = self.slots.start[player], self.slots.end[player]
+        if end - start < last or any(one.player == player for one in self.stream.adjustments):
+            return [step.before + step.change for step in self.steps(player, last)]
+        # of games alone, each leaves what the next one finds
+        return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
+
     def _steps(self, player: int, last: int | None) -> list[Step]:
         """The same without the changes."""
         stream, slots, earlier = self.stream, self.slots, self.earlier

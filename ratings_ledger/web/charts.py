@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, floor, isqrt
+from math import ceil, floor, isqrt, lcm
 from typing import Literal
 
 from ledger.rejections import count
@@ -82,15 +82,15 @@ class Point:
     """What a series has from `x` on: a time in UTC or the number of a game, and a value.
 
     A `game` is a dot with its title and link; a `change` without a game a tick; a `start` is not marked. What was
-    `published` is a diamond at the value that people were shown; the line does not go there. A title may be a
-    function, which is asked for the points that get a mark.
+    `published` is a diamond at the value that people were shown; the line does not go there. A title and a link may be
+    functions, which are asked for the points that get a mark.
     """
 
     x: datetime | int
     value: Fraction
     kind: Kind = "game"
     title: str | Callable[[], str] = ""
-    link: str = ""
+    link: str | Callable[[], str] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,13 @@ def steps(
 
 def spark(values: Sequence[Fraction]) -> str:
     """Values as a small step line without axes, for the row of a table that has the numbers: not read aloud."""
-    frame = _Frame(20, 1080, 30, 190, *reach_of([0, len(values) - 1]), *reach_of(values)) if values else None
+    # whole numbers in the same proportions, since a page has a hundred of these
+    shared = lcm(*(value.denominator for value in values))
+    heights = [value.numerator * (shared // value.denominator) for value in values]
+    frame = _Frame(20, 1080, 30, 190, *reach_of([0, len(values) - 1]), *reach_of(heights, shared)) if values else None
     drawn = ""
     if frame is not None:
-        places = [(frame.across(index), frame.down(value)) for index, value in enumerate(values)]
+        places = [(frame.across(index), frame.down(height)) for index, height in enumerate(heights)]
         x, y = places[-1]
         drawn = f'<path d="{step_path(places, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
     return f'<svg class="spark" viewBox="0 0 112 22" aria-hidden="true" focusable="false">{drawn}</svg>'
@@ -272,8 +275,12 @@ def _draw_steps(
     is_ranks: bool,
 ) -> _Drawing:
     values = [point.value for line in lines for _, point in line]
-    ticks, step = rank_ticks(max(values)) if is_ranks else value_ticks(*reach_of(values), 5)
-    low, high = (max([*ticks, *values]), 1) if is_ranks else (ticks[0], ticks[-1])
+    # whole numbers in the same proportions, which are many times as fast
+    shared = lcm(*{value.denominator for value in values})
+    heights = [value.numerator * (shared // value.denominator) for value in values]
+    lowest, highest = Fraction(min(heights), shared), Fraction(max(heights), shared)
+    ticks, step = rank_ticks(highest) if is_ranks else value_ticks(*reach_of([lowest, highest]), 5)
+    low, high = (max(*ticks, highest), 1) if is_ranks else (ticks[0], ticks[-1])
     names = value_labels(ticks, step)
     kinds = {point.kind for line in lines for _, point in line}
     legend, height = _legend(paper, labels, kinds)
@@ -449,7 +456,8 @@ def _dot(series: int, x: int, y: int, point: Point, size: int) -> str:
     else:
         name = {"game": "dot", "change": "tick", "published": "published"}[point.kind]
         shape = f'<path class="{name}" d="M{tenths(x)} {tenths(y)}{_outline(point.kind, series, size)}">{title}</path>'
-    return f'<a href="{safe(point.link)}" tabindex="-1">{shape}</a>' if point.link else shape
+    link = point.link() if callable(point.link) else point.link
+    return f'<a href="{safe(link)}" tabindex="-1">{shape}</a>' if link else shape
 
 
 def _outline(kind: Kind, series: int, size: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from itertools import accumulate
 from typing import Literal
 
@@ -35,9 +36,9 @@ def points_line(
     drawn = [Point(course[0].occurred_at if by == "date" else 0, course[0].before, "start")]
     for x, row in zip(places, course, strict=True):
         if row.game_id is None:
-            drawn.append(Point(x, row.after, "change", told(row)))
+            drawn.append(Point(x, row.after, "change", partial(told, row)))
         else:
-            drawn.append(Point(x, row.after, "game", told(row), link(row.game_id)))
+            drawn.append(Point(x, row.after, "game", partial(told, row), partial(link, row.game_id)))
     for one in published:
         drawn.append(one if by == "date" else replace(one, x=_games_by(course, one.x)))
     return Series(label, sorted(drawn, key=lambda point: number_of(point.x)))

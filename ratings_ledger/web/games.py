@@ -70,10 +70,13 @@ def clock_page(visit: Visit, game_id: str) -> Page:
     return Page(addresses.clock(game_id), "clock", title, found, found.times, shown, "players", visit.query)
 
 
-def game_lines(visit: Visit) -> Iterator[bytes]:
-    """All games that are not voided, as `import` takes them: many lines at a time. Raises as `View.live_games` does."""
+def game_lines(visit: Visit, after: int = 0) -> Iterator[bytes]:
+    """All games that are not voided and recorded behind a position, as `import` takes them: many lines at a time.
+
+    Raises as `View.live_games` does.
+    """
     lines: list[str] = []
-    for game in visit.view.live_games():
+    for game in visit.view.live_games(after):
         played = game.occurred_at.isoformat(timespec="microseconds").replace("+00:00", "Z")
         event = {"type": "game.recorded", "occurred_at": played, "data": game.data}
         lines.append(json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n")

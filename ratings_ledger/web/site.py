@@ -11,13 +11,15 @@ import marshal
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path as Folder
+from shutil import copyfileobj
 from typing import Any, NamedTuple, TypeVar
 
 from ledger.errors import BadArgument
 from ledger.processes.forking import UNITS_MAX, available_cores, forked
+from ledger.store.log import chain_hash_at, types_after
 from ratings_ledger import Ledger
 from ratings_ledger.web import addresses
 from ratings_ledger.web.games import GAMES, game_lines, page_of_story
@@ -134,23 +136,50 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
 
 
 def _write_games(writing: _Writing, visit: Visit, basis: str) -> None:
-    """Write all games, of which only some are held in memory, unless the file is there already, made of the same."""
+    """Write all games, of which only some are held in memory, unless the file is there already, made of the same.
+
+    Where only games were recorded since it was made, their lines are all that is new.
+    """
     there, beside = writing.folder / GAMES, writing.folder / f".{GAMES}.new"
     before, writing.pages[GAMES] = writing.before.files.get(GAMES, ""), basis
-    if writing.before.pages.get(GAMES) == basis and before and there.is_file():
+    made_of = writing.before.pages.get(GAMES, "") if before and there.is_file() else ""
+    if made_of == basis:
         writing.files[GAMES] = before
         return
-    found = sha256()
+    after = _continued(visit, made_of, basis)
+    if after and _hash_of(there) != before:
+        after = 0
     with beside.open("wb") as file:
-        for part in game_lines(visit):
-            found.update(part)
+        if after:
+            with there.open("rb") as made:
+                copyfileobj(made, file)
+        for part in game_lines(visit, after):
             file.write(part)
-    writing.files[GAMES] = found.hexdigest()
+    writing.files[GAMES] = _hash_of(beside)
     if writing.files[GAMES] == before and there.is_file():
         beside.unlink()
         return
     os.replace(beside, there)
     writing.written += 1
+
+
+def _hash_of(path: Folder) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _continued(visit: Visit, made_of: str, basis: str) -> int:
+    """The position at which the file of all games was made, if it was made of this log by this program, and nothing but
+    games was recorded since; else 0.
+    """
+    head, _, program = made_of.partition(" ")
+    position, _, chain_hash = head.partition(":")
+    if not position.isdecimal() or program != basis.partition(" ")[2]:
+        return 0
+    with visit.view.ledger.reading() as connection:
+        found = chain_hash_at(connection, int(position))
+        same = found is not None and found.hex() == chain_hash
+        return int(position) if same and types_after(connection, int(position)) <= {"game.recorded"} else 0
 
 
 def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequence[str]) -> None:

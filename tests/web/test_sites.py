@@ -91,6 +91,26 @@ def test_games_of_large_ledgers_are_lines(url: str, tmp_path: Path) -> None:
     assert again == with_pages
 
 
+@pytest.mark.parametrize("spoilt", [b"", b'{"type":"x"}\n', None])
+def test_games_file_is_continued_only_as_it_was_made(
+    spoilt: bytes | None, url: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """After more games their lines are added to the file of all games; one that was changed or taken is made anew."""
+    games = tmp_path / "site" / "games.jsonl"
+    made = written(url, tmp_path / "site")["games.jsonl"]
+    if spoilt is None:
+        games.unlink()
+        assert written(url, tmp_path / "site")["games.jsonl"] == made
+        games.unlink()
+    else:
+        games.write_bytes(made + spoilt)
+    ok(ratings, *LATE, db=url)
+    found = written(url, tmp_path / "site")["games.jsonl"]
+    assert found == written(url, tmp_path / "new")["games.jsonl"]
+    assert found.startswith(made)
+    assert found.count(b"\n") == made.count(b"\n") + 1
+
+
 def test_server_and_folder_say_the_same(url: str, tmp_path: Path) -> None:
     """A file has the bytes of its address on a server, once links and what only a server can do are taken out."""
     files = written(url, tmp_path / "site")
