@@ -225,7 +225,7 @@ def _columns(header: Header, layout: str) -> CsvColumns:
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:
     """A row's cells by column, with a time as it is usually written, and a point in decimal numbers."""
-    for column, name in enumerate(header):
+    for column, name in enumerate(header) if table.faults else ():
         if name is not None and (told := table.faults.get((line - 1, column))):
             return Refused("bad-cell", f"{table.sheet}!{_letters(column)}{line}: {told}")
     cells = cells_of(row, header)

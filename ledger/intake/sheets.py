@@ -49,6 +49,8 @@ def sheet_events(path: str, options: TableOptions) -> Iterator[Found | Taken]:
     Raises `Refused`.
     """
     sheet = read_sheet(path, options.sheet)
+    if not sheet.rows:
+        raise Refused("empty-file", f"the sheet {shown(sheet.name)} has nothing in it")
     others = [f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"] if sheet.left_out else []
     yield Taken(others, {"sheet": sheet.name})
     yield from recognised_games(Table(sheet.rows, sheet.name, sheet.faults), options)

@@ -243,6 +243,10 @@ CASES = {
         refused=[("None which-sheet", "there is no sheet 'Gmaes'; there are 'Results'")],
     ),
     "nothing in it": sheet(refused=[("None empty-file", "no sheet that is not hidden has anything in it")]),
+    "nothing but empty texts": sheet(
+        ["", ""], [""], refused=[("None empty-file", "the sheet 'Results' has nothing in it")]
+    ),
+    "nothing but a header": sheet(HEAD, refused=[("None empty-file", "")]),
     "a sheet of empty rows": sheet(*WIDE, *[[] for _ in range(3_000)], games=TWO),
     "a formula's error in LibreOffice": Case(
         ods([HEAD, [D22, "anna", ODS_ERROR]]),
