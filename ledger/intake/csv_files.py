@@ -24,7 +24,7 @@ from ledger.intake.columns import (
 )
 from ledger.intake.dates import is_other_date
 from ledger.intake.encodings import as_utf8
-from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
+from ledger.intake.recognition import CELLS_MAX, Table, header_problems, recognised_games
 from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
 from ledger.rejections import Refused
 
@@ -83,32 +83,44 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
 
 
 def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | Taken]:
-    """The games of a table of any form; all of its rows are held in memory."""
+    """The games of a table of any form; all of its rows are held in memory, if the first ones look like a table."""
     problems = list[Refused]()
     lines = _until_refused(lines, problems)
     some = list(islice(lines, LINES))
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
-    reader = csv.reader(chain(some, lines), delimiter=delimiter, strict=True)
-    rows, cells, line = list[tuple[int, list[str]]](), 0, 1
+    table = Table([], decimal_comma=delimiter in ";\t")
+    rows = _numbered_rows(chain(some, lines), delimiter, problems)
+    table.rows.extend(islice(rows, LINES // 2))
+    if table.rows and not any(problem.code != "unclear-dates" for problem in header_problems(table, options)):
+        cells = 0
+        for line, row in rows:
+            table.rows.append((line, row))
+            cells += len(row)
+            if cells > CELLS_MAX:
+                told = f"such a table has at most {CELLS_MAX:,} cells; give it the usual form"
+                problems.append(Refused("bad-csv", told, line))
+                break
+    if table.rows:
+        yield from recognised_games(table, options)
+    for problem in problems:
+        yield problem.line or 1, problem, None, None
+
+
+def _numbered_rows(lines: Iterator[str], delimiter: str, problems: list[Refused]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty with their lines, as far as they can be split into cells."""
+    reader, line = csv.reader(lines, delimiter=delimiter, strict=True), 1
     try:
         for row in reader:
             if any(map(str.strip, row)):
-                rows.append((line, row))
-                cells += len(row)
-            if cells > CELLS_MAX:
-                problems.append(
-                    Refused("bad-csv", f"such a table has at most {CELLS_MAX:,} cells; give it the usual form")
-                )
-                break
+                yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        problems.append(Refused("bad-csv", f"the row cannot be split into cells: {error}; the rest was not read"))
-    if rows:
-        yield from recognised_games(Table(rows, decimal_comma=delimiter in ";\t"), options)
-    for problem in problems:
-        yield line, problem, None, None
+        told = f"the row cannot be split into cells: {error}; the rest was not read"
+        problems.append(Refused("bad-csv", told, line))
+    for at, problem in enumerate(problems):
+        problems[at] = Refused(problem.code, problem.message, problem.line or line)
 
 
 def _until_refused(lines: Iterator[str], problems: list[Refused]) -> Iterator[str]:

@@ -111,6 +111,13 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         yield there, placed, source, rows_of
 
 
+def header_problems(table: Table, options: TableOptions) -> list[Refused]:
+    """What is wrong with the header of a table whose first rows are known, so that the others need not be read."""
+    found = next(recognised_games(table, options), None)
+    problems = [found[1]] if isinstance(found, tuple) and not isinstance(found, Taken) else []
+    return [problem for problem in problems if isinstance(problem, Refused)]
+
+
 def _placed(problem: Refused, table: Table, line: int) -> Refused:
     """A refusal that names the sheet, as far as there is one and it does not name a cell of it."""
     if not table.sheet or problem.message.startswith(f"{table.sheet}!"):
