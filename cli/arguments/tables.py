@@ -1,4 +1,4 @@
-"""How tables are to be read: the options that say what a table does not say itself, and profiles that keep them."""
+"""How tables are to be read: the options that say what a table does not say itself."""
 
 from collections.abc import Callable
 from functools import wraps

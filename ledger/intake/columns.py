@@ -65,15 +65,6 @@ class TableOptions(NamedTuple):
     tie: str | None = None
 
 
-class Taken(NamedTuple):
-    """What a table was taken for: sentences that tell it, and what it was taken for in the words of the options, so
-    that the next one can be read alike.
-    """
-
-    told: list[str]
-    answers: dict[str, Any] = {}
-
-
 def split_header(line: str) -> tuple[str, list[str]]:
     """The delimiter of a header, and its names. Raises `Refused` if the line cannot be split into names."""
     delimiter = max(DELIMITERS, key=line.count)

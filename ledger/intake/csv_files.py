@@ -15,7 +15,6 @@ from ledger.intake.columns import (
     CsvColumns,
     Header,
     TableOptions,
-    Taken,
     header_columns,
     read_game,
     read_names,
@@ -24,7 +23,7 @@ from ledger.intake.columns import (
 )
 from ledger.intake.dates import is_other_date
 from ledger.intake.encodings import as_utf8
-from ledger.intake.recognition import CELLS_MAX, Table, header_problems, recognised_games
+from ledger.intake.recognition import CELLS_MAX, HEADER_ROWS, Table, header_at, recognised_games
 from ledger.intake.table_games import ROWS_MAX, Found, cells_of, games_of_rows
 from ledger.rejections import Refused
 
@@ -35,7 +34,7 @@ BLANK_LINES_MAX = 100_000
 PlainGame = tuple[int, dict[str, Any], Callable[[], list[Cells]], str]
 
 
-def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found | Taken]:
+def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) -> Iterator[Found | str]:
     """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file.
 
     A table that has not the usual form is taken for what it is, which is told first.
@@ -57,7 +56,7 @@ def table_events(file: IO[bytes], options: TableOptions, line_bytes_max: int) ->
         yield problem.line or number, problem, None, None
         return
     if told:
-        yield Taken([told])
+        yield told
     header, problems = read_names(names, options)
     if problems or options.layout or options.dates or not _has_usual_dates(head[at + 1 :], delimiter, header):
         yield from _recognised(chain(head, lines), options)
@@ -82,53 +81,33 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
     return True
 
 
-def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | Taken]:
-    """The games of a table of any form; all of its rows are held in memory, if the first ones look like a table."""
-    problems = list[Refused]()
-    lines = _until_refused(lines, problems)
-    some = list(islice(lines, LINES))
+def _recognised(lines: Iterator[str], options: TableOptions) -> Iterator[Found | str]:
+    """The games of a table of any form, all of whose rows are held in memory if there is a header among the first."""
+    some, cells, problem = list[str](), 0, None
+    try:
+        for line in islice(lines, LINES):
+            some.append(line)
+    except Refused as stopped:
+        lines = _refused(stopped)
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
     table = Table([], decimal_comma=delimiter in ";\t")
-    rows = _numbered_rows(chain(some, lines), delimiter, problems)
-    table.rows.extend(islice(rows, LINES // 2))
-    if table.rows and not any(problem.code != "unclear-dates" for problem in header_problems(table, options)):
-        cells = 0
-        for line, row in rows:
-            table.rows.append((line, row))
-            cells += len(row)
-            if cells > CELLS_MAX:
-                told = f"such a table has at most {CELLS_MAX:,} cells; give it the usual form"
-                problems.append(Refused("bad-csv", told, line))
-                break
+    for number, row in _split_rows(chain(some, lines), delimiter, 1):
+        cells += len(row) if isinstance(row, list) else 0
+        if cells > CELLS_MAX:
+            row = Refused("bad-csv", f"such a table has at most {CELLS_MAX:,} cells; give it the usual form")
+        if isinstance(row, Refused):
+            problem = number, row, None, None
+            break
+        if any(map(str.strip, row)):
+            table.rows.append((number, row))
+        if len(table.rows) == HEADER_ROWS and header_at(table.rows, options) is None:
+            break
     if table.rows:
         yield from recognised_games(table, options)
-    for problem in problems:
-        yield problem.line or 1, problem, None, None
-
-
-def _numbered_rows(lines: Iterator[str], delimiter: str, problems: list[Refused]) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty with their lines, as far as they can be split into cells."""
-    reader, line = csv.reader(lines, delimiter=delimiter, strict=True), 1
-    try:
-        for row in reader:
-            if any(map(str.strip, row)):
-                yield line, row
-            line = reader.line_num + 1
-    except csv.Error as error:
-        told = f"the row cannot be split into cells: {error}; the rest was not read"
-        problems.append(Refused("bad-csv", told, line))
-    for at, problem in enumerate(problems):
-        problems[at] = Refused(problem.code, problem.message, problem.line or line)
-
-
-def _until_refused(lines: Iterator[str], problems: list[Refused]) -> Iterator[str]:
-    """Lines as far as they can be read; why they end is added to the problems."""
-    try:
-        yield from lines
-    except Refused as problem:
-        problems.append(Refused(problem.code, f"{problem.message}; the rest was not read"))
+    if problem is not None:
+        yield problem
 
 
 def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
@@ -149,6 +128,14 @@ def _rows(
     lines: Iterator[str], delimiter: str, header: Header, first_line: int
 ) -> Iterator[tuple[int, Cells | Refused]]:
     """(line where the row begins, its non-empty cells by column); ends at a row that cannot be split into cells."""
+    for line, row in _split_rows(lines, delimiter, first_line):
+        cells = row if isinstance(row, Refused) else cells_of(row, header)
+        if cells:
+            yield line, cells
+
+
+def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:
+    """(line where the row begins, its cells), as far as rows can be read and split; and why not further."""
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         line = first_line + reader.line_num
@@ -162,9 +149,7 @@ def _rows(
         except Refused as problem:
             yield line, Refused(problem.code, f"{problem.message}; the rest was not read")
             return
-        cells = cells_of(row, header)
-        if cells:
-            yield line, cells
+        yield line, row
 
 
 # The short way through a table with one row per participant: many rows at once, as long as all have the usual form.

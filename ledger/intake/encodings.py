@@ -6,7 +6,8 @@ characters are letters and marks that people there use; anything else has to be 
 
 import io
 import re
-from typing import IO
+from collections.abc import Callable
+from typing import IO, Any
 
 from ledger.rejections import Refused
 
@@ -31,7 +32,8 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str]:
     if encoding is not None:
         return io.BytesIO(_decoded(head + file.read(RECODED_BYTES_MAX), encoding).encode()), ""
     if len(head) == LOOKED_BYTES:
-        return io.BufferedReader(_Chained(head, file), 1 << 18), ""
+        start = io.BytesIO(head)
+        return io.BufferedReader(Pieces(lambda size: start.read(size) or file.read(size)), 1 << 18), ""
     try:
         head.decode()
     except UnicodeDecodeError:
@@ -65,16 +67,16 @@ def _western(raw: bytes) -> str | None:
     return text if _WESTERN.fullmatch(text) else None
 
 
-class _Chained(io.RawIOBase):
-    """A file whose beginning has been read."""
+class Pieces(io.RawIOBase):
+    """A file whose pieces are given by a function of their size at the most."""
 
-    def __init__(self, head: bytes, file: IO[bytes]) -> None:
-        self._head, self._file = io.BytesIO(head), file
+    def __init__(self, piece: Callable[[int], bytes]) -> None:
+        self._piece = piece
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        found = self._head.read(len(buffer)) or self._file.read(len(buffer))
+    def readinto(self, buffer: Any) -> int:
+        found = self._piece(len(buffer))
         buffer[: len(found)] = found
         return len(found)

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.columns import TableOptions
+from ledger.intake.encodings import Pieces
 from ledger.intake.json_lines import numbered_lines
 from ledger.intake.readers import Opened, reader_of
 from ledger.rejections import Refused, Rejection
@@ -32,10 +33,10 @@ class Far(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """What a file was taken for."""
+    """A sentence about a file: what it was taken for, what was left out."""
 
     file: str
-    taken: Taken
+    told: str
 
 
 class Item(NamedTuple):
@@ -57,7 +58,7 @@ Entry = Item | Rejection | Far | Noted
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
-    """The events of a file, or a `Rejection` about the file itself; what it was taken for; how far it has been read."""
+    """The events of a file, or a `Rejection` about the file itself; sentences about it; how far it has been read."""
     if name != STDIN and Path(name).is_dir():
         yield _is_a_directory(name).rejection(name)
         return
@@ -133,30 +134,15 @@ def _opened(name: str) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
         return found
 
     try:
-        buffered = io.BufferedReader(_Pieces(counted), 1 << 16)
+        buffered = io.BufferedReader(Pieces(counted), 1 << 16)
         compressed = buffered.peek(2)[:2] == b"\x1f\x8b"
         if compressed:
             zipped = gzip.GzipFile(fileobj=buffered)
-            buffered = io.BufferedReader(_Pieces(expanded), 1 << 16)
+            buffered = io.BufferedReader(Pieces(expanded), 1 << 16)
         yield buffered, lambda: read, not compressed and Path(name).is_file()
     finally:
         if name != STDIN:
             raw.close()
-
-
-class _Pieces(io.RawIOBase):
-    """A file whose pieces are given by a function of their size at the most."""
-
-    def __init__(self, piece: Callable[[int], bytes]) -> None:
-        self._piece = piece
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        found = self._piece(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
 
 
 def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | Noted | None]:
@@ -164,7 +150,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader = reader_of(name.removesuffix(".gz"), start)
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
-        if isinstance(found, Taken):
+        if isinstance(found, str):
             yield Noted(name, found)
         elif found is None:
             yield None

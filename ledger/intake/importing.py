@@ -77,7 +77,6 @@ class Imported:
     alike: dict[str, list[str]] = field(default_factory=dict)
     # what was recognised in tables, and left out of them
     notes: list[str] = field(default_factory=list)
-    taken: dict[str, Any] = field(default_factory=dict)
     # what is wrong with the files of a restore that takes them all the same
     passed: list[str] = field(default_factory=list)
     # the ladders that begin, and the names that theirs are close to
@@ -237,8 +236,7 @@ class Intake:
                 if isinstance(entry, Far):
                     reading(entry)
                 elif isinstance(entry, Noted):
-                    self.result.notes += [f"{entry.file}: {told}" for told in entry.taken.told]
-                    self.result.taken |= entry.taken.answers
+                    self.result.notes.append(f"{entry.file}: {entry.told}")
                 else:
                     self._note(entry, entry.file, entry.line, None)
                 continue

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ledger.errors import LedgerError
-from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import table_events
 from ledger.intake.json_lines import LINE_BYTES_MAX, json_events
 from ledger.rejections import Refused
@@ -23,9 +23,9 @@ ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 LOOKED_BYTES = 1 << 20
 
-# (line, event or refusal, its source, the game id if it was put together from rows); what the file was taken for;
+# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file;
 # or None for a line that is no event, but means that there may be none
-Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | Taken | None
+Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | None
 
 
 class Opened(NamedTuple):

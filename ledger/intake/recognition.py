@@ -15,7 +15,6 @@ from ledger.intake.columns import (
     CsvColumns,
     Header,
     TableOptions,
-    Taken,
     header_columns,
     read_names,
 )
@@ -61,9 +60,9 @@ class Table(NamedTuple):
     decimal_comma: bool = False
 
 
-def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Taken]:
-    """The games of a table, after what it was taken for; or everything that is wrong with it."""
-    at = _header_at(table.rows, options)
+def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | str]:
+    """The games of a table, after sentences about what it was taken for; or everything that is wrong with it."""
+    at = header_at(table.rows, options) or 0
     line, names = table.rows[at][0], [" ".join(name.split()) for name in table.rows[at][1]]
     body = table.rows[at + 1 :]
     layout = options.layout or _layout(names, body, options)
@@ -84,16 +83,16 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     renamed = {name: ours for name, ours in zip(names, header, strict=True)
                if ours and not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
     has_ids = "game_id" in (*header, *options.fixed)
-    yield Taken(
-        [
-            *([f"left out: {'; '.join(left_out)}"] if left_out else []),
-            *([f"columns: {', '.join(f'{name} = {ours}' for name, ours in renamed.items())}"] if renamed else []),
-            *([told] if told else []),
-            *([LAYOUTS[layout]] if layout not in (ROWS, PLACES) else []),
-            *([] if has_ids else [NUMBERED]),
-        ],
-        {"layout": layout, "dates": order, "renamed": renamed | options.renamed},
-    )
+    if left_out:
+        yield f"left out: {'; '.join(left_out)}"
+    if renamed:
+        yield f"columns: {', '.join(f'{name} = {ours}' for name, ours in renamed.items())}"
+    if told:
+        yield told
+    if layout not in (ROWS, PLACES):
+        yield LAYOUTS[layout]
+    if not has_ids:
+        yield NUMBERED
     columns = _columns(header, layout)
     if options.found is not None:
         options.found(columns)
@@ -109,13 +108,6 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
     for there, event, source, rows_of in games_of_rows(rows, columns, options):
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
-
-
-def header_problems(table: Table, options: TableOptions) -> list[Refused]:
-    """What is wrong with the header of a table whose first rows are known, so that the others need not be read."""
-    found = next(recognised_games(table, options), None)
-    problems = [found[1]] if isinstance(found, tuple) and not isinstance(found, Taken) else []
-    return [problem for problem in problems if isinstance(problem, Refused)]
 
 
 def _placed(problem: Refused, table: Table, line: int) -> Refused:
@@ -135,15 +127,15 @@ def _means(name: str, options: TableOptions) -> str | None:
     return said[name.casefold()] if name.casefold() in said else column_meaning(name)
 
 
-def _header_at(rows: Rows, options: TableOptions) -> int:
-    """Which row is the header: the first that has a date and something else that is known, or else two such things."""
+def header_at(rows: Rows, options: TableOptions) -> int | None:
+    """Which row is the header: the first that has a date and something else, or else two things that are known."""
     known = [{_means(" ".join(name.split()), options) for name in row} - {None, ""} for _, row in rows[:HEADER_ROWS]]
     for wanted in ({"occurred_at"}, set[str | None]()):
         for at, found in enumerate(known):
             full = sum(bool(name.strip()) for name in rows[at][1])
             if found >= wanted and full >= KNOWN_MIN and len(found) >= KNOWN_MIN - len(wanted):
                 return at
-    return 0
+    return None
 
 
 def _layout(names: list[str], body: Rows, options: TableOptions) -> str:

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from ledger.errors import WorkerLost
-from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.columns import TableOptions
 from ledger.intake.recognition import CELLS_MAX, Table, recognised_games
 from ledger.intake.sheet_parts import Oddities, oddities
 from ledger.intake.table_games import Found
@@ -43,16 +43,16 @@ class Sheet(NamedTuple):
     left_out: list[str]
 
 
-def sheet_events(path: str, options: TableOptions) -> Iterator[Found | Taken]:
-    """The games of the sheet that the options name, or the only one, after what was recognised.
+def sheet_events(path: str, options: TableOptions) -> Iterator[Found | str]:
+    """The games of the sheet that the options name, or the only one, after sentences about what was recognised.
 
     Raises `Refused`.
     """
     sheet = read_sheet(path, options.sheet)
     if not sheet.rows:
         raise Refused("empty-file", f"the sheet {shown(sheet.name)} has nothing in it")
-    others = [f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"] if sheet.left_out else []
-    yield Taken(others, {"sheet": sheet.name})
+    if sheet.left_out:
+        yield f"sheet {sheet.name}, not {', '.join(sheet.left_out)}"
     yield from recognised_games(Table(sheet.rows, sheet.name, sheet.faults), options)
 
 

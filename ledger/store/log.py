@@ -293,28 +293,26 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
     """The records at these positions."""
-    found: dict[int, str] = {}
+    return {position: _text(record) for position, record in _at(connection, "record", positions)}
+
+
+def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
+    """When the events at these positions were recorded."""
+    return {position: int(instant) for position, instant in _at(connection, "recorded_at", positions)}
+
+
+def _at(connection: Connection, column: str, positions: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    """A column of the events at these positions."""
     for start in range(0, len(positions), LOOKUP_SIZE):
         # written out, since a parameter for each takes longer than the database
         some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
-        rows = connection.exec_driver_sql(f"SELECT position, record FROM events WHERE position IN ({some})")
-        found.update((row[0], _text(row[1])) for row in rows)
-    return found
+        for row in connection.exec_driver_sql(f"SELECT position, {column} FROM events WHERE position IN ({some})"):
+            yield row[0], row[1]
 
 
 def types_after(connection: Connection, position: int) -> set[str]:
     """The types of the events behind a position."""
     return set(connection.execute(select(events.c.type).where(events.c.position > position).distinct()).scalars())
-
-
-def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
-    """When the events at these positions were recorded."""
-    found: dict[int, int] = {}
-    for start in range(0, len(positions), LOOKUP_SIZE):
-        some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
-        rows = connection.exec_driver_sql(f"SELECT position, recorded_at FROM events WHERE position IN ({some})")
-        found.update((row[0], row[1]) for row in rows)
-    return found
 
 
 def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.intake import csv_files
-from ledger.intake.columns import TableOptions, Taken
+from ledger.intake.columns import TableOptions
 from ledger.intake.csv_files import Rest, plain_games, table_events
 from ledger.rejections import Refused
 
@@ -55,7 +55,7 @@ def told(table: bytes, options: TableOptions) -> list[Any]:
     return [
         (line, (event.code, event.message) if isinstance(event, Refused) else repr(event), rows, game_id)
         for found in table_events(io.BytesIO(table), options, LINE_BYTES_MAX)
-        for line, event, source, game_id in [found if not isinstance(found, Taken) else (0, found, None, None)]
+        for line, event, source, game_id in [(0, found, None, None) if isinstance(found, str) else found]
         for rows in [source() if callable(source) else source]
     ]
 
