@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -136,7 +137,7 @@ def _content(path: str, wanted: str | None) -> Iterator[Any]:
     faults = [[row, column, told] for (row, column), told in sorted(odd.faults.items())]
     yield [name, faults, left_out]
     rows = _rows(values, odd)
-    while part := [row for row, _ in zip(rows, range(ROWS_AT_ONCE), strict=False)]:
+    while part := list(islice(rows, ROWS_AT_ONCE)):
         yield part
 
 

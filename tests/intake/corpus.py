@@ -247,6 +247,10 @@ CASES = {
         ["", ""], [""], refused=[("None empty-file", "the sheet 'Results' has nothing in it")]
     ),
     "nothing but a header": sheet(HEAD, refused=[("None empty-file", "")]),
+    "a long sheet": sheet(
+        HEAD, *[[D22, "anna", "ben"]] * 600,
+        games=[f"2024-11-22-{number} {ONE[0].partition(' ')[2]}" for number in range(1, 601)],
+    ),
     "a sheet of empty rows": sheet(*WIDE, *[[] for _ in range(3_000)], games=TWO),
     "a formula's error in LibreOffice": Case(
         ods([HEAD, [D22, "anna", ODS_ERROR]]),

@@ -24,7 +24,7 @@ def url(copied: Callable[..., str]) -> str:
 
 def games(ratings: Ratings, url: str) -> list[str]:
     """The games of a ledger, as the corpus writes them."""
-    found = json.loads(ratings("games", "--format", "json", db=url).stdout)
+    found = json.loads(ratings("games", "--limit", 0, "--format", "json", db=url).stdout)
     rows = found if isinstance(found, list) else found["rows"]
     return [_told(row) for row in rows]
 
