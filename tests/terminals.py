@@ -1,30 +1,73 @@
 """Commands run as somebody runs them at a terminal."""
 
+import fcntl
 import os
 import pty
 import subprocess
 import sys
+import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PROGRAM = (sys.executable, "-c", "from cli.main import program; program()")
+CTRL_C, CTRL_D = "\x03", "\x04"
 
 
 def on_terminal(*arguments: str, columns: int = 80, piped: bool = False) -> tuple[str, str]:
     """What a command that succeeds writes to stdout if that is `piped`, and to a terminal of so many columns."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from cli.main import program; program()", *arguments],
-        stdout=subprocess.PIPE if piped else terminal, stderr=terminal, stdin=subprocess.DEVNULL, cwd=ROOT,
-        env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
+        [*PROGRAM, *arguments], stdout=subprocess.PIPE if piped else terminal, stderr=terminal,
+        stdin=subprocess.DEVNULL, cwd=ROOT, env=_environment(columns),
     )  # fmt: skip
     os.close(terminal)
-    written = b""
-    try:
-        while piece := os.read(controller, 65_536):
-            written += piece
-    except OSError:  # Linux says so when the other end is closed
-        pass
+    written = _written(controller)
     os.close(controller)
     stdout, _ = process.communicate()
     assert process.returncode == 0
-    return (stdout or b"").decode(), written.decode()
+    return (stdout or b"").decode(), written
+
+
+def typed(
+    command: Sequence[str], answers: Sequence[tuple[str, str]], columns: int = 80, folder: Path = ROOT
+) -> tuple[int, str, str]:
+    """The exit code of a command, what it writes to a piped stdout, and what its terminal shows, typed text included.
+
+    Each answer is typed once its question is there; it holds line ends, `CTRL_C` and `CTRL_D` as a keyboard sends them.
+    """
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, *command], stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, cwd=folder,
+        env=_environment(columns) | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(terminal)
+    shown = ""
+    with process:
+        for question, answer in answers:
+            shown += _written(controller, question)
+            if not shown.endswith(question):
+                break
+            os.write(controller, answer.encode(errors="surrogateescape"))
+        shown += _written(controller)
+        os.close(controller)
+        stdout, _ = process.communicate()
+    return process.returncode, stdout.decode(), shown
+
+
+def _environment(columns: int) -> dict[str, str]:
+    return {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
+
+
+def _written(controller: int, until: str | None = None) -> str:
+    """What a terminal shows, up to a text or until everybody has left it."""
+    written = b""
+    try:
+        while (until is None or not written.endswith(until.encode())) and (
+            piece := os.read(controller, 65_536 if until is None else 1)
+        ):
+            written += piece
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    return written.decode(errors="replace")

@@ -74,9 +74,11 @@ class Pieces(io.RawIOBase):
         self._piece = piece
 
     def readable(self) -> bool:
+        """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer as far as the next piece does; the number of bytes, 0 at the end."""
         found = self._piece(len(buffer))
         buffer[: len(found)] = found
         return len(found)

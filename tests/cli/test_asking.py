@@ -1,0 +1,61 @@
+"""Questions at a terminal, asked and answered in a process that has one."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import terminals
+from terminals import CTRL_C, CTRL_D, typed
+
+ASKING = """
+import sys
+import click
+import cli.main
+from cli.arguments import asking
+
+@click.command()
+def asked():
+    click.echo(asking.ask("Is it anna?", ("yes", "yesterday", "no")) if asking.can_ask() else "no terminal")
+
+cli.main.ratings = asked
+sys.exit(cli.main.invoke([]))
+"""
+QUESTION = "Is it anna? [yes, yesterday, no] "
+
+
+@pytest.fixture(autouse=True)
+def _asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a program that asks one question."""
+    monkeypatch.setattr(terminals, "PROGRAM", (sys.executable, "-c", ASKING))
+
+
+@pytest.mark.parametrize(
+    ("answer", "chosen"),
+    [("n\r", "no"), ("NO\r", "no"), ("yes\r", "yes"), ("yest\r", "yesterday")],
+)
+def test_answer_is_chosen_by_its_beginning(answer: str, chosen: str, tmp_path: Path) -> None:
+    """An answer is chosen by its beginning or its whole, in any case."""
+    code, stdout, _ = typed([], [(QUESTION, answer)], folder=tmp_path)
+    assert (code, stdout) == (0, f"{chosen}\n")
+
+
+@pytest.mark.parametrize("answer", ["\r", "perhaps\r", "y\r", "\udcff\r", "x" * 300 + "\r"])
+def test_other_answers_are_asked_again(answer: str, tmp_path: Path) -> None:
+    """What is no answer, or the beginning of several, is asked for again."""
+    again = [(QUESTION, answer), ("one of: yes, yesterday, no ", "n\r")]
+    code, stdout, _ = typed([], again, folder=tmp_path)
+    assert (code, stdout) == (0, "no\n")
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
+def test_ctrl_c_and_ctrl_d_end_asking(key: str, tmp_path: Path) -> None:
+    """Ctrl-C and Ctrl-D end the command, which says that nothing was recorded."""
+    code, stdout, shown = typed([], [(QUESTION, key)], folder=tmp_path)
+    assert (code, stdout) == (130, "")
+    assert shown.endswith("\r\nnothing was recorded\r\nratings: interrupted\r\n")
+
+
+def test_without_a_terminal_nobody_is_asked() -> None:
+    """Without a terminal for the answers, or for the questions, nobody is asked."""
+    stdout, _ = terminals.on_terminal(piped=True)
+    assert stdout == "no terminal\n"
