@@ -1,6 +1,6 @@
 """Commands and groups of commands; what a question refuses becomes a message of the command that asked it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -8,12 +8,25 @@ import click
 
 from cli.output import render
 from ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
+from ledger.rejections import did_you_mean
 
 # the arguments of questions that are options of commands
 OPTIONS: dict[str | None, str | None] = {
     name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since")
 }
 OPTIONS |= {"types": "'--type'", "coordinates": None}
+
+
+class OneOf(click.Choice[str]):
+    """The type of a value that is one of a few words."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        super().__init__([*words])
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """What is wrong with another word, and which was probably meant."""
+        told = super().get_invalid_choice_message(value, ctx).removesuffix(".")
+        return f"{told}{did_you_mean(str(value), self.choices) or '.'}"
 
 
 class Command(click.Command):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.arguments.command import OneOf
 from cli.output import render
 from cli.output.emit import FORMATS
 from ledger.events.fields import read_by, read_slug
@@ -25,7 +26,7 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
         @click.option(
             "--format",
             "form",
-            type=click.Choice(forms),
+            type=OneOf(forms),
             default=forms[0],
             show_default=True,
             help=meaning,
@@ -52,7 +53,7 @@ format_option = format_of(*FORMATS)
 
 # of commands that do something: no spreadsheet waits for what they say
 result_format = click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Output format."
+    "--format", "form", type=OneOf(["table", "json"]), default="table", show_default=True, help="Output format."
 )
 
 

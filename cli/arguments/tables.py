@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
+from cli.arguments.command import OneOf
 from cli.arguments.moments import zone_option
 from ledger.intake.columns import GAME_COLUMNS, TableOptions
 from ledger.intake.dates import ORDERS
 from ledger.intake.layouts import LAYOUTS
+from ledger.rejections import did_you_mean
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -26,7 +28,8 @@ def _fixed(context: click.Context, parameter: click.Parameter, values: tuple[str
     found = _pairs(context, parameter, values)
     for name in found:
         if name not in GAME_COLUMNS:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}")
+            hint = did_you_mean(name, GAME_COLUMNS)
+            raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}{hint}")
     return found
 
 
@@ -45,8 +48,8 @@ OPTIONS = (
     click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, callback=_fixed,
                  help="The same value for all rows of a table."),
     click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
-    click.option("--layout", type=click.Choice([*LAYOUTS]), help="What a table has in its rows and columns."),
-    click.option("--dates", type=click.Choice([*ORDERS]), help="The order of day, month and year."),
+    click.option("--layout", type=OneOf(LAYOUTS), help="What a table has in its rows and columns."),
+    click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
     click.option("--ties", "tie", metavar="TEXT", help="What joins tied players in a cell besides =, such as /."),
     click.option("--encoding", metavar="NAME", callback=_encoding, help="Of a CSV file that is not UTF-8."),
     zone_option,

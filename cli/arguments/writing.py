@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cli.arguments.command import OneOf
 from cli.arguments.options import by_option, ignore_clock_option, result_format
 from cli.arguments.views import newest_ladders
 from cli.output.emit import emit
@@ -23,7 +24,7 @@ Writing = Callable[..., int]
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 new_names_option = click.option(
-    "--new-names", type=click.Choice(["refuse", "accept"]), default="refuse", show_default=True,
+    "--new-names", type=OneOf(["refuse", "accept"]), default="refuse", show_default=True,
     help="What to do with a new name that is close to another one, or looks like two.",
 )  # fmt: skip
 any_date_option = click.option(

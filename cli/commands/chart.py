@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cli.arguments.command import command
+from cli.arguments.command import OneOf, command
 from cli.arguments.options import axes, new_path
 from cli.arguments.views import view_of
 from cli.commands.export import output_file
@@ -30,7 +30,7 @@ def _output(context: click.Context, parameter: click.Parameter, value: str) -> P
 
 @command(name="chart")
 @click.argument("names", metavar="PLAYER... LADDER", nargs=-1, required=True, type=composed)
-@click.option("--by", type=click.Choice(["date", "games"]), default="date", show_default=True,
+@click.option("--by", type=OneOf(["date", "games"]), default="date", show_default=True,
               help="What lies across: the time, or everybody's number of games.")  # fmt: skip
 @click.option("--rank", "is_ranks", is_flag=True, help="Their ranks over time, not their points.")
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_output, help="A new file, FILE.svg.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import command, group
+from cli.arguments.command import OneOf, command, group
 from cli.arguments.moments import instant_or_now, zone_option
 from cli.arguments.writing import How, taking_games, writing
 from cli.output import render
@@ -70,11 +70,12 @@ def correct(
         raise click.UsageError("name a GAME, or many with --file")
     moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(how.ledger, at, zone))}
     with how.ledger.reading() as connection:
-        game = live_game(Log(connection).about(f"game:{game_id}"))
+        game = live_game((log := Log(connection)).about(f"game:{game_id}"))
+        hint = log.similar("game", game_id) if game is None else ""
         people = identities(connection)
     try:
         if game is None:
-            raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games")
+            raise Refused("game-unknown", f"no game {shown(game_id)} is recorded; see: ratings games{hint}")
         if edit:
             new = under_recorded_ids(_edited(game), game, people)
         elif players or given or moved:
@@ -177,7 +178,7 @@ def rename(how: How, player_id: str, new_player: str, reason: str | None) -> int
 
 @player.command()
 @click.argument("player_id", metavar="PLAYER", type=composed)
-@click.argument("kind", type=click.Choice(["premium", "free"]))
+@click.argument("kind", type=OneOf(["premium", "free"]))
 @click.option("--at", metavar="TIME", help="From when on.  [default: now]")
 @zone_option
 @writing

@@ -17,7 +17,7 @@ from projections.queries.view import View
 
 @command(name="explain")
 @click.argument("game", metavar="GAME|PLAYER", type=composed)
-@click.argument("ladder", type=composed)
+@click.argument("ladder", type=composed, required=False)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also a game's.")
 @click.option("--change", is_flag=True, help="With PLAYER LADDER: what changed their points from --from to --to.")
 @click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: since when.")
@@ -30,7 +30,7 @@ from projections.queries.view import View
 def explain_(
     db: str,
     game: str,
-    ladder: str,
+    ladder: str | None,
     is_player: bool,
     change: bool,
     before: Asked | None,
@@ -42,7 +42,8 @@ def explain_(
 ) -> None:
     """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
 
-    With a player instead of a game: how their place on LADDER comes about, or why they have none.
+    With a player instead of a game: how their place on LADDER comes about, or why they have none. LADDER may be left
+    out if there is only one.
 
     \b
         ratings explain --change PLAYER LADDER --from published --to now
@@ -81,4 +82,5 @@ def _explained(view: View, ladder: str, name: str, is_player: bool) -> Result:
         return view.account(ladder, name)
     except Unknown as problem:
         told = str(problem).replace("nothing is recorded about", "no game and no player is called", 1)
-        raise Unknown(problem.reason, told) from None
+        hint = "" if "did you mean" in told else view.similar_game(name)
+        raise Unknown(problem.reason, told + hint) from None

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cli.arguments.command import command
+from cli.arguments.command import OneOf, command
 from cli.arguments.options import format_option
 from cli.output import render
 from ledger.errors import NotALedger
@@ -34,7 +34,7 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
               help="How the names of the roles begin; each club on a server has its own prefix.")  # fmt: skip
 @click.option("--schema", default=SCHEMA, show_default=True, callback=_name,
               help="The schema, where several clubs share a database.")  # fmt: skip
-@click.option("--as", "who", type=click.Choice(["administrator", "owner"]),
+@click.option("--as", "who", type=OneOf(["administrator", "owner"]),
               help="With --sql: only what this one runs, before init or after it.")  # fmt: skip
 @format_option
 @click.pass_obj

@@ -5,7 +5,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from cli.arguments.command import command
+from cli.arguments.command import OneOf, command
 from cli.arguments.options import result_format
 from cli.arguments.rule_seconds import rule_seconds_option
 from cli.arguments.views import note_left_out
@@ -40,7 +40,7 @@ SHOWN_LADDERS = 20
     help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
 )  # fmt: skip
 @click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and give up the live one.")
-@click.option("--log", type=click.Choice(["plain", "json"]), help="Report every step on standard error, one per line.")
+@click.option("--log", type=OneOf(["plain", "json"]), help="Report every step on standard error, one per line.")
 @result_format
 @click.pass_context
 def rebuild_(

@@ -17,7 +17,7 @@ SPARKED_ROWS = 200
 
 
 @command(name="standings")
-@click.argument("ladder", type=composed)
+@click.argument("ladder", type=composed, required=False)
 @click.option("--as-published", is_flag=True, help="The last published list, or the one for --as-of if that is given.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
 @click.option("--player", "players", metavar="ID", multiple=True, type=composed, help="Only this player; repeatable.")
@@ -25,16 +25,17 @@ SPARKED_ROWS = 200
 @format_option
 @click.pass_obj
 def standings_(
-    db: str, ladder: str, as_published: bool, limit: int | None, players: tuple[str, ...], as_of: str | None,
+    db: str, ladder: str | None, as_published: bool, limit: int | None, players: tuple[str, ...], as_of: str | None,
     known_at: str | None, rules: str | None, form: str,
 ) -> None:  # fmt: skip
     """Who stands where on LADDER, such as elo-chess/all. A terminal also shows how everybody's last points went.
 
-    The digest covers all rows, however many are shown.
+    LADDER may be left out if there is only one. The digest covers all rows, however many are shown.
     """
     if as_published and rules is not None:
         raise click.UsageError("a published list has its own version: --as-published takes no --rules")
     view = view_of(open_ledger(db), as_of, known_at, rules)
+    ladder = ladder or view.only_ladder()
     found = (view.published if as_published else view.standings)(ladder, players, limit)
     is_short = 0 < len(found.rows) <= SPARKED_ROWS
     if form == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
@@ -44,26 +45,33 @@ def standings_(
 
 @command(name="history")
 @click.argument("player", type=composed)
-@click.argument("ladder", type=composed)
+@click.argument("ladder", type=composed, required=False)
 @axes
 @format_option
 @click.pass_obj
 def history_(
-    db: str, player: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str
+    db: str, player: str, ladder: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> None:
-    """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment."""
+    """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment.
+
+    LADDER may be left out if there is only one.
+    """
     view = view_of(open_ledger(db), as_of, known_at, rules)
     player, ladder = view.with_ladder(player, ladder)
     emit(view.history(ladder, player), form)
 
 
 @command(name="books")
-@click.argument("ladder", type=composed)
+@click.argument("ladder", type=composed, required=False)
 @axes
 @format_option
 @click.pass_obj
-def books_(db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
-    """The trial balance of LADDER: its accounts, which sum to zero. What players have, against where it came from."""
-    found = view_of(open_ledger(db), as_of, known_at, rules).balance(ladder)
+def books_(db: str, ladder: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> int:
+    """The trial balance of LADDER: its accounts, which sum to zero. What players have, against where it came from.
+
+    LADDER may be left out if there is only one.
+    """
+    view = view_of(open_ledger(db), as_of, known_at, rules)
+    found = view.balance(ladder or view.only_ladder())
     emit(found, form)
     return int(found.sum != 0)

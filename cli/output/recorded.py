@@ -89,7 +89,7 @@ def print_events(found: RecordedEvents) -> None:
     """A line per event: where and when it was recorded, by whom, and what it says."""
     if not found.rows:
         about = f" about {found.subject!r}" if found.subject else ""
-        nothing = f"Nothing is recorded{about}." if found.subject else "The log is empty."
+        nothing = f"Nothing is recorded{about}{found.hint or '.'}" if found.subject else "The log is empty."
         render.note(f"Nothing like that is recorded{about}." if found.narrowed else nothing)
         return
     rows = [

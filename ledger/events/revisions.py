@@ -51,6 +51,10 @@ class Events(Protocol):
         """The event that supersedes the one with this id."""
         return next(iter(self.where("supersedes", event_id)), None)
 
+    def similar(self, kind: str, name: str) -> str:
+        """The end of a message about an unknown game, league or player: which was probably meant, or nothing."""
+        return ""
+
 
 @dataclass
 class Both(Events):
@@ -63,6 +67,10 @@ class Both(Events):
         """The events with this value in a column, in order."""
         yield from self.log.where(column, value)
         yield from self.waiting.where(column, value)
+
+    def similar(self, kind: str, name: str) -> str:
+        """Which game, league or player in the log was probably meant, or nothing."""
+        return self.log.similar(kind, name)
 
 
 class RevisedGame(NamedTuple):
@@ -111,7 +119,8 @@ def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple
     name = data["game_id"]
     game = live_game(events.about(f"game:{name}"))
     if game is None:
-        raise Refused("game-unknown", f"no game {shown(name)} is recorded; see: ratings games")
+        hint = events.similar("game", name)
+        raise Refused("game-unknown", f"no game {shown(name)} is recorded; see: ratings games{hint}")
     if game.voided and type_name != "game.reinstated":
         raise Refused(
             "game-voided", f"{shown(name)} is voided{_at(game.last)}; a voided game is reinstated before it is changed"

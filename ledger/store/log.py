@@ -6,7 +6,7 @@ Reads are short pages, each a transaction of its own, so a long replay never hol
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
@@ -15,13 +15,16 @@ from ledger.errors import NotALedger
 from ledger.events.canonical import dump
 from ledger.events.records import ZERO, read
 from ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
-from ledger.rejections import Refused, shown
+from ledger.events.types import TYPES
+from ledger.rejections import Refused, did_you_mean, shown
 from ledger.store.dialect import dialect_of
 from ledger.store.schema import NEWEST, events, ledger_identity
 
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 PAGE_SEARCHED = 50_000
+# among the names in so many of the newest events the meant one is looked for, of so many unknown ones
+SIMILAR_EVENTS, SIMILAR_TIMES = 2_000, 20
 LOOKUP_SIZE = 400
 
 
@@ -253,6 +256,8 @@ class Log(Events):
 
     connection: Connection
     until: int = 2**62
+    _known: dict[str, set[str]] = field(default_factory=dict, repr=False)
+    _asked: int = 0
 
     def where(self, column: Column, value: str) -> list[KnownEvent]:
         """The events with this value in a column, in order."""
@@ -264,6 +269,24 @@ class Log(Events):
         """The id of the event at a position."""
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
+
+    def similar(self, kind: str, name: str) -> str:
+        """Which of the games, leagues or players named last was probably meant, or nothing.
+
+        A whole file of unknown names gets an answer for the first of them alone: each takes a while.
+        """
+        self._asked += 1
+        if self._asked > SIMILAR_TIMES:
+            return ""
+        if kind not in self._known:
+            types = ["league.created"] if kind == "league" else ["game.recorded"]
+            records, _ = read_newest(self.connection, self.until, types=types, limit=SIMILAR_EVENTS)
+            known = [(TYPES[one.type], one.data) for one in known_events(records)]
+            self._known[kind] = {
+                text for told, data in known
+                for text in (told.brings(data) if kind == "player" else [told.subject(data).partition(":")[2]])
+            }  # fmt: skip
+        return did_you_mean(name, sorted(self._known[kind]))
 
 
 def _placed(position: int, record: object, event_id: str) -> KnownEvent:

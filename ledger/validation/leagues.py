@@ -65,7 +65,8 @@ def known_league(events: Events, name: str) -> League:
     """The live league of this name. Raises `Refused` (league-unknown)."""
     found = league_of(events, name)
     if found is None:
-        raise Refused("league-unknown", f"there is no league {shown(name)}; see: ratings league list")
+        hint = events.similar("league", name)
+        raise Refused("league-unknown", f"there is no league {shown(name)}; see: ratings league list{hint}")
     return found
 
 

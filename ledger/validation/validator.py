@@ -199,7 +199,8 @@ class Validator:
         some, others = self._identities.ids(player), self._identities.ids(new_player)
         named = [event for event in self._naming(some) if players_of(event) & some]
         if not named:
-            raise Refused("player-unknown", f"nothing is recorded about {shown(player)}; see: ratings games")
+            hint = self._events.similar("player", player)
+            raise Refused("player-unknown", f"nothing is recorded about {shown(player)}; see: ratings games{hint}")
         if (game_id := meeting(named, self._events, some, others)) is not None:
             raise Refused(
                 "players-met",

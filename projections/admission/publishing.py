@@ -12,7 +12,7 @@ from ledger.events.revisions import KnownEvent
 from ledger.events.types import Ruleset
 from ledger.intake.files import Item
 from ledger.intake.importing import Terms
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.store.log import Log, head, read_live
 from ledger.store.opening import Ledger
 from projections.admission.proposals import Proposal
@@ -55,7 +55,9 @@ def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()
         return [shipped_elo(read_slug(f"elo-{game}")[4:], zone) for game in games]
     found = [text for text in shipped() if wanted == EVERY or f'id = "{wanted}"' in text.splitlines()]
     if not found:
-        raise BadArgument(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md", "wanted")
+        ids = [line.split('"')[1] for text in shipped() for line in text.splitlines() if line.startswith("id = ")]
+        hint = did_you_mean(wanted, ids)
+        raise BadArgument(f"no shipped ruleset is called {shown(wanted)}; see: docs/systems/README.md{hint}", "wanted")
     return found
 
 

@@ -53,13 +53,15 @@ class RecordedEvent(Result):
 class RecordedEvents(Answer):
     """Events in the order of the log; there are so many `older` ones that match.
 
-    `subject` is what they are about, `narrowed` tells whether anything else was asked of them.
+    `subject` is what they are about, `narrowed` tells whether anything else was asked of them, `hint` what else may be
+    meant if there is none.
     """
 
     rows: tuple[RecordedEvent, ...]
     older: int = field(default=0, metadata=HIDDEN, kw_only=True)
     subject: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
     narrowed: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+    hint: str = field(default="", metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

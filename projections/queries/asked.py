@@ -9,12 +9,13 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ledger.errors import BadArgument
-from ledger.rejections import shown
+from ledger.rejections import did_you_mean, shown
 from ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from projections.queries.coordinates import Coordinates, Note, instant_played, position_known
 from projections.queries.standings import date_zone
 from projections.replay.ladders import parse_name
 
+WORDS, PARTS = ("now", "published"), ("as-of", "known-at", "rules")
 FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 
 
@@ -62,11 +63,13 @@ def read_asked(text: str) -> Asked:
     said: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
-        named = name in ("as-of", "known-at", "rules")
+        known = PARTS if equals else WORDS
+        hint = "" if name in known else did_you_mean(name, known)
+        named = name in known or not (equals or hint)
         if not equals:
-            named, (name, value) = True, ("published", "yes") if name == "published" else ("known-at", name)
-        if not named or not value:
-            raise BadArgument(f"{shown(text)}: {shown(part)} is no coordinate; write {FORM}", "coordinates")
+            name, value = ("published", "yes") if name == "published" else ("known-at", name)
+        if not (named and value):
+            raise BadArgument(f"{shown(text)}: {shown(part)} is no coordinate; write {FORM}{hint}", "coordinates")
         if name in said:
             raise BadArgument(f"{shown(text)} says {name} twice", "coordinates")
         if value != "now":

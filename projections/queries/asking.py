@@ -142,7 +142,7 @@ class Asking:
             except RuleFailure as problem:
                 raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
 
-    def with_ladder(self, one: str, other: str) -> tuple[str, str]:
+    def _in_order(self, one: str, other: str) -> tuple[str, str]:
         """A player or game and a ladder, in whichever order they were given. Raises `StoreUnavailable`."""
         with self._reading() as connection:
             if self.known_at is None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ledger import clock
 from ledger.errors import BadArgument, LedgerError, Unknown
 from ledger.events.types import TYPES, Ruleset
-from ledger.rejections import Refused, did_you_mean, shown
-from ledger.store.log import first_positions, head
+from ledger.rejections import Refused, count, did_you_mean, shown
+from ledger.store.log import Log, first_positions, head
 from ledger.validation.identities import identities
 from projections.facts.players import known_players
 from projections.queries import answers
@@ -32,6 +32,7 @@ from projections.queries.coordinates import (
     times_of,
 )
 from projections.queries.kept_ladders import KeptLadders
+from projections.queries.known_names import game_names
 from projections.queries.ladder_names import other_ladder
 from projections.queries.positions import Positions
 from projections.queries.standings import (
@@ -44,6 +45,8 @@ from projections.queries.standings import (
 )
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from projections.queries.answers_beside import EventImpact, ListBeside, Publications
     from projections.queries.answers_compared import Decisions, Simulation
     from projections.queries.answers_explained import GameExplanation, History, PlayerChange, PlayerExplanation
@@ -62,6 +65,10 @@ if TYPE_CHECKING:
     )
     from projections.queries.answers_surveyed import AllLadders, AllLists, Everybody, Person, PlayerStatistics
     from projections.queries.answers_told import GameStory, OtherResult, Statement
+
+
+# of more ladders the rest are not named
+LADDERS_TOLD = 20
 
 
 class View(Positions):
@@ -106,6 +113,21 @@ class View(Positions):
 
         with self.surveying() as seen:
             return person_of(seen, player)
+
+    def only_ladder(self) -> str:
+        """The ladder that is meant where none is named: the only one with games or adjustments.
+
+        Raises as `surveying` does, and `BadArgument` with the ladders if there are several.
+        """
+        there = sorted(self.ladders().rows, key=lambda row: (-row.games, row.ladder))
+        if len(there) == 1:
+            return there[0].ladder
+        if not there:
+            raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
+        more = len(there) - LADDERS_TOLD
+        told = "".join(f"\n  {row.ladder} ({count(row.games, 'game')})" for row in there[:LADDERS_TOLD])
+        rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
+        raise BadArgument(f"name one of the {len(there):,} ladders:{told}{rest}", "ladder")
 
     @asked_again
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> answers.Standings:
@@ -279,6 +301,11 @@ class View(Positions):
         """Whether a game of this id was ever recorded. Raises `StoreUnavailable`."""
         with self._reading() as connection:
             return game_id in first_positions(connection, [game_id])
+
+    def similar_game(self, game_id: str) -> str:
+        """The end of a message about an unknown game: which was probably meant, or nothing. Raises as `has_game`."""
+        with self._reading() as connection:
+            return Log(connection).similar("game", game_id)
 
     @asked_again
     def explain(self, ladder: str, game_id: str) -> GameExplanation:
@@ -483,14 +510,34 @@ class View(Positions):
                     and (ids is None or any(there["player"] in ids for there in one.data["participants"]))
                 )
 
-            found, count, left_out = games_as_they_stand(connection, until, wanted, by, limit)
-            hint = ""
-            if player is not None and not found:
-                hint = did_you_mean(player, known_players(self._known(connection, head(connection).position).facts))
+            found, every, left_out = games_as_they_stand(connection, until, wanted, by, limit)
+            hint = "" if found else self._meant(connection, game_id, game, player)
         rows = tuple(replace(one, data=people.present(one.data)) if people else one for one in found)
         return RecordedGames(
-            rows, older=count - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
+            rows, older=every - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times
         )  # fmt: skip
+
+    def with_ladder(self, one: str, other: str | None) -> tuple[str, str]:
+        """A player or game and a ladder, in whichever order they were given, or with the only ladder there is.
+
+        Raises as `only_ladder` does.
+        """
+        if other is not None:
+            return self._in_order(one, other)
+        if "/" in one:
+            raise BadArgument(f"{shown(one)} is a ladder; name a player or a game, too", "player")
+        return one, self.only_ladder()
+
+    def _meant(self, connection: Connection, game_id: str | None, game: str | None, player: str | None) -> str:
+        """What was probably meant where no game is found."""
+        if game_id is not None:
+            return Log(connection).similar("game", game_id)
+        if player is None and game is None:
+            return ""
+        facts = self._known(connection, head(connection).position).facts
+        return (player and did_you_mean(player, known_players(facts))) or (
+            did_you_mean(game, game_names(facts)) if game is not None else ""
+        )
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
         """The games that are not voided, with the current ids of their players, in the order in which they were first
@@ -524,4 +571,10 @@ class View(Positions):
             after = position_since(connection, since)
             rows, older = events_as_written(connection, until, subject, after, by, types, limit)
             narrowed = since is not None or by is not None or bool(types)
-            return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, times=times_of(connection))
+            hint = ""
+            if subject is not None and not rows and not narrowed:
+                log = Log(connection, until)
+                hint = log.similar("game", subject) or log.similar("player", subject)
+            return RecordedEvents(
+                rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=times_of(connection)
+            )

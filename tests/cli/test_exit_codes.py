@@ -39,7 +39,7 @@ HOSTILE = {
     "an unknown command": (["delete"], 2),
     "an unknown option": (["status", "--force"], 2),
     "an unknown format": (["status", "--format", "xml"], 2),
-    "a missing argument": (["standings"], 2),
+    "a missing argument": (["history"], 2),
     "an argument too many": (["status", "now"], 2),
     "a file that is not there": (["import", "missing.jsonl"], 2),
     "no file": (["import"], 2),

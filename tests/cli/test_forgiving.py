@@ -19,6 +19,8 @@ def a_club(ratings: Ratings, url: str) -> None:
     catan = placing("c-1", "mira", "anouk", game="catan", group="basic")
     take_in(ratings, url, *lines, event("game.recorded", "2024-03-04T12:00:00Z", **catan))
     assert ratings("player", "account", "emil", "free", db=url).exit_code == 0
+    created = event("league.created", "2024-01-01T12:00:00Z", league="spring", game="b5", players_per_game=4)
+    take_in(ratings, url, created)
 
 
 @pytest.fixture
@@ -42,6 +44,22 @@ MEANT = {
     "a player explained": (["explain", "Mira", ALL], 1, "did you mean mira?"),
     "a player's games": (["games", "--player", "anuok"], 0, "did you mean anouk?"),
     "a zone": (["zone", "Europe/Berln"], 2, "did you mean Europe/Berlin?"),
+    "a game shown": (["games", "cc-1"], 0, "did you mean c-1?"),
+    "a game explained": (["explain", "cc-1", ALL], 1, "did you mean c-1?"),
+    "a game corrected": (["correct", "cc-1", "mira", "anouk", "--reason", "x"], 1, "did you mean c-1?"),
+    "a game voided": (["void", "cc-1", "--reason", "x"], 1, "did you mean c-1?"),
+    "a game's events": (["log", "cc-1"], 0, "did you mean c-1?"),
+    "a player's events": (["log", "anuok"], 0, "did you mean anouk?"),
+    "a player renamed": (["player", "rename", "anuok", "a-1", "--reason", "x"], 1, "did you mean anouk?"),
+    "what is played": (["games", "--game", "chss"], 0, "did you mean chess?"),
+    "a league": (["league", "show", "sprng"], 2, "did you mean spring?"),
+    "a league joined": (["league", "join", "sprng", "mira"], 1, "did you mean spring?"),
+    "a layout": (["import", "-", "--layout", "plces"], 2, "did you mean places?"),
+    "a format": (["standings", ALL, "--format", "jsn"], 2, "did you mean json?"),
+    "a member": (["import", "-", "--set", "gme=chess"], 2, "did you mean game?"),
+    "a shipped ruleset": (["rules", "publish", "--shipped", "catan-el"], 2, "did you mean catan-elo?"),
+    "a published list": (["diff", "now", "publshed"], 2, "did you mean published?"),
+    "a coordinate": (["diff", "now", "knwn-at=3"], 2, "did you mean known-at?"),
 }
 
 
