@@ -20,6 +20,10 @@ from ledger.store.upgrading import upgrade
 
 BROWSER = Path(__file__).parent / "browser"
 
+# the tests start hundreds of processes; each would compile the program anew
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # how fast the machine is says nothing of what is tested
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
