@@ -1,16 +1,16 @@
-"""`report player`: what an auditor is handed: a number as known then and now, all that it is made of, how to check it."""
+"""`report player`: what an auditor is handed: a number as known then and now, what it is made of, how to check it."""
 
 import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from club import GAMES, HOSTILE, LADDER, made, ok
+from club import HOSTILE, LADDER, made, ok
 from correction_helpers import SHIPPED, read
 from reported import Reported, number
 from stores import postgres_database
@@ -71,7 +71,8 @@ def told_numbers(page: Reported) -> list[tuple[Fraction | None, str]]:
     """The points and the rank at each side, as the table of the numbers has them; no points for who is not on it."""
     (table,) = page.tables["The numbers"]
     rows = {row[0]: row[1:] for row in table}
-    return [(None if points == "–" else number(points), rank) for points, rank in zip(rows["Points"], rows["Rank"], strict=True)]
+    points = [None if text == "–" else number(text) for text in rows["Points"]]
+    return [*zip(points, rows["Rank"], strict=True)]
 
 
 @pytest.mark.parametrize("player", ["anna", "benno", "美咲", HOSTILE])
